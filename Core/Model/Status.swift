@@ -1,0 +1,89 @@
+/// The outcome of a call that failed: the one error type of the whole program.
+///
+/// A `Status` carries a canonical code, a message that names what was wrong, and nothing else. Front ends map it to
+/// `grpc-status`, to an HTTP status with Google's error JSON, or to a `cause` on a Listen stream.
+/// Source: google.rpc.Code.
+public struct Status: Error, Hashable, Sendable, CustomStringConvertible {
+    /// google.rpc.Code, with the numbers that travel in `grpc-status`.
+    public enum Code: Int, Sendable, CaseIterable {
+        case ok = 0
+        case cancelled = 1
+        case unknown = 2
+        case invalidArgument = 3
+        case deadlineExceeded = 4
+        case notFound = 5
+        case alreadyExists = 6
+        case permissionDenied = 7
+        case resourceExhausted = 8
+        case failedPrecondition = 9
+        case aborted = 10
+        case outOfRange = 11
+        case unimplemented = 12
+        case `internal` = 13
+        case unavailable = 14
+        case dataLoss = 15
+        case unauthenticated = 16
+
+        /// The name as it stands in the `status` member of Google's error JSON.
+        public var name: String {
+            switch self {
+            case .ok: "OK"
+            case .cancelled: "CANCELLED"
+            case .unknown: "UNKNOWN"
+            case .invalidArgument: "INVALID_ARGUMENT"
+            case .deadlineExceeded: "DEADLINE_EXCEEDED"
+            case .notFound: "NOT_FOUND"
+            case .alreadyExists: "ALREADY_EXISTS"
+            case .permissionDenied: "PERMISSION_DENIED"
+            case .resourceExhausted: "RESOURCE_EXHAUSTED"
+            case .failedPrecondition: "FAILED_PRECONDITION"
+            case .aborted: "ABORTED"
+            case .outOfRange: "OUT_OF_RANGE"
+            case .unimplemented: "UNIMPLEMENTED"
+            case .internal: "INTERNAL"
+            case .unavailable: "UNAVAILABLE"
+            case .dataLoss: "DATA_LOSS"
+            case .unauthenticated: "UNAUTHENTICATED"
+            }
+        }
+
+        /// The HTTP status of a REST answer with this code. Source: google/rpc/code.proto.
+        public var httpStatus: Int {
+            switch self {
+            case .ok: 200
+            case .cancelled: 499
+            case .invalidArgument, .failedPrecondition, .outOfRange: 400
+            case .unauthenticated: 401
+            case .permissionDenied: 403
+            case .notFound: 404
+            case .alreadyExists, .aborted: 409
+            case .resourceExhausted: 429
+            case .unimplemented: 501
+            case .unavailable: 503
+            case .deadlineExceeded: 504
+            case .unknown, .internal, .dataLoss: 500
+            }
+        }
+    }
+
+    public var code: Code
+    public var message: String
+
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    public static let ok = Status(.ok, "")
+
+    public static func invalidArgument(_ message: String) -> Status { Status(.invalidArgument, message) }
+    public static func notFound(_ message: String) -> Status { Status(.notFound, message) }
+    public static func failedPrecondition(_ message: String) -> Status { Status(.failedPrecondition, message) }
+    public static func aborted(_ message: String) -> Status { Status(.aborted, message) }
+    public static func unimplemented(_ message: String) -> Status { Status(.unimplemented, message) }
+    public static func resourceExhausted(_ message: String) -> Status { Status(.resourceExhausted, message) }
+    public static func unavailable(_ message: String) -> Status { Status(.unavailable, message) }
+    public static func internalError(_ message: String) -> Status { Status(.internal, message) }
+
+    public var description: String { "\(code.name): \(message)" }
+}

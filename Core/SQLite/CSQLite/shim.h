@@ -1,0 +1,6 @@
+#ifndef HEARTH_CSQLITE_SHIM_H
+#define HEARTH_CSQLITE_SHIM_H
+
+#include <sqlite3.h>
+
+#endif
