@@ -176,7 +176,8 @@ final class Connection: @unchecked Sendable {
     func enter(_ number: Int) throws(Status) {
         monitor.lock()
         if lease == number, failure == nil, handle != nil { return }
-        let status = failure ?? .unavailable("The snapshot is closed, or was taken away because the store needs its space.")
+        let status =
+            failure ?? .unavailable("The snapshot is closed, or was taken away because it kept too much old data alive.")
         monitor.unlock()
         throw status
     }

@@ -1,6 +1,7 @@
 import CSQLite
 import HearthModel
 import HearthStorage
+import Synchronization
 
 /// A store in one SQLite file.
 ///
@@ -17,19 +18,26 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     // Guards the fields below it.
     private let gate = Monitor()
     private var writer: Connection?
-    private var isClosed = false
     /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
     private var isTailDoubtful = false
 
     private let path: String
+    private let folder: DataFolder?
     private let options: SQLiteStoreOptions
+    private let closed = Atomic(false)
     private let counters = StoreCounters()
     private let pool: ReaderPool
     private let checkpointer: Checkpointer
 
     /// Opens the store in the file at `path`, which is made when it doesn't exist.
     /// - Throws: FAILED_PRECONDITION when the file isn't ours, is of a newer format, or another process uses it.
-    public init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
+    public convenience init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
+        try self.init(path: path, options: options, folder: nil)
+    }
+
+    /// - Parameter folder: kept locked while the store lives.
+    init(path: String, options: SQLiteStoreOptions, folder: DataFolder?) throws(Status) {
+        self.folder = folder
         self.path = path
         self.options = options
         pool = ReaderPool(
@@ -40,6 +48,9 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     deinit { close() }
 
+    /// Known without waiting for a commit that runs.
+    var isOpen: Bool { !closed.load(ordering: .acquiring) }
+
     // MARK: Store
 
     public func snapshot() throws(Status) -> any Snapshot {
@@ -49,7 +60,7 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         gate.lock()
         defer { gate.unlock() }
-        if isClosed { throw .unavailable("The database is closed.") }
+        if !isOpen { throw .unavailable("The database is closed.") }
         let connection = try openWriter()
         let result: Result
         do throws(Status) {
@@ -78,21 +89,18 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     }
 
     public func maintain() {
-        gate.withLock { if isTailDoubtful { clearTail() } }
+        gate.withLock { if isTailDoubtful, isOpen { clearTail() } }
         checkpointer.quiet()
     }
 
     public func close() {
-        let isFirst = gate.withLock {
-            defer { isClosed = true }
-            return !isClosed
-        }
-        if !isFirst { return }
+        // Under the lock, so that no commit is under way afterwards.
+        let wasClosed = gate.withLock { closed.exchange(true, ordering: .acquiringAndReleasing) }
+        if wasClosed { return }
         checkpointer.stop()
         pool.close()
         gate.withLock {
-            // The last connection's end would copy the WAL and remove it too, but an open file of a snapshot doesn't
-            // count here. What fails stays in the WAL until the next start.
+            // What fails to be copied stays in the WAL until the next start.
             _ = sqlite3_wal_checkpoint_v2(writer?.handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
             writer?.close()
             writer = nil
