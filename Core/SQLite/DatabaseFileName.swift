@@ -8,7 +8,7 @@ import HearthModel
 ///
 /// An encoded id of more than 100 bytes becomes its first 60 bytes, `~` and 32 digits of a hash, because file systems
 /// allow 255 bytes a component and SQLite 512 a path. Beside such a component stands a file `COMPONENT.id` with the id.
-struct DatabaseFileName: Equatable {
+struct DatabaseFileName: Hashable {
     static let suffix = ".sqlite"
     static let idSuffix = ".id"
     static let encodedLengthMax = 100

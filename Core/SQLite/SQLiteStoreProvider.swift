@@ -17,7 +17,8 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let options: SQLiteStoreOptions
     // Guards `stores` and the files.
     private let monitor = Monitor()
-    private var stores: [DatabaseName: SQLiteStore] = [:]
+    // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
+    private var stores: [DatabaseFileName: SQLiteStore] = [:]
 
     /// Locks the data folder for as long as the provider or a store of it lives.
     /// - Throws: FAILED_PRECONDITION when another process uses the folder or it can't be used.
@@ -29,15 +30,15 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     public func open(_ database: DatabaseName) throws(Status) -> any Store {
         monitor.lock()
         defer { monitor.unlock() }
-        if let store = stores[database], store.isOpen { return store }
         let name = DatabaseFileName(database)
+        if let store = stores[name], store.isOpen { return store }
         let project = folder.path + "/" + name.folder
         try claim(project, id: database.project, component: name.folder)
         try DataFolder.makeFolder(project)
         let file = project + "/" + name.file
         try claim(file, id: database.database, component: name.file)
         let store = try SQLiteStore(path: file + DatabaseFileName.suffix, options: options, folder: folder)
-        stores[database] = store
+        stores[name] = store
         return store
     }
 
@@ -84,11 +85,11 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     public func delete(_ database: DatabaseName) throws(Status) {
         monitor.lock()
         defer { monitor.unlock() }
-        if let store = stores[database], store.isOpen {
+        let name = DatabaseFileName(database)
+        if let store = stores[name], store.isOpen {
             throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
         }
-        stores[database] = nil
-        let name = DatabaseFileName(database)
+        stores[name] = nil
         let project = folder.path + "/" + name.folder
         let file = project + "/" + name.file
         // The log first: a log without its database is refused by nobody and belongs to nobody.
