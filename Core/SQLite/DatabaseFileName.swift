@@ -30,8 +30,10 @@ struct DatabaseFileName: Hashable {
         return String(encoded.prefix(keptLength)) + "~" + hash(id)
     }
 
-    /// Whether the id isn't in the component itself.
-    static func isShortened(_ component: String) -> Bool { component.utf8.contains(UInt8(ascii: "~")) }
+    /// Whether the last component of a path doesn't hold the whole id.
+    static func isShortened(_ path: String) -> Bool {
+        path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: "~"))
+    }
 
     private static func encode(_ id: String) -> String {
         var encoded: [UInt8] = []

@@ -24,6 +24,7 @@ struct StoreContractTests {
                     if refuses { throw .aborted("on purpose") }
                 }
                 model = draft
+                store.maintain()
             } catch {
                 #expect(refuses && error.code == .aborted)
             }

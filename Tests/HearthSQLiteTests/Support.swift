@@ -1,16 +1,20 @@
 import Glibc
 import HearthModel
-import HearthSQLite
 import HearthStorage
+
+@testable import HearthSQLite
 
 /// The engines that the contract's tests run on.
 enum Engine: String, CaseIterable {
     case memory, sqlite
+    /// With a checkpoint every few commits.
+    case sqliteShortWAL
 
     func open(_ folder: TemporaryFolder) throws(Status) -> any Store {
         switch self {
         case .memory: MemoryStore()
         case .sqlite: try SQLiteStore(path: folder.path + "/store.sqlite")
+        case .sqliteShortWAL: try SQLiteStore(path: folder.path + "/store.sqlite", options: .shortWAL)
         }
     }
 
@@ -18,7 +22,18 @@ enum Engine: String, CaseIterable {
         switch self {
         case .memory: MemoryStoreProvider()
         case .sqlite: try SQLiteStoreProvider(path: folder.path)
+        case .sqliteShortWAL: try SQLiteStoreProvider(path: folder.path, options: .shortWAL)
         }
+    }
+}
+
+extension SQLiteStoreOptions {
+    static var shortWAL: SQLiteStoreOptions {
+        var options = SQLiteStoreOptions()
+        options.bounds.walPages = 40
+        options.bounds.quietPages = 5
+        options.bounds.lockedPages = 10
+        return options
     }
 }
 
