@@ -14,7 +14,8 @@ let package = Package(
         .target(name: "HearthModel", path: "Core/Model"),
         .target(name: "HearthWire", dependencies: ["HearthModel"], path: "Core/Wire"),
         .target(name: "HearthStorage", dependencies: ["HearthModel", "HearthWire"], path: "Core/Storage"),
-        .systemLibrary(name: "CSQLite", path: "Core/SQLite/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", path: "Core/SQLite/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
             name: "HearthSQLite", dependencies: ["HearthModel", "HearthStorage", "CSQLite"], path: "Core/SQLite",
             exclude: ["CSQLite"]),
