@@ -3,6 +3,14 @@ import HearthModel
 import HearthStorage
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A store in one SQLite file.
 ///
 /// One connection writes, under a lock; a pool of others reads; one more copies the WAL into the database beside them.
@@ -58,6 +66,19 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     }
 
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        let start = MonotonicTime.now
+        let result = try commit(body)
+        if counters.isWriterTooFast.load(ordering: .relaxed) {
+            // Half the pace.
+            let spent = MonotonicTime.now.nanoseconds - start.nanoseconds
+            usleep(UInt32(min(spent / 1000, Self.pauseMicrosecondsMax)))
+        }
+        return result
+    }
+
+    private static let pauseMicrosecondsMax: Int64 = 50_000
+
+    private func commit<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         gate.lock()
         defer { gate.unlock() }
         if !isOpen { throw .unavailable("The database is closed.") }
