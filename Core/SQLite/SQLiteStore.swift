@@ -97,6 +97,7 @@ public final class SQLiteStore: Store, @unchecked Sendable {
             rollBack(connection)
             throw error
         }
+        let appendings = counters.appendings.load(ordering: .relaxed)
         do throws(Status) {
             try connection.control(.commit)
         } catch {
@@ -105,9 +106,12 @@ public final class SQLiteStore: Store, @unchecked Sendable {
             clearTail()
             throw error
         }
-        isTailDoubtful = false
-        counters.commits.add(1, ordering: .releasing)
-        checkpointer.committed()
+        // A transaction that changed nothing leaves the log and the readers' states as they are.
+        if counters.appendings.load(ordering: .relaxed) != appendings {
+            isTailDoubtful = false
+            counters.commits.add(1, ordering: .releasing)
+            checkpointer.committed()
+        }
         return result
     }
 
@@ -183,6 +187,7 @@ private func walWasWritten(
 ) -> Int32 {
     if let counters {
         let counters = Unmanaged<StoreCounters>.fromOpaque(counters).takeUnretainedValue()
+        counters.appendings.add(1, ordering: .relaxed)
         let before = counters.walPages.exchange(Int(pages), ordering: .relaxed)
         if pages < before { counters.copiedPages.store(0, ordering: .relaxed) }
     }
