@@ -149,11 +149,16 @@ public final class EventLoop: @unchecked Sendable {
             epollDescriptor, EPOLL_CTL_MOD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque())
     }
 
+    /// Takes the source out and leaves its descriptor open, for another source.
+    func unregister(_ source: EventSource) {
+        _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
+        closedSources.append(source)
+    }
+
     /// Takes the source out and closes its descriptor; the object lives to the end of the turn.
     func unregisterAndClose(_ source: EventSource) {
-        _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
+        unregister(source)
         close(source.descriptor)
-        closedSources.append(source)
     }
 
     /// Has the channel flushed at the end of this turn.

@@ -27,22 +27,29 @@ struct OutputQueue {
 
     /// Moves `length` bytes, which are there and for which there is room.
     mutating func move(_ length: Int, into scratch: OutputScratch) {
+        scratch.append(length) { move(length, to: $0) }
+    }
+
+    /// Moves `length` bytes, which are there, into as much memory.
+    mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) {
         precondition(length <= count)
+        var destination = memory
         var remaining = length
         while remaining > 0, let piece = first {
             var moved = 0
             if let prefix = piece.prefix, offset < GRPCPrefix.sizeBytes {
                 prefix.withBytes { bytes in
                     moved = min(remaining, GRPCPrefix.sizeBytes - offset)
-                    if let base = bytes.baseAddress { scratch.append(base + offset, moved) }
+                    if let base = bytes.baseAddress { destination.copyMemory(from: base + offset, byteCount: moved) }
                 }
             } else {
                 let start = offset - (piece.prefix == nil ? 0 : GRPCPrefix.sizeBytes)
                 moved = min(remaining, piece.bytes.count - start)
                 piece.bytes.withUnsafeBytes { bytes in
-                    if let base = bytes.baseAddress { scratch.append(base + start, moved) }
+                    if let base = bytes.baseAddress { destination.copyMemory(from: base + start, byteCount: moved) }
                 }
             }
+            destination += moved
             remaining -= moved
             offset += moved
             if offset == piece.count { dropFirst() }

@@ -18,9 +18,14 @@ final class OutputScratch {
 
     /// The caller has looked at `room`.
     func append(_ source: UnsafeRawPointer, _ length: Int) {
+        append(length) { $0.copyMemory(from: source, byteCount: length) }
+    }
+
+    /// `fill` writes exactly `length` bytes.
+    func append(_ length: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
         precondition(length <= room)
         guard length > 0, let base = memory.baseAddress else { return }
-        (base + count).copyMemory(from: source, byteCount: length)
+        fill(base + count)
         count += length
     }
 }
