@@ -81,11 +81,13 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
         #expect(throws: Status.self) { try Gzip.decompress([], limitBytes: 100) }
     }
 
-    @Test(arguments: [
-        ("1n", 1), ("20u", 20_000), ("300m", 300_000_000), ("4S", 4_000_000_000), ("2M", 120_000_000_000),
-        ("1H", 3_600_000_000_000), ("99999999S", 99_999_999_000_000_000), ("", nil), ("S", nil), ("1", nil), ("1x", nil),
-        ("123456789S", nil), ("-1S", nil), ("1.5S", nil), (" 1S", nil),
-    ] as [(String, UInt64?)])
+    @Test(
+        arguments: [
+            ("1n", 1), ("20u", 20_000), ("300m", 300_000_000), ("4S", 4_000_000_000), ("2M", 120_000_000_000),
+            ("1H", 3_600_000_000_000), ("99999999S", 99_999_999_000_000_000), ("", nil), ("S", nil), ("1", nil),
+            ("1x", nil),
+            ("123456789S", nil), ("-1S", nil), ("1.5S", nil), (" 1S", nil),
+        ] as [(String, UInt64?)])
     func readsTimeouts(text: String, nanoseconds: UInt64?) {
         #expect(GRPCTimeout.nanoseconds(text) == nanoseconds)
     }

@@ -27,8 +27,6 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     /// HTTP/2's code of the reset that ended the stream, when one did.
     public private(set) var resetCode: UInt32?
     private var client: HTTP2Client?
-    private var block = HeaderBlock()
-    private var statusText = ""
     private var trailers: [HTTPHeader] = []
     private var hasHead = false
     private var isComplete = false
@@ -134,26 +132,13 @@ public final class HTTP2ClientStream: @unchecked Sendable {
 
     // MARK: Answer
 
-    func beganHeaders() {
-        block = HeaderBlock()
-        statusText = ""
-    }
-
-    func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        if name.first == UInt8(ascii: ":") {
-            statusText = String(decoding: value, as: UTF8.self)
-        } else {
-            block.append(name: name, value: value)
-        }
-    }
-
-    func receivedHead() {
+    func receivedHead(_ block: HeaderBlock) {
         if hasHead {
             trailers = block.headers
             return
         }
         // 1xx: the real head is still to come.
-        guard let status = Int(statusText), status >= 200 else { return }
+        guard let status = block.firstValue(":status").flatMap({ Int($0) }), status >= 200 else { return }
         hasHead = true
         onHead?(status, block.headers)
     }

@@ -55,18 +55,21 @@ enum GRPCStatusFields {
 
 enum GRPCContentType {
     /// `application/grpc`, `application/grpc+proto`, `application/grpc;…`, but not gRPC-Web, which is an HTTP affair.
-    static func matches<Bytes: Sequence<UInt8>>(_ bytes: Bytes) -> Bool {
-        var iterator = bytes.makeIterator()
-        for expected in "application/grpc".utf8 {
-            guard let byte = iterator.next() else { return false }
-            let isUpper = byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z")
-            guard (isUpper ? byte | 0x20 : byte) == expected else { return false }
+    static func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count >= 16 else { return false }
+        if !UnsafeRawBufferPointer(rebasing: bytes[..<16]).equals("application/grpc") {
+            // Media types are the same in any case; only the rare client that makes use of it pays for a copy.
+            let text = String(decoding: bytes[..<16], as: UTF8.self)
+            guard text.lowercased() == "application/grpc" else { return false }
         }
-        guard let next = iterator.next() else { return true }
-        return next == UInt8(ascii: "+") || next == UInt8(ascii: ";") || next == UInt8(ascii: " ")
+        guard bytes.count > 16 else { return true }
+        return bytes[16] == UInt8(ascii: "+") || bytes[16] == UInt8(ascii: ";") || bytes[16] == UInt8(ascii: " ")
     }
 
-    static func matches(_ text: String) -> Bool { matches(text.utf8) }
+    static func matches(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { matches(UnsafeRawBufferPointer($0)) }
+    }
 }
 
 /// `grpc-timeout`: at most eight digits and a unit.
