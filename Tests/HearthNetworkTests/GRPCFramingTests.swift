@@ -111,3 +111,14 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
         GRPCPrefix(isCompressed: true, messageBytes: 0x0102_0304).withBytes { #expect(Array($0) == [1, 1, 2, 3, 4]) }
     }
 }
+
+@Suite struct GRPCRequestFieldsTests {
+    @Test(arguments: [
+        ("gzip", true), ("identity,gzip", true), ("identity, deflate, gzip", true), ("gzip ,x", true), ("", false),
+        ("identity", false), ("gzipx", false), ("xgzip, zip", false), (",,", false),
+    ])
+    func findsAMemberOfAList(list: String, isThere: Bool) {
+        let bytes = Array(list.utf8)
+        #expect(bytes.withUnsafeBytes { GRPCRequestFields.lists($0, "gzip") } == isThere)
+    }
+}

@@ -43,6 +43,7 @@ public final class GRPCCall: @unchecked Sendable {
     private var unaryMessage: [UInt8]?
     private var isFeeding = false
     private var hasSentHead = false
+    private var requestsAreGzip = false
     private var compressesAnswers = false
     public private(set) var isFinished = false
     private var deadlineTimer: Timer?
@@ -160,25 +161,24 @@ public final class GRPCCall: @unchecked Sendable {
 
     // MARK: Called by the stream
 
-    func begin(_ handler: any GRPCHandler) {
-        if let timeout = firstValue("grpc-timeout") {
-            guard let nanoseconds = GRPCTimeout.nanoseconds(timeout) else {
-                return finish(.invalidArgument("malformed grpc-timeout: \(timeout)"))
-            }
+    func begin(_ handler: any GRPCHandler, _ fields: GRPCRequestFields) {
+        switch fields.timeout {
+        case .none: break
+        case .malformed: return finish(.invalidArgument("malformed grpc-timeout"))
+        case .nanoseconds(let nanoseconds):
             let deadline = loop.now &+ nanoseconds
             self.deadline = deadline
             deadlineTimer = loop.schedule(atNanoseconds: deadline) { [unowned self] in
                 giveUp(Status(.deadlineExceeded, "the deadline of the call has passed"))
             }
         }
-        if let encoding = firstValue("grpc-encoding"), encoding != "gzip", encoding != "identity" {
+        guard fields.encoding != .unknown else {
             return finish(
-                .unimplemented("grpc-encoding \(encoding) is not supported"),
+                .unimplemented("grpc-encoding \(firstValue("grpc-encoding") ?? "") is not supported"),
                 trailers: [HTTPHeader("grpc-accept-encoding", "identity,gzip")])
         }
-        if context.compressionThresholdBytes != nil, let accepted = firstValue("grpc-accept-encoding") {
-            compressesAnswers = accepted.split(separator: ",").contains { $0.drop { $0 == " " } == "gzip" }
-        }
+        requestsAreGzip = fields.encoding == .gzip
+        compressesAnswers = context.compressionThresholdBytes != nil && fields.acceptsGzip
         handler.begin(self)
     }
 
@@ -265,7 +265,7 @@ public final class GRPCCall: @unchecked Sendable {
 
     private func deliver(_ message: [UInt8], isCompressed: Bool) {
         guard isCompressed else { return deliver(message) }
-        guard firstValue("grpc-encoding") == "gzip" else {
+        guard requestsAreGzip else {
             return finish(.internalError("a compressed message without grpc-encoding"))
         }
         do throws(Status) {

@@ -71,22 +71,22 @@ final class HTTP2Stream {
         isHeadComplete = true
         guard let session else { return }
         headers = HeaderBlock(fields)
-        var isGRPC = false
+        var grpc = GRPCRequestFields()
         HeaderBlock.forEach(fields.bytes) { name, value in
             if name.first == UInt8(ascii: ":") {
                 receivedPseudoField(name: name, value: value)
-            } else if name.equals("content-type") {
-                isGRPC = GRPCContentType.matches(value)
+            } else {
+                grpc.note(name: name, value: value)
             }
             return true
         }
         if isTooLarge {
-            refuseHead(isGRPC: isGRPC)
-        } else if isGRPC && method == "POST" {
+            refuseHead(isGRPC: grpc.isGRPC)
+        } else if grpc.isGRPC && method == "POST" {
             session.context.counters.grpcCalls.add(1)
             let call = GRPCCall(stream: self, context: session.context)
             consumer = .call(call)
-            call.begin(session.context.grpc)
+            call.begin(session.context.grpc, grpc)
         } else {
             beginExchange(session)
         }
@@ -126,6 +126,16 @@ final class HTTP2Stream {
             budget: context.inputBudget)
         consumer = .exchange(exchange)
         exchange.begin(context.http)
+        if fields.firstValue("expect") == "100-continue", !isRemoteClosed, !isHeadSubmitted { submitContinue() }
+    }
+
+    /// curl waits a second for it before it sends a large body.
+    private func submitContinue() {
+        guard let session else { return }
+        _ = HTTP2Fields(status: 100).withFields {
+            nghttp2_submit_headers(session.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, nil, $0, $1, nil)
+        }
+        session.flushLater()
     }
 
     private func refuseHead(isGRPC: Bool) {

@@ -13,7 +13,8 @@ final class LoopContext: @unchecked Sendable {
     let grpc: any GRPCHandler
     let serverHeader: String?
     let compressionThresholdBytes: Int?
-    let tls: TLSContext?
+    /// For the connections to come.
+    var tls: TLSContext?
     let http2Options: HTTP2Options
     let table = ChannelTable()
     /// The header block that is being read; used within one read only.
