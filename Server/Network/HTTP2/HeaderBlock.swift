@@ -59,6 +59,8 @@ struct HeaderBlock {
 
     init() { bytes = [] }
 
+    var isEmpty: Bool { bytes.isEmpty }
+
     init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
 
     /// Calls `body` with each field's name and value until it returns false.
