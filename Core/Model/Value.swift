@@ -107,7 +107,7 @@ public struct MapValue: Sendable {
     // MARK: Field paths
 
     /// The value at a path. Paths walk maps only, never into arrays or vectors.
-    public subscript(path: FieldPath) -> Value? {
+    public subscript(path path: FieldPath) -> Value? {
         value(at: path.segments[...])
     }
 
