@@ -19,6 +19,7 @@ let package = Package(
         // The tool.
 
         // Tests, one folder a target.
+        .testTarget(name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests"),
     ],
     swiftLanguageModes: [.v6]
 )

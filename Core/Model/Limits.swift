@@ -40,6 +40,8 @@ public enum Limits {
 
     /// A request's size in bytes, as measured of the service (documented as 10 MiB).
     public static let requestSizeBytesMax = 11_534_336
+    /// Labels of a stream (ours).
+    public static let labelsMax = 1000
     /// Field transforms on one document in one commit.
     public static let transformsPerDocumentMax = 500
     /// Entries of `ListDocuments` when the request names no page size (ours).
