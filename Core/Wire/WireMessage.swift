@@ -70,7 +70,10 @@ extension WireMessage {
     /// - Throws: INVALID_ARGUMENT when the bytes are no such message. Unknown fields are skipped.
     public init(protobuf bytes: [UInt8]) throws(Status) {
         self.init()
-        try mergeProtobuf(bytes)
+        try bytes.withBytes { buffer throws(Status) in
+            var decoder = BinaryFieldDecoder(buffer)
+            try decode(&decoder)
+        }
     }
 
     /// Reads the binary form from borrowed memory.
@@ -78,16 +81,6 @@ extension WireMessage {
         self.init()
         var decoder = BinaryFieldDecoder(bytes)
         try decode(&decoder)
-    }
-
-    private mutating func mergeProtobuf(_ bytes: [UInt8]) throws(Status) {
-        // `withUnsafeBytes` doesn't carry typed errors in every overload; the result goes round it.
-        var failure: Status?
-        bytes.withUnsafeBytes { buffer in
-            var decoder = BinaryFieldDecoder(buffer)
-            do throws(Status) { try decode(&decoder) } catch { failure = error }
-        }
-        if let failure { throw failure }
     }
 
     /// The binary form: fields in the order of the declaration, zero values left out.
@@ -110,21 +103,15 @@ extension WireMessage {
     /// - Throws: INVALID_ARGUMENT in Google's wording when it isn't JSON, has unknown members, or members of wrong types.
     public init(json text: [UInt8], at path: String = "") throws(Status) {
         self.init()
-        var failure: Status?
-        text.withUnsafeBytes { buffer in
+        try text.withBytes { buffer throws(Status) in
+            var decoder = try JSONFieldDecoder(buffer)
             do throws(Status) {
-                var decoder = try JSONFieldDecoder(buffer)
-                do throws(Status) {
-                    try decode(&decoder)
-                    try decoder.reader.endDocument()
-                } catch {
-                    throw decoder.status(error, at: path)
-                }
+                try decode(&decoder)
+                try decoder.reader.endDocument()
             } catch {
-                failure = error
+                throw decoder.status(error, at: path)
             }
         }
-        if let failure { throw failure }
     }
 
     public init(json text: String, at path: String = "") throws(Status) {

@@ -53,13 +53,11 @@ public struct AnyMessage: WireMessage {
 
     /// `{"@type": …}` with the message's members beside it, whatever their order.
     public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
-        let start = decoder.reader.position
         let object = try decoder.reader.skipValue()
         var members = try JSONObject(decoder.reader.bytes, object)
         guard let type = try members.take("@type") else {
             throw decoder.fail(.value("type.googleapis.com/\(Self.typeName)", "Missing @type for any field"))
         }
-        _ = start
         typeURL = try type.string()
         guard let known = Self.knownType(typeURL) else {
             guard let content = try members.take("value"), let bytes = Base64.decode(try content.string()) else {

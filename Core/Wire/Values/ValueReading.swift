@@ -189,7 +189,7 @@ extension ProtobufReader {
         return message
     }
 
-    private mutating func readNestedGeoPoint() throws(Status) -> GeoPoint {
+    mutating func readNestedGeoPoint() throws(Status) -> GeoPoint {
         let range = try readRange()
         let outer = end
         position = range.lowerBound
