@@ -6,20 +6,45 @@ import PackageDescription
 let package = Package(
     name: "hearth",
     products: [
-        .library(name: "HearthModel", targets: ["HearthModel"])
+        .executable(name: "hearth", targets: ["hearth"])
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
         .target(name: "HearthModel", path: "Core/Model"),
         .target(name: "HearthWire", dependencies: ["HearthModel"], path: "Core/Wire"),
         .target(name: "HearthStorage", dependencies: ["HearthModel", "HearthWire"], path: "Core/Storage"),
+        .systemLibrary(
+            name: "CSQLite", path: "Core/SQLite/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(
+            name: "HearthSQLite", dependencies: ["HearthModel", "HearthStorage", "CSQLite"], path: "Core/SQLite",
+            exclude: ["CSQLite"]),
 
         // Server.
+        .systemLibrary(name: "CLinux", path: "Server/Network/CLinux"),
+        .systemLibrary(
+            name: "CNghttp2", path: "Server/Network/CNghttp2", pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", path: "Server/Network/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CZlib", path: "Server/Network/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(
+            name: "HearthNetwork", dependencies: ["HearthModel", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
+            path: "Server/Network", exclude: ["CLinux", "CNghttp2", "COpenSSL", "CZlib"]),
+        .target(
+            name: "HearthServer",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork"],
+            path: "Server/Services"),
 
         // The tool.
+        .executableTarget(
+            name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
 
         // Tests, one folder a target.
         .testTarget(name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests"),
+        .testTarget(
+            name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
+            path: "Tests/HearthSQLiteTests"),
     ],
     swiftLanguageModes: [.v6]
 )

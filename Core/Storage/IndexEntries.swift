@@ -193,8 +193,8 @@ struct IndexDifference {
 
     /// The names of the top-level fields that differ, by a walk over both in the order of names.
     static func changedFields(_ before: [UInt8], _ after: [UInt8]) throws(Status) -> Set<[UInt8]> {
-        let old = try FieldsReader(before).topLevelFields()
-        let new = try FieldsReader(after).topLevelFields()
+        let old = try FieldsReader(before).entries()
+        let new = try FieldsReader(after).entries()
         var changed: Set<[UInt8]> = []
         var i = 0
         var j = 0

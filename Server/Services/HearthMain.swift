@@ -1,0 +1,1 @@
+public enum HearthMain { public static func run() {} }

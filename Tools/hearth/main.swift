@@ -1,0 +1,3 @@
+import HearthServer
+
+HearthMain.run()
