@@ -19,13 +19,13 @@ public struct NormalizedQuery: Sendable {
     /// Predicates that must all hold.
     typealias Conjunction = [Predicate]
 
-    public let query: Query
+    public private(set) var query: Query
     /// One of these must hold. A query without filter has one empty conjunction.
     let disjunction: [Conjunction]
     /// The completed order; its last field is `__name__`.
     let orders: [Query.Order]
     /// Bounds of order keys, lower inclusive and upper exclusive, as the cursors say.
-    let bounds: KeyRange
+    private(set) var bounds: KeyRange
 
     /// The path key, without terminator, under which all documents of the scope lie: of the collection, or of the parent
     /// where the scope spans several. Names in order keys are relative to it.
@@ -221,6 +221,29 @@ public struct NormalizedQuery: Sendable {
             }
         }
         return bytes
+    }
+
+    /// The rest of this query's results, behind a document that was its last so far.
+    /// - Parameters:
+    ///   - remaining: what is left of the limit.
+    ///   - offset: what is left to be skipped.
+    public func continued(after result: QueryResult, remaining: Int?, offset: Int) throws(Status) -> NormalizedQuery {
+        guard let last = try orderKey(fields: result.document.fields, key: result.key) else { return self }
+        return continued(after: last, remaining: remaining, offset: offset)
+    }
+
+    public func continued(after orderKey: [UInt8], remaining: Int?, offset: Int) -> NormalizedQuery {
+        var rest = self
+        rest.query.limit = remaining
+        rest.query.offset = offset
+        // Complete order keys are no prefixes of others, so the next possible key follows at once.
+        rest.bounds.lower = orderKey + [0]
+        return rest
+    }
+
+    /// Where a result stands in this query's order; can be given to `continued` later.
+    public func position(of result: QueryResult) throws(Status) -> [UInt8] {
+        try orderKey(fields: result.document.fields, key: result.key) ?? []
     }
 
     func isWithinBounds(_ orderKey: [UInt8]) -> Bool {

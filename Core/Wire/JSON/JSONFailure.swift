@@ -21,6 +21,10 @@ struct JSONFailure {
         self.namesParent = namesParent
     }
 
+    var isUnknownName: Bool {
+        if case .name = kind { true } else { false }
+    }
+
     mutating func note(_ element: String) {
         if namesParent {
             namesParent = false

@@ -29,6 +29,9 @@ public struct JSONFieldDecoder: FieldVisitor {
         failure?.status(at: path) ?? error
     }
 
+    /// Whether it failed on a member that the message doesn't have.
+    var failedOnName: Bool { failure?.isUnknownName ?? false }
+
     @inline(never)
     mutating func fail(_ kind: JSONFailure.Kind, namesParent: Bool = false) -> Status {
         let failure = JSONFailure(kind, namesParent: namesParent)

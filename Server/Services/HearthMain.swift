@@ -1,1 +1,0 @@
-public enum HearthMain { public static func run() {} }
