@@ -27,7 +27,7 @@ public final class Server: Sendable {
     public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
         let provider: any StoreProvider
         if let folder = configuration.dataFolder {
-            provider = try SQLiteStoreProvider(folder: folder)
+            provider = try SQLiteStoreProvider(path: folder)
         } else {
             provider = MemoryStoreProvider()
         }
