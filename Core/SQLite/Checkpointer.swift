@@ -35,7 +35,7 @@ final class Checkpointer: @unchecked Sendable {
 
     private let path: String
     private let bounds: WALBounds
-    private let gate: Monitor
+    private let gate: WriterGate
     private let pool: ReaderPool
     private let counters: StoreCounters
 
@@ -45,7 +45,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     /// - Parameter gate: the writer's lock.
-    init(path: String, bounds: WALBounds, gate: Monitor, pool: ReaderPool, counters: StoreCounters) {
+    init(path: String, bounds: WALBounds, gate: WriterGate, pool: ReaderPool, counters: StoreCounters) {
         self.path = path
         self.bounds = bounds
         self.gate = gate
@@ -129,7 +129,7 @@ final class Checkpointer: @unchecked Sendable {
         do throws(Status) {
             let connection = try open()
             let isCopied = try copyBesideWriter(connection)
-            if isCopied, request == .due { isReset = try finish(connection) }
+            if isCopied, request == .due || isOversized { isReset = try finish(connection) }
         } catch {
             // Disk full or an I/O error. The WAL keeps what isn't copied, commits meet the same trouble and report it,
             // and the next commits ask again.
@@ -162,13 +162,15 @@ final class Checkpointer: @unchecked Sendable {
         return true
     }
 
+    /// Whether the WAL's file is larger than it need be, after a long snapshot.
+    private var isOversized: Bool { largestWALPages > bounds.walPages * 2 }
+
     /// True when the next commit will begin at the start of the WAL.
     private func finish(_ connection: Connection) throws(Status) -> Bool {
-        // After a long snapshot the file is larger than it need be. Otherwise it's kept: commits that overwrite are
-        // cheaper than commits that lengthen the file, because the file system has no size to log.
-        let isOversized = largestWALPages > bounds.walPages * 2
+        // The file is kept where it can be: commits that overwrite are cheaper than commits that lengthen it, because the
+        // file system has no size to log.
         let mode = isOversized ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_RESTART
-        gate.lock()
+        gate.lockFirst()
         defer { gate.unlock() }
         let deadline = MonotonicTime.now.advanced(milliseconds: bounds.patienceMilliseconds)
         while true {

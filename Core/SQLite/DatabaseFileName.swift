@@ -8,7 +8,7 @@ import HearthModel
 ///
 /// An encoded id of more than 100 bytes becomes its first 60 bytes, `~` and 32 digits of a hash, because file systems
 /// allow 255 bytes a component and SQLite 512 a path. Beside such a component stands a file `COMPONENT.id` with the id.
-struct DatabaseFileName: Equatable {
+struct DatabaseFileName: Hashable {
     static let suffix = ".sqlite"
     static let idSuffix = ".id"
     static let encodedLengthMax = 100
@@ -30,8 +30,10 @@ struct DatabaseFileName: Equatable {
         return String(encoded.prefix(keptLength)) + "~" + hash(id)
     }
 
-    /// Whether the id isn't in the component itself.
-    static func isShortened(_ component: String) -> Bool { component.utf8.contains(UInt8(ascii: "~")) }
+    /// Whether the last component of a path doesn't hold the whole id.
+    static func isShortened(_ path: String) -> Bool {
+        path.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: "~"))
+    }
 
     private static func encode(_ id: String) -> String {
         var encoded: [UInt8] = []

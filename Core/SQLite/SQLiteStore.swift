@@ -24,7 +24,7 @@ import Darwin
 /// See `FileFormat` for the file and `Checkpointer` for what bounds the WAL.
 public final class SQLiteStore: Store, @unchecked Sendable {
     // Guards the fields below it.
-    private let gate = Monitor()
+    private let gate = WriterGate()
     private var writer: Connection?
     /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
     private var isTailDoubtful = false

@@ -17,7 +17,8 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let options: SQLiteStoreOptions
     // Guards `stores` and the files.
     private let monitor = Monitor()
-    private var stores: [DatabaseName: SQLiteStore] = [:]
+    // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
+    private var stores: [DatabaseFileName: SQLiteStore] = [:]
 
     /// Locks the data folder for as long as the provider or a store of it lives.
     /// - Throws: FAILED_PRECONDITION when another process uses the folder or it can't be used.
@@ -29,21 +30,21 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     public func open(_ database: DatabaseName) throws(Status) -> any Store {
         monitor.lock()
         defer { monitor.unlock() }
-        if let store = stores[database], store.isOpen { return store }
         let name = DatabaseFileName(database)
         let project = folder.path + "/" + name.folder
-        try claim(project, id: database.project, component: name.folder)
-        try DataFolder.makeFolder(project)
         let file = project + "/" + name.file
-        try claim(file, id: database.database, component: name.file)
+        try claim(project, id: database.project)
+        try DataFolder.makeFolder(project)
+        try claim(file, id: database.database)
+        if let store = stores[name], store.isOpen { return store }
         let store = try SQLiteStore(path: file + DatabaseFileName.suffix, options: options, folder: folder)
-        stores[database] = store
+        stores[name] = store
         return store
     }
 
     /// Writes the id of a shortened component beside it, or checks that it's the one that stands there.
-    private func claim(_ path: String, id: String, component: String) throws(Status) {
-        guard DatabaseFileName.isShortened(component) else { return }
+    private func claim(_ path: String, id: String) throws(Status) {
+        guard DatabaseFileName.isShortened(path) else { return }
         let file = path + DatabaseFileName.idSuffix
         guard let found = try DataFolder.read(file) else {
             try DataFolder.write(id, file)
@@ -71,6 +72,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         return found
     }
 
+    /// The id that belongs to a file or folder; nil when it's none of ours.
     private func id(_ path: String, component: String) throws(Status) -> String? {
         if DatabaseFileName.isShortened(component) { return try DataFolder.read(path + DatabaseFileName.idSuffix) }
         return DatabaseFileName.id(ofComponent: component)
@@ -84,14 +86,18 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     public func delete(_ database: DatabaseName) throws(Status) {
         monitor.lock()
         defer { monitor.unlock() }
-        if let store = stores[database], store.isOpen {
-            throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
-        }
-        stores[database] = nil
         let name = DatabaseFileName(database)
         let project = folder.path + "/" + name.folder
         let file = project + "/" + name.file
-        // The log first: a log without its database is refused by nobody and belongs to nobody.
+        let ids = (try id(project, component: name.folder), try id(file, component: name.file))
+        guard let foundProject = ids.0, UTF8Order.equal(foundProject, database.project), let foundDatabase = ids.1,
+            UTF8Order.equal(foundDatabase, database.database)
+        else { throw .notFound("The database \(database) does not exist.") }
+        if let store = stores[name], store.isOpen {
+            throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
+        }
+        stores[name] = nil
+        // The log first, for the next database of this name must not find it.
         try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
         guard try DataFolder.remove(file + DatabaseFileName.suffix) else {
             throw .notFound("The database \(database) does not exist.")

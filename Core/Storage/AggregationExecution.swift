@@ -51,6 +51,8 @@ public final class AggregationExecution {
         !query.hasBounds || (query.orders.count == 1 && query.query.scope != .anyCollection)
     }
 
+    public var indexesUsed: [QueryExecution.IndexUse] { plan.indexesUsed(query) }
+
     /// The results by alias.
     public func run() throws(Status) -> [(alias: String, value: Value)] {
         if isPlainCount { return try plainCount() }

@@ -125,6 +125,13 @@ public final class Database: Sendable {
             catalog: catalog)
     }
 
+    /// The state at a read time that this database has given out itself, for a read that goes on.
+    /// - Throws: FAILED_PRECONDITION when it is too old by now.
+    public func pastView(at readTime: Timestamp) throws(Status) -> ReadView {
+        try check(readTime: readTime)
+        return try view(at: readTime.microseconds, readTime: readTime)
+    }
+
     /// - Throws: INVALID_ARGUMENT for a time in the future, FAILED_PRECONDITION for one that is too old.
     private func check(readTime: Timestamp) throws(Status) {
         if readTime.microseconds > commitClock.latest {

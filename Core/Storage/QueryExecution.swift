@@ -75,6 +75,27 @@ public final class QueryExecution {
         return nil
     }
 
+    /// The next result's key alone, without reading the document. Not for nearest-neighbour searches.
+    func nextKey() throws(Status) -> [UInt8]? {
+        guard remaining > 0 else { return nil }
+        while toSkip > 0 {
+            guard try stream.next() != nil else { return nil }
+            toSkip -= 1
+            skippedResults += 1
+        }
+        guard let candidate = try stream.next() else { return nil }
+        remaining -= 1
+        return candidate.key
+    }
+
+    /// An index that the plan reads, as explain shows it.
+    public struct IndexUse: Sendable {
+        public var properties: String
+        public var isGroupScope: Bool
+    }
+
+    public var indexesUsed: [IndexUse] { plan.indexesUsed(query) }
+
     private func nextNearest() throws(Status) -> QueryResult? {
         if nearest == nil {
             nearest = try NearestNeighbours.search(query) { () throws(Status) -> QueryResult? in

@@ -59,4 +59,18 @@ struct QueryPlan: Sendable {
                 $0.sources.count == 1 && $0.residual.isEmpty && !$0.checksScope && $0.isFullyOrdered(query.orders)
             } && query.query.findNearest == nil && query.query.offset <= 1000
     }
+
+    /// The indexes that are read, each once, in the order of the branches.
+    func indexesUsed(_ query: NormalizedQuery) -> [QueryExecution.IndexUse] {
+        var used: [QueryExecution.IndexUse] = []
+        for source in branches.flatMap(\.sources) where !used.contains(where: { $0.properties == source.properties }) {
+            used.append(QueryExecution.IndexUse(properties: source.properties, isGroupScope: source.isGroupScope))
+        }
+        guard let search = query.query.findNearest else { return used }
+        // A vector search is shown with the index that serves it in production: the filters, the name, the vector.
+        let vector = "\(search.field) VECTOR<\(search.vector.count)>"
+        return used.map { use in
+            QueryExecution.IndexUse(properties: use.properties.dropLast() + ", \(vector))", isGroupScope: use.isGroupScope)
+        }
+    }
 }

@@ -25,7 +25,7 @@ public final class ReadView {
 
     deinit { snapshot.close() }
 
-    var isPast: Bool { version < snapshotVersion }
+    public var isPast: Bool { version < snapshotVersion }
 
     /// The documents that changed after the view's version, nil when it is the present.
     func overlay() throws(Status) -> PastOverlay? {

@@ -7,7 +7,7 @@ extension FirestoreService {
     func getDocument(_ request: GetDocumentRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try ResourceName(document: request.name)
-            let projection = try Self.projection(request.mask)
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
             read(call, try registry.database(name.database), consistency, [.document(name.path)]) {
                 grant throws(Status) in
@@ -34,7 +34,7 @@ extension FirestoreService {
                 throw .invalidArgument("document.name must not be set")
             }
             if !request.documentId.isEmpty { try ResourceName.validate(documentID: request.documentId) }
-            let projection = try Self.projection(request.mask)
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let collection = parent.path.appending(request.collectionId)
             create(
                 request.document?.fields ?? MapValue(), in: collection, id: request.documentId, of: parent.database,
@@ -68,7 +68,7 @@ extension FirestoreService {
     func updateDocument(_ request: UpdateDocumentRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try ResourceName(document: request.document?.name ?? "")
-            let projection = try Self.projection(request.mask)
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             var message = WriteMessage(update: request.document)
             message.updateMask = request.updateMask
             message.currentDocument = request.currentDocument
@@ -114,14 +114,13 @@ extension FirestoreService {
     func batchGetDocuments(_ request: BatchGetDocumentsRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let database = try DatabaseName(parsing: request.database)
-            let projection = try Self.projection(request.mask)
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let consistency = try Self.consistency(
                 transaction: request.transaction, newTransaction: request.newTransaction, readTime: request.readTime)
             var paths: [ResourcePath] = []
             var seen: Set<ResourcePath> = []
             for text in request.documents {
-                let name = try ResourceName(document: text)
-                if name.database != database { throw Self.otherDatabase(database, name.database) }
+                let name = try ResourceName(document: text, in: database)
                 if seen.insert(name.path).inserted { paths.append(name.path) }
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
@@ -131,11 +130,6 @@ extension FirestoreService {
                 MessageStream(source, to: call, pool: self.pool).start()
             }
         }
-    }
-
-    static func otherDatabase(_ requested: DatabaseName, _ named: DatabaseName) -> Status {
-        .invalidArgument(
-            "The request was for database '\(requested)' but was attempting to access database '\(named)'")
     }
 }
 

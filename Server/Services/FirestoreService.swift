@@ -55,17 +55,6 @@ public final class FirestoreService: Sendable {
         return .readWrite(retry: retry.isEmpty ? nil : retry)
     }
 
-    /// The projection that a document mask asks for; nil for whole documents.
-    static func projection(_ mask: DocumentMaskMessage?) throws(Status) -> Projection? {
-        guard let mask else { return nil }
-        var paths: [FieldPath] = []
-        for text in mask.fieldPaths {
-            let path = try FieldPath(parsing: text)
-            if !path.isDocumentName { paths.append(path) }
-        }
-        return Projection(paths)
-    }
-
     /// A stored document as an answer shows it.
     static func encoded(
         _ document: StoredDocument, name: String, _ projection: Projection?

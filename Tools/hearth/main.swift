@@ -1,3 +1,1 @@
-import HearthServer
-
-HearthMain.run()
+ServeCommand.run(Array(CommandLine.arguments.dropFirst()))

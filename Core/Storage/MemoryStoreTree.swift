@@ -1,0 +1,187 @@
+import HearthModel
+
+/// An ordered map of byte strings as a B+ tree whose copies share their nodes.
+///
+/// Copying the tree is retaining its root. A change copies a node first, unless this tree alone holds it: a node that no
+/// other root, cursor or copied node refers to is unique all the way down from a unique root, for copying a node retains
+/// its children. So a node that anyone else can see never changes.
+///
+/// Leaves hold keys and values; an inner node holds its children and, between each two, a separator: the keys of the left
+/// one are below it, those of the right one are not. All leaves are at the same depth.
+struct MemoryStoreTree: @unchecked Sendable {
+    // Guarded by the rule above: what two threads can see is never written.
+    private(set) var root = Node()
+
+    /// Entries of a node at most. Larger ones make walks and searches quicker, and copies slower.
+    static let entriesMax = 64
+    /// A node with fewer is merged into a neighbour, when the two fill three quarters of a node at most.
+    static let entriesMin = 16
+
+    final class Node {
+        /// A leaf's keys, or the separators.
+        var keys: [[UInt8]]
+        var values: [[UInt8]]
+        var children: [Node]
+        /// Keys in the leaves below.
+        var count: Int
+
+        init(keys: [[UInt8]] = [], values: [[UInt8]] = [], children: [Node] = [], count: Int = 0) {
+            self.keys = keys
+            self.values = values
+            self.children = children
+            self.count = count
+        }
+
+        var isLeaf: Bool { children.isEmpty }
+        var entries: Int { isLeaf ? keys.count : children.count }
+
+        func copy() -> Node { Node(keys: keys, values: values, children: children, count: count) }
+
+        /// How many of the node's own keys are below `key`.
+        func position(_ key: [UInt8]) -> Int {
+            var low = 0
+            var high = keys.count
+            while low < high {
+                let middle = (low + high) / 2
+                if UTF8Order.compare(keys[middle], key) < 0 { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+
+        func holds(_ key: [UInt8], at position: Int) -> Bool {
+            position < keys.count && keys[position] == key
+        }
+
+        /// The child whose keys may include `key`.
+        func child(_ key: [UInt8]) -> Int {
+            let position = position(key)
+            return holds(key, at: position) ? position + 1 : position
+        }
+    }
+
+    var count: Int { root.count }
+
+    func get(_ key: [UInt8]) -> [UInt8]? {
+        var node = root
+        while !node.isLeaf { node = node.children[node.child(key)] }
+        let position = node.position(key)
+        return node.holds(key, at: position) ? node.values[position] : nil
+    }
+
+    /// The number of keys below `key`.
+    func rank(_ key: [UInt8]) -> Int {
+        var rank = 0
+        var node = root
+        while !node.isLeaf {
+            let index = node.child(key)
+            for child in node.children[..<index] { rank += child.count }
+            node = node.children[index]
+        }
+        return rank + node.position(key)
+    }
+
+    // MARK: Changes
+
+    mutating func put(_ key: [UInt8], _ value: [UInt8]) {
+        guard let (separator, right) = Self.put(&root, key, value) else { return }
+        root = Node(keys: [separator], children: [root, right], count: root.count + right.count)
+    }
+
+    /// Returns the right half of a node that had to be split, and the separator between the two.
+    private static func put(_ node: inout Node, _ key: [UInt8], _ value: [UInt8]) -> (separator: [UInt8], right: Node)? {
+        if !isKnownUniquelyReferenced(&node) { node = node.copy() }
+        if node.isLeaf {
+            let position = node.position(key)
+            if node.holds(key, at: position) {
+                node.values[position] = value
+                return nil
+            }
+            node.keys.insert(key, at: position)
+            node.values.insert(value, at: position)
+            node.count += 1
+            return split(node, after: position)
+        }
+        let index = node.child(key)
+        let before = node.children[index].count
+        let half = put(&node.children[index], key, value)
+        node.count += node.children[index].count - before
+        guard let half else { return nil }
+        node.count += half.right.count
+        node.keys.insert(half.separator, at: index)
+        node.children.insert(half.right, at: index + 1)
+        return split(node, after: index + 1)
+    }
+
+    /// Splits a node that is too large after an insertion.
+    private static func split(_ node: Node, after inserted: Int) -> (separator: [UInt8], right: Node)? {
+        let entries = node.entries
+        if entries <= entriesMax { return nil }
+        // What grows at its end, as the feed does, leaves full nodes behind.
+        let middle = inserted == entries - 1 ? entries - 1 : entries / 2
+        let right = Node()
+        let separator: [UInt8]
+        if node.isLeaf {
+            separator = node.keys[middle]
+            right.keys = Array(node.keys[middle...])
+            right.values = Array(node.values[middle...])
+            right.count = right.keys.count
+            node.keys.removeSubrange(middle...)
+            node.values.removeSubrange(middle...)
+        } else {
+            separator = node.keys[middle - 1]
+            right.keys = Array(node.keys[middle...])
+            right.children = Array(node.children[middle...])
+            right.count = right.children.reduce(0) { $0 + $1.count }
+            node.keys.removeSubrange((middle - 1)...)
+            node.children.removeSubrange(middle...)
+        }
+        node.count -= right.count
+        return (separator, right)
+    }
+
+    mutating func remove(_ key: [UInt8]) {
+        // Looked for first, so that nothing is copied for what isn't there.
+        if get(key) == nil { return }
+        Self.remove(&root, key)
+        while root.children.count == 1 { root = root.children[0] }
+    }
+
+    private static func remove(_ node: inout Node, _ key: [UInt8]) {
+        if !isKnownUniquelyReferenced(&node) { node = node.copy() }
+        node.count -= 1
+        if node.isLeaf {
+            let position = node.position(key)
+            node.keys.remove(at: position)
+            node.values.remove(at: position)
+            return
+        }
+        let index = node.child(key)
+        remove(&node.children[index], key)
+        if node.children[index].entries >= entriesMin { return }
+        if node.children[index].count == 0 {
+            if node.children.count > 1 {
+                node.children.remove(at: index)
+                node.keys.remove(at: max(0, index - 1))
+            }
+        } else if index + 1 < node.children.count {
+            mergeIfSmall(node, index)
+        } else if index > 0 {
+            mergeIfSmall(node, index - 1)
+        }
+    }
+
+    /// Merges a child with the next one, if there is room.
+    private static func mergeIfSmall(_ node: Node, _ index: Int) {
+        let right = node.children[index + 1]
+        if node.children[index].entries + right.entries > entriesMax * 3 / 4 { return }
+        if !isKnownUniquelyReferenced(&node.children[index]) { node.children[index] = node.children[index].copy() }
+        let left = node.children[index]
+        if !left.isLeaf { left.keys.append(node.keys[index]) }
+        left.keys += right.keys
+        left.values += right.values
+        left.children += right.children
+        left.count += right.count
+        node.keys.remove(at: index)
+        node.children.remove(at: index + 1)
+    }
+}

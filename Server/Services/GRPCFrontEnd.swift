@@ -1,0 +1,110 @@
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// Takes gRPC calls to the services of this server.
+struct GRPCFrontEnd: GRPCHandler {
+    /// Handles one whole request of a unary or server-streaming method.
+    typealias Method = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
+
+    private let methods: [String: Method]
+
+    init(_ service: FirestoreService) {
+        methods = Self.methods(service)
+    }
+
+    func begin(_ call: GRPCCall) {
+        guard let method = methods[call.path] else {
+            return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
+        }
+        let carried = GRPCServiceCall(call)
+        call.unary { message in
+            do throws(Status) {
+                try method(message, carried)
+            } catch {
+                carried.finish(error)
+            }
+        }
+    }
+
+    private static func methods(_ service: FirestoreService) -> [String: Method] {
+        let prefix = "/google.firestore.v1.Firestore/"
+        return [
+            prefix + "GetDocument": { bytes, call throws(Status) in
+                service.getDocument(try GetDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "ListDocuments": { bytes, call throws(Status) in
+                service.listDocuments(try ListDocumentsRequest(protobuf: bytes), call)
+            },
+            prefix + "CreateDocument": { bytes, call throws(Status) in
+                service.createDocument(try CreateDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "UpdateDocument": { bytes, call throws(Status) in
+                service.updateDocument(try UpdateDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "DeleteDocument": { bytes, call throws(Status) in
+                service.deleteDocument(try DeleteDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "BatchGetDocuments": { bytes, call throws(Status) in
+                service.batchGetDocuments(try BatchGetDocumentsRequest(protobuf: bytes), call)
+            },
+            prefix + "BeginTransaction": { bytes, call throws(Status) in
+                service.beginTransaction(try BeginTransactionRequest(protobuf: bytes), call)
+            },
+            prefix + "Commit": { bytes, call throws(Status) in
+                service.commit(try CommitRequest(protobuf: bytes), sizeBytes: bytes.count, call)
+            },
+            prefix + "Rollback": { bytes, call throws(Status) in
+                service.rollback(try RollbackRequest(protobuf: bytes), call)
+            },
+            prefix + "RunQuery": { bytes, call throws(Status) in
+                service.runQuery(try RunQueryRequest(protobuf: bytes), call)
+            },
+            prefix + "RunAggregationQuery": { bytes, call throws(Status) in
+                service.runAggregationQuery(try RunAggregationQueryRequest(protobuf: bytes), call)
+            },
+            prefix + "PartitionQuery": { bytes, call throws(Status) in
+                service.partitionQuery(try PartitionQueryRequest(protobuf: bytes), call)
+            },
+            prefix + "ListCollectionIds": { bytes, call throws(Status) in
+                service.listCollectionIds(try ListCollectionIdsRequest(protobuf: bytes), call)
+            },
+            prefix + "BatchWrite": { bytes, call throws(Status) in
+                service.batchWrite(try BatchWriteRequest(protobuf: bytes), sizeBytes: bytes.count, call)
+            },
+            prefix + "ExecutePipeline": { _, call in service.executePipeline(call) },
+        ]
+    }
+}
+
+extension FirestoreService {
+    /// Pipelines belong to the Enterprise edition; clients of the Standard edition know this refusal.
+    func executePipeline(_ call: any ServiceCall) {
+        call.finish(.failedPrecondition("Pipeline queries are only allowed on ENTERPRISE mode databases."))
+    }
+}
+
+/// A gRPC call as the service sees it. `@unchecked Sendable`: belongs to the call's loop.
+private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
+    private let call: GRPCCall
+    let cancellation = Cancellation()
+
+    init(_ call: GRPCCall) {
+        self.call = call
+        let cancellation = cancellation
+        call.onCancel = { cancellation.cancel() }
+    }
+
+    var loop: EventLoop { call.loop }
+    var format: MessageFormat { .protobuf }
+    var isFinished: Bool { call.isFinished || cancellation.isCancelled }
+
+    var onWritable: (() -> Void)? {
+        get { call.onWritable }
+        set { call.onWritable = newValue }
+    }
+
+    func send(_ message: [UInt8]) -> Bool { call.send(message) }
+
+    func finish(_ status: Status) { call.finish(status) }
+}
