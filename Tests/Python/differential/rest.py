@@ -1,0 +1,82 @@
+"""How each method looks as an HTTP request: the bindings of the public service definition."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from .request import Json
+
+# Methods with a custom verb: the member that stands in the path, and the verb.
+_CUSTOM = {
+    "BatchGetDocuments": ("database", "documents:batchGet"),
+    "BeginTransaction": ("database", "documents:beginTransaction"),
+    "Commit": ("database", "documents:commit"),
+    "Rollback": ("database", "documents:rollback"),
+    "BatchWrite": ("database", "documents:batchWrite"),
+    "RunQuery": ("parent", ":runQuery"),
+    "RunAggregationQuery": ("parent", ":runAggregationQuery"),
+    "PartitionQuery": ("parent", ":partitionQuery"),
+    "ListCollectionIds": ("parent", ":listCollectionIds"),
+}
+
+
+def http_request(method: str, body: Json) -> tuple[str, str, Json | None]:
+    """Verb, target and JSON body."""
+    if method in _CUSTOM:
+        member, verb = _CUSTOM[method]
+        rest = {key: value for key, value in body.items() if key != member}
+        joint = "/" if member == "database" else ""
+        return "POST", path_of(body.get(member, "")) + joint + verb, rest
+    rest = dict(body)
+    match method:
+        case "GetDocument":
+            return "GET", path_of(rest.pop("name", "")) + _query(rest), None
+        case "DeleteDocument":
+            return "DELETE", path_of(rest.pop("name", "")) + _query(rest), None
+        case "ListDocuments":
+            path = path_of(f"{rest.pop('parent', '')}/{rest.pop('collectionId', '')}")
+            return "GET", path + _query(rest), None
+        case "CreateDocument":
+            path = path_of(f"{rest.pop('parent', '')}/{rest.pop('collectionId', '')}")
+            document = rest.pop("document", {})
+            return "POST", path + _query(rest), document
+        case "UpdateDocument":
+            document = rest.pop("document", {})
+            return "PATCH", path_of(document.get("name", "")) + _query(rest), document
+    raise ValueError(f"no binding for {method}")
+
+
+def expressible(method: str, body: Json) -> bool:
+    """Whether REST can say the same: it has no path for an empty collection id, nor an empty mask in a query string."""
+    if method == "ListDocuments" and not body.get("collectionId"):
+        return False
+    if method in ("GetDocument", "ListDocuments", "CreateDocument", "UpdateDocument"):
+        # A query string cannot hold a mask that is present and empty, nor a condition without a kind.
+        for key in ("mask", "updateMask"):
+            if key in body and not body[key].get("fieldPaths"):
+                return False
+    return body.get("currentDocument") != {} or method in _CUSTOM
+
+
+def path_of(name: str) -> str:
+    # The emulator does not decode the parentheses of `(default)` before custom verbs, so they stay as they are.
+    return "/v1/" + "/".join(quote(segment, safe="()") for segment in name.split("/"))
+
+
+def _query(members: Json) -> str:
+    pairs: list[str] = []
+    _flatten("", members, pairs)
+    return "?" + "&".join(pairs) if pairs else ""
+
+
+def _flatten(prefix: str, node: Any, pairs: list[str]) -> None:
+    if isinstance(node, dict):
+        for key, member in node.items():
+            _flatten(f"{prefix}.{key}" if prefix else key, member, pairs)
+    elif isinstance(node, list):
+        for member in node:
+            _flatten(prefix, member, pairs)
+    else:
+        text = str(node).lower() if isinstance(node, bool) else str(node)
+        pairs.append(f"{prefix}={quote(text, safe='')}")
