@@ -148,7 +148,8 @@ class Episode:
 
     def _read_in(self, begin: int, place: tuple[str | int, ...]) -> None:
         read = self._reads.any(self._next) if self._rng.random() < 0.5 else self._queries.any(self._next)
-        if read.method == "ListCollectionIds":
+        # The emulator answers UNKNOWN to these in a transaction.
+        if read.method == "ListCollectionIds" or read.body.get("showMissing") or _kindless(read.body):
             read = self._reads.get(self._next)
         read.body.pop("readTime", None)
         read.body["transaction"] = reference(begin, *place)
@@ -196,3 +197,10 @@ class Episode:
         if "rest only" in request.tags:
             rest = True
         self.requests.append(replace(request, rest=rest))
+
+
+def _kindless(body: Json) -> bool:
+    if "collectionId" in body:
+        return not body["collectionId"]
+    query = body.get("structuredQuery") or body.get("structuredAggregationQuery", {}).get("structuredQuery")
+    return query is not None and not any(source.get("collectionId") for source in query["from"])

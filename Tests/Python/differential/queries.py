@@ -11,7 +11,6 @@ from .world import World, quoted
 COMPARISONS = ["LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "EQUAL", "NOT_EQUAL"]
 LISTS = ["IN", "NOT_IN", "ARRAY_CONTAINS_ANY"]
 UNARY = ["IS_NAN", "IS_NULL", "IS_NOT_NAN", "IS_NOT_NULL"]
-NEGATIONS = ("NOT_EQUAL", "NOT_IN", "IS_NOT_NAN", "IS_NOT_NULL")
 DIRECTIONS = ["ASCENDING", "DESCENDING", "DIRECTION_UNSPECIFIED"]
 MEASURES = ["EUCLIDEAN", "COSINE", "DOT_PRODUCT"]
 
@@ -28,9 +27,15 @@ class Queries:
         return self._rng.choices([self.run, self.aggregate, self.nearest], [76, 18, 6])[0](index)
 
     def run(self, index: int) -> Request:
-        body: Json = {"parent": self._world.parent(), "structuredQuery": self.query()}
+        query = self.query()
+        body: Json = {"parent": self._parent_for(query), "structuredQuery": query}
         self._reads.at_time(body, 0.06)
         return Request(index, "RunQuery", "RunQuery", body)
+
+    def _parent_for(self, query: Json) -> str:
+        # The emulator refuses a collection group below a document; a few are enough to see that it still does.
+        group = any(source.get("allDescendants") and source.get("collectionId") for source in query["from"])
+        return self._world.root if group and self._rng.random() < 0.95 else self._world.parent()
 
     def query(self, shape: str | None = None) -> Json:
         rng = self._rng
@@ -72,7 +77,9 @@ class Queries:
             members = [self.filter(depth + 1) for _ in range(rng.choices([0, 1, 2, 3, 4], [1, 6, 55, 28, 10])[0])]
             return {"compositeFilter": {"op": operator, "filters": members}}
         if roll < 0.5:
-            return {"unaryFilter": {"op": rng.choice(UNARY), "field": {"fieldPath": self._filter_path()}}}
+            # One negation a query is all that is allowed; they are kept rare, so that few queries have two.
+            unary = rng.choices(UNARY, [35, 35, 15, 15])[0]
+            return {"unaryFilter": {"op": unary, "field": {"fieldPath": self._filter_path()}}}
         return self.field_filter()
 
     def _filter_path(self) -> str:
@@ -83,9 +90,9 @@ class Queries:
 
     def field_filter(self, path: str | None = None) -> Json:
         rng = self._rng
-        operator = rng.choices(["compare", "IN", "NOT_IN", "ARRAY_CONTAINS", "ARRAY_CONTAINS_ANY"], [60, 14, 6, 12, 8])[0]
+        operator = rng.choices(["compare", "IN", "NOT_IN", "ARRAY_CONTAINS", "ARRAY_CONTAINS_ANY"], [62, 15, 3, 12, 8])[0]
         if operator == "compare":
-            operator = rng.choices(COMPARISONS, [15, 15, 15, 15, 30, 10])[0]
+            operator = rng.choices(COMPARISONS, [15, 15, 15, 15, 33, 7])[0]
         if path is None:
             path = rng.choice(["t", "t", "a"]) if operator.startswith("ARRAY") else self._filter_path()
         if operator in LISTS:
@@ -176,7 +183,7 @@ class Queries:
                 aggregation["alias"] = rng.choice([f"x{place}", f"x{place}", f"q {place}", f"é{place}", "same"])
             aggregations.append(aggregation)
         body: Json = {
-            "parent": self._world.parent(),
+            "parent": self._parent_for(query),
             "structuredAggregationQuery": {"structuredQuery": query, "aggregations": aggregations},
         }
         self._reads.at_time(body, 0.05)

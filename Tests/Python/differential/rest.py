@@ -48,15 +48,25 @@ def http_request(method: str, body: Json) -> tuple[str, str, Json | None]:
 
 
 def expressible(method: str, body: Json) -> bool:
-    """Whether REST can say the same: it has no path for an empty collection id, nor an empty mask in a query string."""
+    """Whether REST can say the same, to the emulator as well.
+
+    Three of its defects would only produce noise: it cuts spaces off the end of a path (and then never answers
+    a PATCH whose body names the true document), and it misreads times in query strings. The end-to-end tests
+    look at these.
+    """
+    if any(str(body.get(key, "")).endswith(" ") for key in ("name", "parent", "documentId", "collectionId")):
+        return False
+    if method in _CUSTOM:
+        return True
+    if method == "UpdateDocument" and str(body["document"].get("name", "")).endswith(" "):
+        return False
     if method == "ListDocuments" and not body.get("collectionId"):
         return False
-    if method in ("GetDocument", "ListDocuments", "CreateDocument", "UpdateDocument"):
-        # A query string cannot hold a mask that is present and empty, nor a condition without a kind.
-        for key in ("mask", "updateMask"):
-            if key in body and not body[key].get("fieldPaths"):
-                return False
-    return body.get("currentDocument") != {} or method in _CUSTOM
+    # A query string cannot hold a mask that is present and empty, nor a condition without a kind.
+    if any(key in body and not body[key].get("fieldPaths") for key in ("mask", "updateMask")):
+        return False
+    condition = body.get("currentDocument", {"exists": True})
+    return "readTime" not in body and "exists" in condition
 
 
 def path_of(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.queues
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from queue import Empty
@@ -45,11 +45,16 @@ def _work(plan: Plan, first: int, results: Any, enough: Any) -> None:
     """Runs every `jobs`-th episode until the parent has enough."""
     pair = Pair(plan.hearth, plan.emulator)
     number = first
-    while not enough.is_set():
-        results.put(run_episode(pair, plan.seed, number, plan.transport))
-        number += plan.jobs
-    results.put(None)
-    pair.close()
+    try:
+        while not enough.is_set():
+            results.put(run_episode(pair, plan.seed, number, plan.transport))
+            number += plan.jobs
+        results.put(None)
+    except Exception:
+        results.put(f"episode {number}: {traceback.format_exc()}")
+        raise
+    finally:
+        pair.close()
 
 
 def run_episodes(plan: Plan, wanted: int) -> Iterator[Result]:
@@ -67,7 +72,9 @@ def run_episodes(plan: Plan, wanted: int) -> Iterator[Result]:
         try:
             result = results.get(timeout=SILENCE_SECONDS_MAX)
         except Empty:
-            raise RuntimeError("no episode ended within two minutes: a server hangs, or a worker died") from None
+            raise RuntimeError("no episode ended within two minutes: a server hangs") from None
+        if isinstance(result, str):
+            raise RuntimeError(result)
         if result is None:
             running -= 1
         elif not enough.is_set():
