@@ -105,7 +105,11 @@ public struct IndexConfiguration: Sendable, Equatable {
                 if case .vector = index.kind {
                     throw element.failure("A vector index is a composite index; it stands under \"indexes\".")
                 }
-                if !kept.contains(index) { kept.append(index) }
+                if isWildcard, index.scope == .collectionGroup {
+                    warn(element, "Indexes of collection group scope on all fields are not kept; name the fields.")
+                } else if !kept.contains(index) {
+                    kept.append(index)
+                }
             }
         }
         if overrides.contains(where: { $0.path == path && UTF8Order.equal($0.collectionID, collectionID) }) {
