@@ -19,7 +19,9 @@ let package = Package(
         // The tool.
 
         // Tests, one folder a target.
-        .testTarget(name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests"),
+        .testTarget(
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
+            exclude: ["Golden"]),
     ],
     swiftLanguageModes: [.v6]
 )
