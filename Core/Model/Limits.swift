@@ -36,6 +36,22 @@ public enum Limits {
     /// Fields of a composite index.
     public static let compositeIndexFieldsMax = 100
 
+    /// Composite indexes of a database.
+    public static let compositeIndexesMax = 1000
+    /// Single-field configurations of a database.
+    public static let fieldOverridesMax = 1000
+
+    // MARK: Administration
+
+    /// Entries of a list of the admin API when the request names no page size (ours).
+    public static let adminPageSizeDefault = 100
+    /// Entries of one page of a list of the admin API (ours).
+    public static let adminPageSizeMax = 1000
+    /// Operations that are remembered for a database (ours).
+    public static let operationsPerDatabaseMax = 1000
+    /// Databases of a project that the admin API makes.
+    public static let databasesPerProjectMax = 100
+
     // MARK: Requests
 
     /// A request's size in bytes, as measured of the service (documented as 10 MiB).

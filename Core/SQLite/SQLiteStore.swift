@@ -3,6 +3,14 @@ import HearthModel
 import HearthStorage
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A store in one SQLite file.
 ///
 /// One connection writes, under a lock; a pool of others reads; one more copies the WAL into the database beside them.
@@ -109,6 +117,16 @@ public final class SQLiteStore: Store, @unchecked Sendable {
             connection.close()
             writer = nil
         }
+    }
+
+    /// The bytes of the file and of the log beside it.
+    public var sizeBytes: Int? {
+        var sum = 0
+        for file in [path, path + "-wal"] {
+            var information = stat()
+            if stat(file, &information) == 0 { sum += Int(information.st_size) }
+        }
+        return sum
     }
 
     // MARK: The writer
