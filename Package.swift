@@ -41,10 +41,14 @@ let package = Package(
             name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
 
         // Tests, one folder a target.
-        .testTarget(name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests"),
+        .testTarget(
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
+            exclude: ["Golden"]),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
+        .testTarget(
+            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -9,6 +9,8 @@ struct GRPCFrontEnd: GRPCHandler {
 
     /// By path: what serves a call, and what it counts as.
     private let methods: [String: (serve: Method, observed: RequestMetrics.Method)]
+    /// Methods that take the call as it is.
+    private let streams: [String: @Sendable (GRPCCall) -> Void]
     private let observer: RequestObserver
 
     init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
@@ -17,6 +19,7 @@ struct GRPCFrontEnd: GRPCHandler {
         for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
         for (path, method) in admin.methods { methods[path] = (Self.carry(method), .admin) }
         self.methods = methods
+        streams = Self.introspection()
     }
 
     /// A method over bytes, which answers from any thread.
@@ -34,6 +37,7 @@ struct GRPCFrontEnd: GRPCHandler {
     }
 
     func begin(_ call: GRPCCall) {
+        if let stream = streams[call.path] { return stream(call) }
         guard let method = methods[call.path] else {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
@@ -45,6 +49,18 @@ struct GRPCFrontEnd: GRPCHandler {
                 carried.finish(error)
             }
         }
+    }
+
+    /// Health and reflection.
+    private static func introspection() -> [String: @Sendable (GRPCCall) -> Void] {
+        let served = [FirestoreService.name, HealthService.name]
+        let health = HealthService(services: Set(served))
+        let reflection = ReflectionService(services: served + ReflectionService.names)
+        var streams: [String: @Sendable (GRPCCall) -> Void] = [
+            "/\(HealthService.name)/Check": { health.check($0) }, "/\(HealthService.name)/Watch": { health.watch($0) },
+        ]
+        for name in ReflectionService.names { streams["/\(name)/ServerReflectionInfo"] = { reflection.serve($0) } }
+        return streams
     }
 
     private static func methods(_ service: FirestoreService) -> [String: Method] {
@@ -98,6 +114,34 @@ struct GRPCFrontEnd: GRPCHandler {
 }
 
 extension FirestoreService {
+    static let name = "google.firestore.v1.Firestore"
+
+    /// The service as reflection describes it.
+    static let methods = [
+        MethodDescription("GetDocument", GetDocumentRequest.self, DocumentMessage.self),
+        MethodDescription("ListDocuments", ListDocumentsRequest.self, ListDocumentsResponse.self),
+        MethodDescription("UpdateDocument", UpdateDocumentRequest.self, DocumentMessage.self),
+        MethodDescription("DeleteDocument", DeleteDocumentRequest.self, EmptyMessage.self),
+        MethodDescription(
+            "BatchGetDocuments", BatchGetDocumentsRequest.self, BatchGetDocumentsResponse.self, serverStreams: true),
+        MethodDescription("BeginTransaction", BeginTransactionRequest.self, BeginTransactionResponse.self),
+        MethodDescription("Commit", CommitRequest.self, CommitResponse.self),
+        MethodDescription("Rollback", RollbackRequest.self, EmptyMessage.self),
+        MethodDescription("RunQuery", RunQueryRequest.self, RunQueryResponse.self, serverStreams: true),
+        MethodDescription(
+            "ExecutePipeline", ExecutePipelineRequest.self, ExecutePipelineResponse.self, serverStreams: true),
+        MethodDescription(
+            "RunAggregationQuery", RunAggregationQueryRequest.self, RunAggregationQueryResponse.self, serverStreams: true),
+        MethodDescription("PartitionQuery", PartitionQueryRequest.self, PartitionQueryResponse.self),
+        MethodDescription(
+            "Write", WriteRequest.self, WriteResponse.self, clientStreams: true, serverStreams: true),
+        MethodDescription(
+            "Listen", ListenRequest.self, ListenResponse.self, clientStreams: true, serverStreams: true),
+        MethodDescription("ListCollectionIds", ListCollectionIdsRequest.self, ListCollectionIdsResponse.self),
+        MethodDescription("BatchWrite", BatchWriteRequest.self, BatchWriteResponse.self),
+        MethodDescription("CreateDocument", CreateDocumentRequest.self, DocumentMessage.self),
+    ]
+
     /// Pipelines belong to the Enterprise edition; clients of the Standard edition know this refusal.
     func executePipeline(_ call: any ServiceCall) {
         call.finish(.failedPrecondition("Pipeline queries are only allowed on ENTERPRISE mode databases."))
