@@ -24,6 +24,9 @@ struct GRPCFrontEnd: GRPCHandler {
         let carried = GRPCServiceCall(call)
         call.unary { message in
             do throws(Status) {
+                if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
+                    throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
+                }
                 try method(message, carried)
             } catch {
                 carried.finish(error)
