@@ -110,6 +110,11 @@ public enum Limits {
 
     // MARK: Storage
 
+    /// Databases kept open although nobody uses them (ours).
+    public static let databasesOpenMax = 256
+    /// Seconds after which an unused database beyond that number is closed (ours).
+    public static let databaseIdleSeconds = 60
+
     /// Seconds for which old versions are readable.
     public static let retentionSeconds = 3600
     /// Commits that share one durable transaction at most (ours).

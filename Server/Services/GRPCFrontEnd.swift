@@ -44,6 +44,9 @@ struct GRPCFrontEnd: GRPCHandler {
         let carried = GRPCServiceCall(call, observer.begin(method.observed, .grpc, remote: call.remoteAddress))
         call.unary { message in
             do throws(Status) {
+                if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
+                    throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
+                }
                 try method.serve(message, carried)
             } catch {
                 carried.finish(error)
