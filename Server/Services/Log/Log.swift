@@ -31,6 +31,12 @@ public final class Log: Sendable {
             }
         }
 
+        /// - Parameter name: as in a record.
+        public init?(name: String) {
+            guard let level = [Level.debug, .info, .warning, .error].first(where: { $0.name == name }) else { return nil }
+            self = level
+        }
+
         public static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
