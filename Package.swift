@@ -42,13 +42,17 @@ let package = Package(
 
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
-        .testTarget(name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests"),
+        .testTarget(
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
+            exclude: ["Golden"]),
         .testTarget(
             name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
             path: "Tests/HearthStorageTests"),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
+        .testTarget(
+            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
     ],
     swiftLanguageModes: [.v6]
 )

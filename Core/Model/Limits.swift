@@ -36,6 +36,22 @@ public enum Limits {
     /// Fields of a composite index.
     public static let compositeIndexFieldsMax = 100
 
+    /// Composite indexes of a database.
+    public static let compositeIndexesMax = 1000
+    /// Single-field configurations of a database.
+    public static let fieldOverridesMax = 1000
+
+    // MARK: Administration
+
+    /// Entries of a list of the admin API when the request names no page size (ours).
+    public static let adminPageSizeDefault = 100
+    /// Entries of one page of a list of the admin API (ours).
+    public static let adminPageSizeMax = 1000
+    /// Operations that are remembered for a database (ours).
+    public static let operationsPerDatabaseMax = 1000
+    /// Databases of a project that the admin API makes.
+    public static let databasesPerProjectMax = 100
+
     // MARK: Requests
 
     /// A request's size in bytes, as measured of the service (documented as 10 MiB).
@@ -93,6 +109,11 @@ public enum Limits {
     public static let lockQueueLengthMax = 10_000
 
     // MARK: Storage
+
+    /// Databases kept open although nobody uses them (ours).
+    public static let databasesOpenMax = 256
+    /// Seconds after which an unused database beyond that number is closed (ours).
+    public static let databaseIdleSeconds = 60
 
     /// Seconds for which old versions are readable.
     public static let retentionSeconds = 3600

@@ -21,8 +21,8 @@ final class Connection: @unchecked Sendable {
     private var isPinned = false
     /// The commits of the store that the read transaction shows at least.
     private var commitsSeen: UInt64 = 0
-    /// The WAL's length when the read transaction began.
-    private var walPagesSeen = 0
+    /// The read transaction's number.
+    private var read: UInt64 = 0
 
     private var statements: [OpaquePointer?]
     private var controls: [OpaquePointer?]
@@ -81,7 +81,7 @@ final class Connection: @unchecked Sendable {
         let commits = counters.commits.load(ordering: .acquiring)
         if isPinned, commitsSeen == commits { return number }
         commitsSeen = commits
-        walPagesSeen = counters.walPages.load(ordering: .relaxed)
+        read = counters.reads.add(1, ordering: .relaxed).newValue
         try renewPin()
         return number
     }
@@ -120,10 +120,10 @@ final class Connection: @unchecked Sendable {
         }
     }
 
-    /// Closes the handle under a snapshot that began when the WAL was at most `walPages` long.
-    func revoke(begunUpTo walPages: Int) -> Bool {
+    /// Closes the handle under a snapshot whose read transaction's number is at most `last`.
+    func revoke(begunUpTo last: UInt64) -> Bool {
         monitor.withLock {
-            guard isLeased, walPagesSeen <= walPages else { return false }
+            guard isLeased, isPinned, read <= last else { return false }
             finishLease()
             closeHandle()
             return true
@@ -177,7 +177,8 @@ final class Connection: @unchecked Sendable {
         monitor.lock()
         if lease == number, failure == nil, handle != nil { return }
         let status =
-            failure ?? .unavailable("The snapshot is closed, or was taken away because it kept too much old data alive.")
+            failure
+            ?? .unavailable("The snapshot is closed, or was taken away because it kept too much old data alive.")
         monitor.unlock()
         throw status
     }

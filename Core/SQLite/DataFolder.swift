@@ -10,8 +10,8 @@ import Darwin
 
 /// The folder that holds the files of all databases, locked for this process as long as this object lives.
 ///
-/// The lock is `flock` on the file `lock`, which the system drops when the process ends, however it ends. The file holds
-/// the process's number, for people.
+/// The lock is `flock` on the file `.lock`, which the system drops when the process ends, however it ends. The file holds
+/// the process's number, for people; no project's folder begins with a dot.
 final class DataFolder: Sendable {
     let path: String
     private let lock: Int32
@@ -20,7 +20,7 @@ final class DataFolder: Sendable {
     init(path: String) throws(Status) {
         self.path = path
         try Self.makeFolder(path)
-        let lockPath = path + "/lock"
+        let lockPath = path + "/.lock"
         let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         if descriptor < 0 { throw Self.failure("open \(lockPath)") }
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {

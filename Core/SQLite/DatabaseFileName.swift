@@ -71,7 +71,8 @@ struct DatabaseFileName: Hashable {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value) else { return nil }
+            guard let high = rest.popFirst(), let low = rest.popFirst() else { return nil }
+            guard let high = value(high), let low = value(low) else { return nil }
             bytes.append(high << 4 | low)
         }
         guard let id = String(validating: bytes, as: UTF8.self), !id.isEmpty, self.component(id) == component else {

@@ -25,7 +25,7 @@ enum EngineError {
                 extended = sqlite3_extended_errcode(handle)
                 words = String(cString: sqlite3_errmsg(handle))
             }
-            systemError = sqlite3_system_errno(handle)
+            systemError = lastSystemError(handle)
         }
         var details = "SQLite \(extended)"
         if code & 0xFF == SQLITE_FULL {
@@ -34,6 +34,22 @@ enum EngineError {
             details += ", " + describe(errno: systemError)
         }
         return Status(statusCode(code), "\(action): \(words) (\(details)).")
+    }
+
+    /// The system's code for the last failure of one of the handle's files. SQLite forgets it on the way from the log.
+    private static func lastSystemError(_ handle: OpaquePointer) -> Int32 {
+        let code = sqlite3_system_errno(handle)
+        if code != 0 { return code }
+        for pointer in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
+            var file: UnsafeMutablePointer<sqlite3_file>?
+            var code: Int32 = 0
+            guard sqlite3_file_control(handle, nil, pointer, &file) == SQLITE_OK, let file,
+                let methods = file.pointee.pMethods,
+                methods.pointee.xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &code) == SQLITE_OK
+            else { continue }
+            if code != 0 { return code }
+        }
+        return 0
     }
 
     /// What the client may do about it: UNAVAILABLE where a later try may succeed.

@@ -113,11 +113,11 @@ final class ReaderPool: @unchecked Sendable {
         }
     }
 
-    /// Takes the connections away from snapshots that began when the WAL was at most `walPages` long.
-    func revoke(begunUpTo walPages: Int) {
+    /// Takes the connections away from snapshots whose number is at most `read`.
+    func revoke(begunUpTo read: UInt64) {
         // A call that runs is waited for, which is why the pool isn't locked meanwhile.
         let candidates = monitor.withLock { all }
-        let revoked = candidates.filter { $0.revoke(begunUpTo: walPages) }
+        let revoked = candidates.filter { $0.revoke(begunUpTo: read) }
         if revoked.isEmpty { return }
         monitor.withLock { all.removeAll { reader in revoked.contains { $0 === reader } } }
     }
@@ -139,6 +139,10 @@ final class ReaderPool: @unchecked Sendable {
 final class StoreCounters: Sendable {
     /// Commits that are visible; raised after the commit and before `write` returns.
     let commits = Atomic<UInt64>(0)
+    /// Read transactions that were begun.
+    let reads = Atomic<UInt64>(0)
     /// Pages in the WAL after the last commit; 0 when a checkpoint made it reusable.
     let walPages = Atomic<Int>(0)
+    /// How many of them the last checkpoint has copied, when it wasn't held up.
+    let copiedPages = Atomic<Int>(0)
 }

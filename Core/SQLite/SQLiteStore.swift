@@ -3,6 +3,14 @@ import HearthModel
 import HearthStorage
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// A store in one SQLite file.
 ///
 /// One connection writes, under a lock; a pool of others reads; one more copies the WAL into the database beside them.
@@ -25,7 +33,7 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     private let folder: DataFolder?
     private let options: SQLiteStoreOptions
     private let closed = Atomic(false)
-    private let counters = StoreCounters()
+    let counters = StoreCounters()
     private let pool: ReaderPool
     private let checkpointer: Checkpointer
 
@@ -100,11 +108,25 @@ public final class SQLiteStore: Store, @unchecked Sendable {
         checkpointer.stop()
         pool.close()
         gate.withLock {
-            // What fails to be copied stays in the WAL until the next start.
-            _ = sqlite3_wal_checkpoint_v2(writer?.handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-            writer?.close()
+            guard let connection = writer else { return }
+            do throws(Status) {
+                _ = try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+            } catch {
+                // There is nobody to tell. What wasn't copied stays in the WAL until the next start.
+            }
+            connection.close()
             writer = nil
         }
+    }
+
+    /// The bytes of the file and of the log beside it.
+    public var sizeBytes: Int? {
+        var sum = 0
+        for file in [path, path + "-wal"] {
+            var information = stat()
+            if stat(file, &information) == 0 { sum += Int(information.st_size) }
+        }
+        return sum
     }
 
     // MARK: The writer
@@ -155,8 +177,9 @@ private func walWasWritten(
     _ counters: UnsafeMutableRawPointer?, _ handle: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ pages: Int32
 ) -> Int32 {
     if let counters {
-        Unmanaged<StoreCounters>.fromOpaque(counters).takeUnretainedValue()
-            .walPages.store(Int(pages), ordering: .relaxed)
+        let counters = Unmanaged<StoreCounters>.fromOpaque(counters).takeUnretainedValue()
+        let before = counters.walPages.exchange(Int(pages), ordering: .relaxed)
+        if pages < before { counters.copiedPages.store(0, ordering: .relaxed) }
     }
     return SQLITE_OK
 }
@@ -172,7 +195,8 @@ public struct SQLiteStoreOptions: Sendable {
     /// Bytes of the file that readers see as memory.
     public var mappedBytes = 0x7FFF_0000
 
-    var bounds = WALBounds()
+    /// When the WAL is copied into the database, and what happens when it can't be.
+    public var bounds = WALBounds()
     /// Pages of the database at most: a small disk for tests.
     var pagesMax: Int?
 

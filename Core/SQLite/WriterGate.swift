@@ -23,6 +23,17 @@ final class WriterGate: Sendable {
 
     func unlock() { monitor.unlock() }
 
+    /// Makes others wait until `lockFirst` or `endReservation` was called.
+    func reserve() { isWanted.store(true, ordering: .releasing) }
+
+    func endReservation() {
+        if !isWanted.load(ordering: .acquiring) { return }
+        monitor.withLock {
+            isWanted.store(false, ordering: .releasing)
+            monitor.signal()
+        }
+    }
+
     func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         lock()
         defer { unlock() }

@@ -42,7 +42,7 @@ final class CommitPipeline: Sendable {
     private let parked = Mutex(Parked())
     private let queuedBytes = Atomic<Int>(0)
     private let queuedCount = Atomic<Int>(0)
-    private let groupsCommitted = Atomic<Int>(0)
+    private let counters = CommitCounters()
     private let worker: Mutex<WorkerThread<Job>?>
 
     /// - Parameter observer: told of every commit, in order, after it is durable and visible.
@@ -71,6 +71,17 @@ final class CommitPipeline: Sendable {
             return Array(parked.requests.values)
         }
         for request in waiting { request.completion(.failure(.unavailable("The server is shutting down."))) }
+    }
+
+    var statistics: DatabaseStatistics {
+        var statistics = DatabaseStatistics()
+        statistics.commits = counters.commits.load(ordering: .relaxed)
+        statistics.failures = counters.failures.load(ordering: .relaxed)
+        statistics.groups = counters.groups.load(ordering: .relaxed)
+        statistics.groupSizes = counters.groupSizes
+        statistics.queuedCommits = queuedCount.load(ordering: .relaxed)
+        statistics.queuedBytes = queuedBytes.load(ordering: .relaxed)
+        return statistics
     }
 
     // MARK: Queueing
@@ -180,7 +191,8 @@ final class CommitPipeline: Sendable {
             finish(request, verdicts[index])
         }
         // While the writer is never idle, checkpoints still have to happen now and then.
-        if groupsCommitted.add(1, ordering: .relaxed).newValue.isMultiple(of: 64) { store.maintain() }
+        counters.count(group: group.count, failed: failure != nil)
+        if counters.groups.load(ordering: .relaxed).isMultiple(of: 64) { store.maintain() }
     }
 
     private func finish(_ request: Request, _ verdict: Verdict) {
@@ -279,6 +291,7 @@ final class CommitPipeline: Sendable {
 
     /// Whether commits after a version have changed what was read.
     func isTouched(_ readSet: ReadSet, since version: Int64, in snapshot: any Snapshot) throws(Status) -> Bool {
+        if recent.wasReset(after: version) { return true }
         if let sets = recent.changes(after: version) {
             for set in sets {
                 if try readSet.isTouched(by: set) { return true }

@@ -13,7 +13,7 @@ public final class Database: Sendable {
     private let locks: LockTable
     private let transactions: TransactionTable
     private let recent: RecentChanges
-    private let pipeline: CommitPipeline
+    let pipeline: CommitPipeline
     private let catalogState: Mutex<IndexCatalog>
     /// Reads before this version are refused: the feed does not go back farther.
     private let earliestState: Mutex<Int64>
@@ -70,6 +70,12 @@ public final class Database: Sendable {
 
     public var catalog: IndexCatalog { catalogState.withLock { $0 } }
     public var openTransactions: Int { transactions.openCount }
+    public var statistics: DatabaseStatistics {
+        var statistics = pipeline.statistics
+        statistics.openTransactions = transactions.openCount
+        statistics.sizeBytes = store.sizeBytes
+        return statistics
+    }
 
     /// Has `observer` told of every later commit, in order, from the writer's thread.
     public func observe(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
@@ -206,7 +212,7 @@ public final class Database: Sendable {
             case .query(let query): .query(QueryMatcher(query))
             }
         }
-        acquire(resources[...], for: transaction.owner) { [self] accepted in
+        TurnTaker(resources, for: transaction.owner, in: locks).take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
                 let view = try extend(id, reading: targets)
@@ -215,17 +221,6 @@ public final class Database: Sendable {
                 body(.failure(error))
             }
         }
-    }
-
-    /// Takes the turns one after the other, in the order given.
-    private func acquire(
-        _ resources: ArraySlice<LockTable.Resource>, for owner: LockTable.Owner,
-        _ done: @escaping @Sendable (Bool) -> Void
-    ) {
-        guard let first = resources.first else { return done(true) }
-        let rest = Array(resources.dropFirst())
-        let accepted = locks.acquire(first, for: owner) { [self] in acquire(rest[...], for: owner, done) }
-        if !accepted { done(false) }
     }
 
     /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that
@@ -392,7 +387,26 @@ public final class Database: Sendable {
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         IndexBuilder(database: self, pipeline: pipeline).install(
-            definitions: definitions, overrides: overrides, completion: completion)
+            resuming: true, { _ in (definitions, overrides) }, installed: { _ in }, completion: completion)
+    }
+
+    /// Changes the index catalog in one step that no other change can come between, and builds what is new.
+    /// - Parameters:
+    ///   - resuming: also builds what an earlier run of the process left unfinished.
+    ///   - change: what is wanted in place of the present catalog; ids and states are filled in. May be refused.
+    ///   - installed: told which definitions are new, when writers maintain them and before they are built. Not called
+    ///     when the change fails.
+    ///   - completion: told when the new definitions are ready, or why not.
+    public func changeCatalog(
+        resuming: Bool = false,
+        _ change: @escaping @Sendable (IndexCatalog) throws(Status) -> (
+            definitions: [IndexDefinition], overrides: [FieldOverride]
+        ),
+        installed: @escaping @Sendable ([IndexDefinition]) -> Void = { _ in },
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        IndexBuilder(database: self, pipeline: pipeline).install(
+            resuming: resuming, change, installed: installed, completion: completion)
     }
 
     func replaceCatalog(_ catalog: IndexCatalog) {

@@ -15,14 +15,24 @@ struct IndexBuilder: Sendable {
     /// Documents that one transaction of a build visits.
     static let stepDocumentsMax = 500
 
+    /// What a change makes of a catalog.
+    typealias Change = @Sendable (IndexCatalog) throws(Status) -> (definitions: [IndexDefinition], overrides: [FieldOverride])
+
+    /// - Parameters:
+    ///   - resuming: also builds what an earlier run of the process left unfinished.
+    ///   - change: asked on the writer's thread for what is wanted, so that two changes can't undo each other.
+    ///   - installed: told, when the new catalog is in force, which of its definitions are to be built.
+    ///   - completion: told when all of those are ready.
     func install(
-        definitions: [IndexDefinition], overrides: [FieldOverride],
+        resuming: Bool, _ change: @escaping Change, installed: @escaping @Sendable ([IndexDefinition]) -> Void,
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         let building = SharedBox(Mutex<[IndexDefinition]>([]))
         pipeline.perform({ transaction throws(Status) in
             let old = database.catalog
-            let (catalog, added) = try merge(definitions, overrides, into: old, transaction)
+            let wanted = try change(old)
+            let (catalog, added) = try merge(
+                wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
             for definition in old.definitions where !catalog.definitions.contains(where: { $0.id == definition.id }) {
                 try deleteEntries(of: definition, transaction)
             }
@@ -35,24 +45,27 @@ struct IndexBuilder: Sendable {
         }, completion: { result in
             switch result {
             case .failure(let status): completion(.failure(status))
-            case .success: build(building.value.withLock { $0 }, completion)
+            case .success:
+                let added = building.value.withLock { $0 }
+                installed(added)
+                build(added, completion)
             }
         })
     }
 
     /// The catalog that is wanted, with the ids and states of what exists already.
     private func merge(
-        _ definitions: [IndexDefinition], _ overrides: [FieldOverride], into old: IndexCatalog,
+        _ definitions: [IndexDefinition], _ overrides: [FieldOverride], into old: IndexCatalog, resuming: Bool,
         _ transaction: any StoreTransaction
     ) throws(Status) -> (catalog: IndexCatalog, added: [IndexDefinition]) {
         var next = try CatalogStore.nextID(in: transaction)
         var merged: [IndexDefinition] = []
         var added: [IndexDefinition] = []
-        for var definition in definitions + Self.groupDefinitions(overrides)
+        for var definition in definitions + IndexCatalog.groupDefinitions(overrides)
         where !merged.contains(where: { $0.isSame(as: definition) }) {
             if let existing = old.definitions.first(where: { $0.isSame(as: definition) }) {
                 merged.append(existing)
-                if existing.state == .creating { added.append(existing) }
+                if existing.state == .creating, resuming { added.append(existing) }
             } else {
                 definition.id = next
                 definition.state = .creating
@@ -64,18 +77,6 @@ struct IndexBuilder: Sendable {
         let catalog = IndexCatalog(definitions: merged, overrides: overrides)
         try CatalogStore.save(catalog, nextID: next, to: transaction)
         return (catalog, added)
-    }
-
-    /// Overrides that ask for an index of collection group scope become definitions of one field.
-    static func groupDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
-        overrides.flatMap { override -> [IndexDefinition] in
-            guard let path = override.path else { return [] }
-            return override.indexes.filter { $0.scope == .collectionGroup }.map { index in
-                IndexDefinition(
-                    id: 0, collectionID: override.collectionID, scope: .collectionGroup,
-                    fields: [IndexField(path: path, kind: index.kind)], nameDescending: index.kind == .descending)
-            }
-        }
     }
 
     private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
@@ -90,8 +91,8 @@ struct IndexBuilder: Sendable {
         let rest = Array(definitions.dropFirst())
         step(definition, after: nil) { result in
             switch result {
-            case .failure(let status): completion(.failure(status))
-            case .success: build(rest, completion)
+            case .failure(let status) where status.code != .cancelled || rest.isEmpty: completion(.failure(status))
+            default: build(rest, completion)
             }
         }
     }
@@ -102,6 +103,9 @@ struct IndexBuilder: Sendable {
     ) {
         let reached = SharedBox(Mutex<[UInt8]?>(nil))
         pipeline.perform({ transaction throws(Status) in
+            guard database.catalog.definitions.contains(where: { $0.id == definition.id }) else {
+                throw Status(.cancelled, "The index was deleted while it was built.")
+            }
             let only = IndexCatalog(definitions: [definition])
             let keys = try Self.documentKeys(
                 of: definition.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)

@@ -143,4 +143,32 @@ public struct IndexCatalog: Sendable, Equatable {
         guard let override = override(for: path, in: collectionID) else { return true }
         return override.indexes.contains { $0.scope == .collection && $0.kind == .contains }
     }
+
+    /// The definitions that were asked for as such, without those that overrides bring with them.
+    public var ownDefinitions: [IndexDefinition] {
+        let brought = Self.groupDefinitions(overrides)
+        return definitions.filter { definition in !brought.contains { $0.isSame(as: definition) } }
+    }
+
+    /// Overrides that ask for an index of collection group scope become definitions of one field.
+    public static func groupDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
+        overrides.flatMap { override -> [IndexDefinition] in
+            guard let path = override.path else { return [] }
+            return override.indexes.filter { $0.scope == .collectionGroup }.map { index in
+                IndexDefinition(
+                    id: 0, collectionID: override.collectionID, scope: .collectionGroup,
+                    fields: [IndexField(path: path, kind: index.kind)], nameDescending: index.kind == .descending)
+            }
+        }
+    }
+
+    /// What a field without an override of its own takes over: that of the nearest path above it, or of the collection.
+    public func inheritedOverride(for path: FieldPath?, in collectionID: String) -> FieldOverride? {
+        guard let path else { return nil }
+        let above = (overridesByCollection[collectionID] ?? []).filter { candidate in
+            guard let other = candidate.path else { return true }
+            return other != path && other.isPrefix(of: path)
+        }
+        return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
+    }
 }

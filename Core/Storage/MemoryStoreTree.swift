@@ -87,8 +87,10 @@ struct MemoryStoreTree: @unchecked Sendable {
         root = Node(keys: [separator], children: [root, right], count: root.count + right.count)
     }
 
-    /// Returns the right half of a node that had to be split, and the separator between the two.
-    private static func put(_ node: inout Node, _ key: [UInt8], _ value: [UInt8]) -> (separator: [UInt8], right: Node)? {
+    /// The right half of a node that had to be split, and the separator between the two.
+    private typealias Half = (separator: [UInt8], right: Node)
+
+    private static func put(_ node: inout Node, _ key: [UInt8], _ value: [UInt8]) -> Half? {
         if !isKnownUniquelyReferenced(&node) { node = node.copy() }
         if node.isLeaf {
             let position = node.position(key)
@@ -113,7 +115,7 @@ struct MemoryStoreTree: @unchecked Sendable {
     }
 
     /// Splits a node that is too large after an insertion.
-    private static func split(_ node: Node, after inserted: Int) -> (separator: [UInt8], right: Node)? {
+    private static func split(_ node: Node, after inserted: Int) -> Half? {
         let entries = node.entries
         if entries <= entriesMax { return nil }
         // What grows at its end, as the feed does, leaves full nodes behind.

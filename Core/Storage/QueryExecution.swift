@@ -140,8 +140,8 @@ enum NearestNeighbours {
         case .dotProduct:
             return dot(vector, search.vector)
         case .cosine:
-            // One division: two would differ from the service in the last bit.
-            let norms = dot(vector, vector).squareRoot() * dot(search.vector, search.vector).squareRoot()
+            // One root and one division: with more, equal vectors would not be exactly 0 apart.
+            let norms = (dot(vector, vector) * dot(search.vector, search.vector)).squareRoot()
             return 1 - dot(vector, search.vector) / norms
         }
     }

@@ -62,9 +62,12 @@ struct QueryPlan: Sendable {
 
     /// The indexes that are read, each once, in the order of the branches.
     func indexesUsed(_ query: NormalizedQuery) -> [QueryExecution.IndexUse] {
+        // A group's root collection is read by collection indexes, but the query is one of group scope.
+        var isGroup = false
+        if case .collectionGroup = query.query.scope { isGroup = true }
         var used: [QueryExecution.IndexUse] = []
         for source in branches.flatMap(\.sources) where !used.contains(where: { $0.properties == source.properties }) {
-            used.append(QueryExecution.IndexUse(properties: source.properties, isGroupScope: source.isGroupScope))
+            used.append(QueryExecution.IndexUse(properties: source.properties, isGroupScope: isGroup || source.isGroupScope))
         }
         guard let search = query.query.findNearest else { return used }
         // A vector search is shown with the index that serves it in production: the filters, the name, the vector.

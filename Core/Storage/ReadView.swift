@@ -48,6 +48,24 @@ public final class ReadView {
     }
 }
 
+extension ReadView {
+    /// The keys of documents in all collections with an id, or of all documents, in an order of the store's own.
+    /// - Parameters:
+    ///   - collectionID: nil for all.
+    ///   - position: a key that an earlier call gave last.
+    public func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]] {
+        if let collectionID {
+            return try IndexBuilder.documentKeys(of: collectionID, after: position, limit: limit, in: snapshot)
+        }
+        let range = KeyRange(lower: position.map { $0 + [0] } ?? [], upper: nil)
+        let cursor = try snapshot.scan(.documents, range, reverse: false, values: false)
+        defer { cursor.close() }
+        var keys: [[UInt8]] = []
+        while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
+        return keys
+    }
+}
+
 /// The documents that differ between a past version and the snapshot, as they were at that version.
 struct PastOverlay {
     /// Nil for a document that did not exist then.

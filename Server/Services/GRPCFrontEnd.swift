@@ -8,23 +8,42 @@ struct GRPCFrontEnd: GRPCHandler {
     typealias Method = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
 
     private let methods: [String: Method]
+    /// Methods that take the call as it is.
+    private let streams: [String: @Sendable (GRPCCall) -> Void]
 
     init(_ service: FirestoreService) {
         methods = Self.methods(service)
+        streams = Self.introspection()
     }
 
     func begin(_ call: GRPCCall) {
+        if let stream = streams[call.path] { return stream(call) }
         guard let method = methods[call.path] else {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
         let carried = GRPCServiceCall(call)
         call.unary { message in
             do throws(Status) {
+                if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
+                    throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
+                }
                 try method(message, carried)
             } catch {
                 carried.finish(error)
             }
         }
+    }
+
+    /// Health and reflection.
+    private static func introspection() -> [String: @Sendable (GRPCCall) -> Void] {
+        let served = [FirestoreService.name, HealthService.name]
+        let health = HealthService(services: Set(served))
+        let reflection = ReflectionService(services: served + ReflectionService.names)
+        var streams: [String: @Sendable (GRPCCall) -> Void] = [
+            "/\(HealthService.name)/Check": { health.check($0) }, "/\(HealthService.name)/Watch": { health.watch($0) },
+        ]
+        for name in ReflectionService.names { streams["/\(name)/ServerReflectionInfo"] = { reflection.serve($0) } }
+        return streams
     }
 
     private static func methods(_ service: FirestoreService) -> [String: Method] {
@@ -78,6 +97,34 @@ struct GRPCFrontEnd: GRPCHandler {
 }
 
 extension FirestoreService {
+    static let name = "google.firestore.v1.Firestore"
+
+    /// The service as reflection describes it.
+    static let methods = [
+        MethodDescription("GetDocument", GetDocumentRequest.self, DocumentMessage.self),
+        MethodDescription("ListDocuments", ListDocumentsRequest.self, ListDocumentsResponse.self),
+        MethodDescription("UpdateDocument", UpdateDocumentRequest.self, DocumentMessage.self),
+        MethodDescription("DeleteDocument", DeleteDocumentRequest.self, EmptyMessage.self),
+        MethodDescription(
+            "BatchGetDocuments", BatchGetDocumentsRequest.self, BatchGetDocumentsResponse.self, serverStreams: true),
+        MethodDescription("BeginTransaction", BeginTransactionRequest.self, BeginTransactionResponse.self),
+        MethodDescription("Commit", CommitRequest.self, CommitResponse.self),
+        MethodDescription("Rollback", RollbackRequest.self, EmptyMessage.self),
+        MethodDescription("RunQuery", RunQueryRequest.self, RunQueryResponse.self, serverStreams: true),
+        MethodDescription(
+            "ExecutePipeline", ExecutePipelineRequest.self, ExecutePipelineResponse.self, serverStreams: true),
+        MethodDescription(
+            "RunAggregationQuery", RunAggregationQueryRequest.self, RunAggregationQueryResponse.self, serverStreams: true),
+        MethodDescription("PartitionQuery", PartitionQueryRequest.self, PartitionQueryResponse.self),
+        MethodDescription(
+            "Write", WriteRequest.self, WriteResponse.self, clientStreams: true, serverStreams: true),
+        MethodDescription(
+            "Listen", ListenRequest.self, ListenResponse.self, clientStreams: true, serverStreams: true),
+        MethodDescription("ListCollectionIds", ListCollectionIdsRequest.self, ListCollectionIdsResponse.self),
+        MethodDescription("BatchWrite", BatchWriteRequest.self, BatchWriteResponse.self),
+        MethodDescription("CreateDocument", CreateDocumentRequest.self, DocumentMessage.self),
+    ]
+
     /// Pipelines belong to the Enterprise edition; clients of the Standard edition know this refusal.
     func executePipeline(_ call: any ServiceCall) {
         call.finish(.failedPrecondition("Pipeline queries are only allowed on ENTERPRISE mode databases."))

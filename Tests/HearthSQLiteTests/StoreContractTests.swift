@@ -194,7 +194,9 @@ struct StoreContractTests {
                         while try cursor.next() { seen.insert(cursor.value) }
                     }
                     snapshot.close()
-                    let isFresh = least < 0 || seen.allSatisfy { $0.map { !$0.lexicographicallyPrecedes(key(least)) } ?? false }
+                    let isFresh =
+                        least < 0
+                        || seen.allSatisfy { value in value.map { !$0.lexicographicallyPrecedes(key(least)) } ?? false }
                     if seen.count != 1 || !isFresh { failures.withLock { $0.append("\(seen) after \(least)") } }
                 }
             } catch {

@@ -7,6 +7,8 @@ public struct JSONFieldEncoder: FieldVisitor {
     public var writer: JSONWriter
     private let options: JSONOptions
     private var needsComma = false
+    /// Levels of google.protobuf.Any around the fields at hand.
+    var anyDepth = 0
 
     public init(options: JSONOptions = JSONOptions(), writer: JSONWriter = JSONWriter()) {
         self.options = options

@@ -105,8 +105,10 @@ public enum RFC3339 {
 
     // MARK: Formatting
 
-    /// Appends the instant in UTC with 0, 3, 6 or 9 fraction digits.
+    /// Appends the instant in UTC with 0, 3, 6 or 9 fraction digits. RFC 3339 has four digits for a year: an instant out
+    /// of range, which a peer may send in the binary form, becomes the nearest one that it can say.
     public static func append(seconds: Int64, nanoseconds: Int32, to result: inout [UInt8]) {
+        let seconds = min(max(seconds, secondsMin), secondsMax)
         var days = seconds / 86_400
         var time = Int(seconds % 86_400)
         if time < 0 {
@@ -135,11 +137,11 @@ public enum RFC3339 {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Appends a point and 3, 6 or 9 digits, or nothing for zero.
+    /// Appends a point and 3, 6 or 9 digits, or nothing for zero. What is out of range is cut off.
     static func appendFraction(_ nanoseconds: Int32, to result: inout [UInt8]) {
-        if nanoseconds == 0 { return }
+        let number = min(max(Int(nanoseconds), 0), 999_999_999)
+        if number == 0 { return }
         result.append(UInt8(ascii: "."))
-        let number = Int(nanoseconds)
         if number % 1_000_000 == 0 {
             append(number / 1_000_000, digits: 3, to: &result)
         } else if number % 1000 == 0 {

@@ -74,19 +74,35 @@ public struct AnyMessage: WireMessage {
         encoder.beginObject()
         encoder.member("@type" as String)
         encoder.writer.string(typeURL)
-        if let known = Self.knownType(typeURL), let message = try? known.init(protobuf: value) {
-            if known == StructMessage.self {
+        if let message = knownMessage(encoder) {
+            encoder.anyDepth += 1
+            if message is StructMessage {
                 encoder.member("value" as StaticString)
                 message.encode(&encoder)
             } else {
                 message.encodeMembers(&encoder)
             }
+            encoder.anyDepth -= 1
         } else if !value.isEmpty {
             encoder.member("value" as StaticString)
             value.withUnsafeBytes { encoder.writer.base64($0) }
         }
         encoder.endObject()
     }
+
+    /// The message inside, if JSON can spell it out. Otherwise it stays bytes: its type may be newer than we are, its
+    /// bytes damaged, or one such message inside of another beyond measure.
+    private func knownMessage(_ encoder: JSONFieldEncoder) -> (any WireMessage)? {
+        guard encoder.anyDepth < Self.depthMax, let type = Self.knownType(typeURL) else { return nil }
+        do throws(Status) {
+            return try type.init(protobuf: value)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Levels of messages in messages that JSON spells out.
+    private static let depthMax = 10
 }
 
 extension WireMessage {

@@ -99,7 +99,7 @@ public struct DurationMessage: WireMessage, Hashable {
     public var text: String {
         var result: [UInt8] = seconds < 0 || nanos < 0 ? [UInt8(ascii: "-")] : []
         result.append(contentsOf: String(seconds.magnitude).utf8)
-        RFC3339.appendFraction(Int32(truncatingIfNeeded: nanos.magnitude), to: &result)
+        RFC3339.appendFraction(Int32(clamping: nanos.magnitude), to: &result)
         result.append(UInt8(ascii: "s"))
         return String(decoding: result, as: UTF8.self)
     }

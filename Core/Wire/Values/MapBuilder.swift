@@ -28,8 +28,9 @@ struct MapBuilder {
         return MapValue(sorted: fields)
     }
 
-    /// The map, or the vector that it spells: exactly `__type__` = `__vector__` and `value` = an array of doubles only,
-    /// at least one. What resembles a vector stays a map and is refused by validation where it matters.
+    /// The map, or the vector that it spells: exactly `__type__` = `__vector__` and `value` = an array of doubles only.
+    /// What resembles a vector stays a map; that, and a vector without elements, is refused by validation where it
+    /// matters.
     mutating func takeValue() -> Value {
         let map = take()
         if fields.count == 2, let vector = Self.vector(map) { return .vector(vector) }
@@ -39,7 +40,7 @@ struct MapBuilder {
     static func vector(_ map: MapValue) -> [Double]? {
         guard map.count == 2, UTF8Order.equal(map.fields[0].name, VectorForm.typeKey),
             UTF8Order.equal(map.fields[1].name, VectorForm.valueKey), case .string(let type) = map.fields[0].value,
-            UTF8Order.equal(type, VectorForm.typeName), case .array(let elements) = map.fields[1].value, !elements.isEmpty
+            UTF8Order.equal(type, VectorForm.typeName), case .array(let elements) = map.fields[1].value
         else { return nil }
         var vector: [Double] = []
         vector.reserveCapacity(elements.count)

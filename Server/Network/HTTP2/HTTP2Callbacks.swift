@@ -16,6 +16,11 @@ struct HTTP2Callbacks: @unchecked Sendable {
             self.table = nil
             return
         }
+        nghttp2_session_callbacks_set_on_begin_frame_callback(table) { _, header, context in
+            guard let header else { return 0 }
+            HTTP2Session.from(context).beganFrame(header.pointee)
+            return 0
+        }
         nghttp2_session_callbacks_set_on_begin_headers_callback(table) { _, frame, context in
             guard let frame else { return 0 }
             return HTTP2Session.from(context).beganHeaders(frame)

@@ -129,6 +129,22 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     // MARK: Called by nghttp2
 
+    /// Counts the frames that carry nothing, among them those that nghttp2 ignores in silence.
+    func beganFrame(_ header: nghttp2_frame_hd) {
+        let flags = UInt32(header.flags)
+        switch UInt32(header.type) {
+        case NGHTTP2_DATA.rawValue:
+            guard header.length == 0, flags & NGHTTP2_FLAG_END_STREAM.rawValue == 0 else { return }
+        case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PING.rawValue:
+            guard flags & NGHTTP2_FLAG_ACK.rawValue == 0 else { return }
+        case NGHTTP2_HEADERS.rawValue, NGHTTP2_CONTINUATION.rawValue, NGHTTP2_WINDOW_UPDATE.rawValue,
+            NGHTTP2_RST_STREAM.rawValue, NGHTTP2_GOAWAY.rawValue:
+            return
+        default: break
+        }
+        if !controlFrames.admit(now: channel.loop.now) { calmDown() }
+    }
+
     func beganHeaders(_ frame: UnsafePointer<nghttp2_frame>) -> Int32 {
         headerBytes = 0
         guard http2_headers_category(frame) == Int32(NGHTTP2_HCAT_REQUEST.rawValue) else {
@@ -166,16 +182,9 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
                 stream?.receivedHead()
             }
             if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { stream?.receivedEnd() }
-        case NGHTTP2_DATA.rawValue:
-            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 {
-                stream(http2_frame_stream(frame))?.receivedEnd()
-            } else if frame.pointee.hd.length == 0 {
-                countControlFrame()
-            }
-        case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PING.rawValue:
-            if flags & NGHTTP2_FLAG_ACK.rawValue == 0 { countControlFrame() }
-        case NGHTTP2_WINDOW_UPDATE.rawValue, NGHTTP2_GOAWAY.rawValue: break
-        default: countControlFrame()
+        case NGHTTP2_DATA.rawValue where flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0:
+            stream(http2_frame_stream(frame))?.receivedEnd()
+        default: break
         }
     }
 
@@ -219,10 +228,6 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private func stream(_ id: Int32) -> HTTP2Stream? {
         guard let context = nghttp2_session_get_stream_user_data(session, id) else { return nil }
         return Unmanaged<HTTP2Stream>.fromOpaque(context).takeUnretainedValue()
-    }
-
-    private func countControlFrame() {
-        if !controlFrames.admit(now: channel.loop.now) { calmDown() }
     }
 
     private func calmDown() {
@@ -297,7 +302,8 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     func endShutdown() {
         guard !isOver else { return channel.close() }
         for stream in streams where !stream.isClosed { stream.giveUp(.unavailable("the server is shutting down")) }
-        terminate(NGHTTP2_NO_ERROR)
-        channel.closeWhenFlushed(lingers: false)
+        // Not terminate_session: it would drop the answers just given.
+        endGracefully()
+        channel.closeWhenFlushed(lingers: true)
     }
 }
