@@ -86,8 +86,9 @@ public struct FieldPath: Sendable, CustomStringConvertible {
 
     /// Whether a name matches `__.+__`, which Firestore keeps for itself.
     public static func isReserved(_ name: String) -> Bool {
+        // By bytes: to Swift, an underscore with an accent upon it is another character.
         let bytes = name.utf8
-        return bytes.count >= 5 && name.hasPrefix("__") && name.hasSuffix("__")
+        return bytes.count >= 5 && bytes.starts(with: "__".utf8) && bytes.suffix(2).elementsEqual("__".utf8)
     }
 
     /// The path's text, quoted where needed: equal paths have equal texts.
