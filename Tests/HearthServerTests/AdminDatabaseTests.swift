@@ -71,7 +71,8 @@ import Testing
         #expect(try await harness.refusal("DELETE", name)?.code == .failedPrecondition)
         let stale = try await harness.refusal("PATCH", name, #"{"etag": "\#(first.etag)"}"#, query: mask)
         #expect(stale?.code == .failedPrecondition)
-        _ = try await harness.call("PATCH", name, #"{"deleteProtectionState": "DELETE_PROTECTION_DISABLED"}"#, query: mask)
+        _ = try await harness.call(
+            "PATCH", name, #"{"deleteProtectionState": "DELETE_PROTECTION_DISABLED"}"#, query: mask)
         #expect(try await harness.refusal("DELETE", name) == nil)
     }
 
@@ -106,7 +107,9 @@ import Testing
     @Test func locations() async throws {
         let list = try await harness.call("GET", "projects/p/locations", as: ListLocationsResponse.self)
         #expect(list.locations.map(\.locationId) == ["local"])
-        #expect(try await harness.call("GET", list.locations[0].name, as: LocationMessage.self).name == list.locations[0].name)
+        #expect(
+            try await harness.call("GET", list.locations[0].name, as: LocationMessage.self).name
+                == list.locations[0].name)
         #expect(try await harness.refusal("GET", "projects/p/locations/mars")?.code == .notFound)
     }
 

@@ -10,9 +10,11 @@ import Testing
     private var fields: String { "\(harness.root)/collectionGroups/c/fields" }
     private var defaults: String { "\(harness.root)/collectionGroups/__default__/fields/*" }
 
-    private func update(_ path: String, _ body: String, mask: String? = "indexConfig") async throws -> OperationMessage {
+    private func update(_ path: String, _ body: String, mask: String? = "indexConfig") async throws -> OperationMessage
+    {
         let query = mask.map { [(name: "updateMask", value: $0)] } ?? []
-        let operation = try await harness.call("PATCH", "\(fields)/\(path)", body, query: query, as: OperationMessage.self)
+        let operation = try await harness.call(
+            "PATCH", "\(fields)/\(path)", body, query: query, as: OperationMessage.self)
         return try await harness.end(of: operation)
     }
 
@@ -41,7 +43,8 @@ import Testing
 
         _ = try await update(
             "body",
-            #"{"indexConfig": {"indexes": [{"queryScope": "COLLECTION_GROUP", "fields": [{"fieldPath": "body", "order": "ASCENDING"}]}]}}"#)
+            #"{"indexConfig": {"indexes": [{"queryScope": "COLLECTION_GROUP", "fields": [{"fieldPath": "body", "order": "ASCENDING"}]}]}}"#
+        )
         let field = try await harness.call("GET", "\(fields)/body", as: FieldMessage.self)
         #expect(field.indexConfig?.indexes.map(\.queryScope) == [.collectionGroup])
         #expect(field.indexConfig?.usesAncestorConfig == false)
@@ -57,7 +60,8 @@ import Testing
     }
 
     @Test func membersInheritFromTheNearestPathAbove() async throws {
-        _ = try await update("*", #"{"indexConfig": {"indexes": [{"fields": [{"fieldPath": "*", "order": "ASCENDING"}]}]}}"#)
+        _ = try await update(
+            "*", #"{"indexConfig": {"indexes": [{"fields": [{"fieldPath": "*", "order": "ASCENDING"}]}]}}"#)
         _ = try await update("a", #"{"indexConfig": {}}"#)
         let member = try await harness.call("GET", "\(fields)/a.b.c", as: FieldMessage.self)
         #expect(member.indexConfig?.ancestorField == "\(fields)/a")
@@ -107,7 +111,10 @@ import Testing
             ("a..b", "{}", nil, .invalidArgument),
             ("*", #"{"ttlConfig": {}}"#, "ttlConfig", .invalidArgument),
             ("a", #"{"indexConfig": {"indexes": [{"fields": []}]}}"#, nil, .invalidArgument),
-            ("a", #"{"indexConfig": {"indexes": [{"fields": [{"fieldPath": "b", "order": "ASCENDING"}]}]}}"#, nil, .invalidArgument),
+            (
+                "a", #"{"indexConfig": {"indexes": [{"fields": [{"fieldPath": "b", "order": "ASCENDING"}]}]}}"#, nil,
+                .invalidArgument
+            ),
         ]
         for (path, body, mask, code) in cases {
             let query = mask.map { [(name: "updateMask", value: $0)] } ?? []

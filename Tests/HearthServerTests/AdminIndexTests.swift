@@ -69,7 +69,9 @@ import Testing
             let parent = indexes.dropLast("/indexes".count)
             for number in 0..<20 {
                 var index = IndexMessage(queryScope: .collection)
-                index.fields = [.init(fieldPath: "a", order: .ascending), .init(fieldPath: "f\(number)", order: .ascending)]
+                index.fields = [
+                    .init(fieldPath: "a", order: .ascending), .init(fieldPath: "f\(number)", order: .ascending),
+                ]
                 let request = CreateIndexRequest(parent: String(parent), index: index)
                 group.addTask {
                     _ = try await withCheckedContinuation { continuation in
@@ -97,7 +99,10 @@ import Testing
         let b = #"{"fieldPath": "b", "order": "ASCENDING"}"#
         let cases: [(body: String, words: String)] = [
             (index(a), "this index is not necessary, configure using single field index controls"),
-            (index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"},{"fieldPath":"b","arrayConfig":"CONTAINS"}"#), "at most one"),
+            (
+                index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"},{"fieldPath":"b","arrayConfig":"CONTAINS"}"#),
+                "at most one"
+            ),
             (index(""), "needs a field"),
             (index(a + "," + b, scope: "COLLECTION_RECURSIVE"), "queryScope"),
             (#"{"fields": [\#(a), \#(b)]}"#, "queryScope"),
@@ -107,7 +112,10 @@ import Testing
             (#"{"queryScope": "COLLECTION", "density": "DENSE", "fields": [\#(a), \#(b)]}"#, "density"),
             (#"{"queryScope": "COLLECTION", "colour": 1}"#, "Unknown name \"colour\""),
             ("[", "Invalid JSON"),
-            (index((0..<101).map { #"{"fieldPath": "f\#($0)", "order": "ASCENDING"}"# }.joined(separator: ",")), "at most 100"),
+            (
+                index((0..<101).map { #"{"fieldPath": "f\#($0)", "order": "ASCENDING"}"# }.joined(separator: ",")),
+                "at most 100"
+            ),
         ]
         for (body, words) in cases {
             let status = try await harness.refusal("POST", "\(harness.root)/collectionGroups/c/indexes", body)
@@ -126,7 +134,8 @@ import Testing
             try await harness.refusal("POST", "\(harness.root)/collectionGroups/c/indexes", valid, query: query)?.code
                 == .invalidArgument)
         for id in ["CICAgIAB", "x", "CICAgOjXh4EK"] {
-            #expect(try await harness.refusal("GET", "\(harness.root)/collectionGroups/c/indexes/\(id)")?.code == .notFound)
+            #expect(
+                try await harness.refusal("GET", "\(harness.root)/collectionGroups/c/indexes/\(id)")?.code == .notFound)
         }
     }
 
@@ -152,7 +161,8 @@ import Testing
         for number in 0..<5 {
             _ = try await harness.call(
                 "POST", indexes,
-                #"{"queryScope": "COLLECTION", "fields": [{"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "f\#(number)", "order": "ASCENDING"}]}"#)
+                #"{"queryScope": "COLLECTION", "fields": [{"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "f\#(number)", "order": "ASCENDING"}]}"#
+            )
         }
         var seen: [String] = []
         var token = ""

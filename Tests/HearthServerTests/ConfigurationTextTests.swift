@@ -46,7 +46,7 @@ import Testing
         let complaint = message(text) { value throws(Status) in
             _ = try value.member("a")?.elements()[0].member("b")?.integer(1...2)
         }
-        #expect(complaint == "f.json:2:14: a[0].b: Expected a number, found a string.")
+        #expect(complaint == "f.json:2:15: a[0].b: Expected a number, found a string.")
     }
 
     @Test func nullIsAbsent() throws {
@@ -64,4 +64,3 @@ import Testing
         for (name, expected) in cases { #expect(Spelling.nearest(to: name, among: known) == expected, "\(name)") }
     }
 }
-

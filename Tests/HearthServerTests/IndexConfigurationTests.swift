@@ -82,16 +82,28 @@ import Testing
                 index(#"{"fieldPath":"a","arrayConfig":"CONTAINS"},{"fieldPath":"b","arrayConfig":"CONTAINS"}"#),
                 "indexes[0]:", "at most one"
             ),
-            (index(#"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"a","order":"DESCENDING"}"#), "indexes[0]:", "more than once"),
-            (index(#"{"fieldPath":"__name__","order":"ASCENDING"},"# + two), "indexes[0]:", "__name__ must be the last"),
-            (index(#"{"fieldPath":"v","vectorConfig":{"dimension":0}}"#), "indexes[0].fields[0].vectorConfig.dimension:", "2048"),
+            (
+                index(#"{"fieldPath":"a","order":"ASCENDING"},{"fieldPath":"a","order":"DESCENDING"}"#), "indexes[0]:",
+                "more than once"
+            ),
+            (
+                index(#"{"fieldPath":"__name__","order":"ASCENDING"},"# + two), "indexes[0]:",
+                "__name__ must be the last"
+            ),
+            (
+                index(#"{"fieldPath":"v","vectorConfig":{"dimension":0}}"#),
+                "indexes[0].fields[0].vectorConfig.dimension:", "2048"
+            ),
             (index(#"{"fieldPath":"v","vectorConfig":{"dimension":3}},"# + two), "indexes[0]:", "vector"),
             (
                 #"{"indexes":[{"collectionGroup":"c","fields":[\#(two)]},{"collectionGroup":"c","fields":[\#(two)]}]}"#,
                 "indexes[1]:", "more than once"
             ),
             (#"{"fieldOverrides":[{"collectionGroup":"c"}]}"#, "fieldOverrides[0]:", "fieldPath"),
-            (#"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"*","ttl":true}]}"#, "fieldOverrides[0].fieldPath:", "time-to-live"),
+            (
+                #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"*","ttl":true}]}"#,
+                "fieldOverrides[0].fieldPath:", "time-to-live"
+            ),
             (
                 #"{"fieldOverrides":[{"collectionGroup":"c","fieldPath":"a","indexes":[{"order":1}]}]}"#,
                 "fieldOverrides[0].indexes[0].order:", "a string"

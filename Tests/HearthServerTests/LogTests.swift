@@ -34,11 +34,15 @@ import Testing
         let lines = logged(.json) { $0.warning("a \"b\"", ("path", .text("x\u{1}")), ("n", .integer(2))) }
         #expect(
             lines == [
-                #"{"time":"2025-11-21T11:09:08.007Z","level":"warning","message":"a \"b\"","path":"x\u0001","n":2}"# + "\n"
+                #"{"time":"2025-11-21T11:09:08.007Z","level":"warning","message":"a \"b\"","path":"x\u0001","n":2}"#
+                    + "\n"
             ])
     }
 
     @Test func whatIsBelowTheLevelIsLeftOut() {
-        #expect(logged(.text, level: .warning) { log in log.debug("a"); log.info("b"); log.warning("c") }.count == 1)
+        #expect(
+            logged(.text, level: .warning) { log in
+                log.debug("a"); log.info("b"); log.warning("c")
+            }.count == 1)
     }
 }

@@ -66,7 +66,8 @@ import Testing
         let database = try registry.database(DatabaseName(project: "p\"q"))
         try await database.put("c/d", ["a": .integer(1)])
         let metrics = ServerMetrics(
-            requests: RequestMetrics(loopCount: 1), network: { NetworkStatistics() }, databases: { registry.openDatabases })
+            requests: RequestMetrics(loopCount: 1), network: { NetworkStatistics() },
+            databases: { registry.openDatabases })
         let text = String(decoding: metrics.text(), as: UTF8.self)
         #expect(text.hasSuffix("\n"))
         #expect(text.contains(#"hearth_commits_total{project="p\"q",database="(default)"} 1"#))

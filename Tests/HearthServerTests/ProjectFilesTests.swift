@@ -37,7 +37,8 @@ import Testing
     @Test func severalDatabases() throws {
         let folder = TemporaryFolder()
         folder.write(
-            "firebase.json", #"{"firestore": [{"database": "(default)"}, {"database": "eu", "indexes": "/abs/i.json"}]}"#)
+            "firebase.json",
+            #"{"firestore": [{"database": "(default)"}, {"database": "eu", "indexes": "/abs/i.json"}]}"#)
         let files = try ProjectFiles(folder: folder.path)
         #expect(files.databases.map(\.database) == ["(default)", "eu"])
         #expect(files.databases[1].indexes == "/abs/i.json")

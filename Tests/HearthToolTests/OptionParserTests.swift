@@ -28,7 +28,7 @@ import Testing
             (["--zzzzzz"], "Unknown option --zzzzzz."),
             (["-p", "1"], "Unknown option -p."),
             (["--port"], "The option --port needs a value: --port N."),
-            (["--no-port"], "Unknown option --no-port; did you mean --port?"),
+            (["--no-port"], "Unknown option --no-port."),
             (["here"], "Unexpected argument \"here\"."),
             (["--", "--port"], "Unexpected argument \"--port\"."),
         ]

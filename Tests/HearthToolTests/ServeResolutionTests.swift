@@ -6,7 +6,9 @@ import Testing
 @Suite struct ServeResolutionTests {
     private let folder = TemporaryFolder()
 
-    private func settings(_ words: [String] = [], _ environment: [String: String] = [:]) throws(ToolFailure) -> ServeSettings {
+    private func settings(_ words: [String] = [], _ environment: [String: String] = [:]) throws(ToolFailure)
+        -> ServeSettings
+    {
         try ServeResolution.settings(words, environment: environment, folder: folder.path)
     }
 
@@ -95,21 +97,42 @@ import Testing
         let path = folder.path
         let cases: [(words: [String], environment: [String: String], file: String?, failure: ToolFailure)] = [
             (["--port", "x"], [:], nil, .usage("--port: expected a whole number from 0 to 65535, found \"x\".")),
-            (["--port", "65536"], [:], nil, .usage("--port: expected a whole number from 0 to 65535, found \"65536\".")),
-            ([], ["HEARTH_PORT": "x"], nil, .configuration("HEARTH_PORT: expected a whole number from 0 to 65535, found \"x\".")),
+            (
+                ["--port", "65536"], [:], nil,
+                .usage("--port: expected a whole number from 0 to 65535, found \"65536\".")
+            ),
+            (
+                [], ["HEARTH_PORT": "x"], nil,
+                .configuration("HEARTH_PORT: expected a whole number from 0 to 65535, found \"x\".")
+            ),
             (
                 [], [:], #"{"port": "x"}"#,
                 .configuration("\(path)/hearth.json: port: expected a whole number from 0 to 65535, found \"x\".")
             ),
-            ([], [:], #"{"port": 1.5}"#, .configuration(
-                "\(path)/hearth.json:1:10: port: Expected a whole number from -2147483648 to 2147483647.")),
-            ([], [:], #"{"prot": 1}"#, .configuration("\(path)/hearth.json:1:10: prot: Unknown setting; did you mean \"port\"?")),
-            ([], [:], #"{"data": []}"#, .configuration(
-                "\(path)/hearth.json:1:10: data: Expected a string, a number, true or false.")),
-            ([], [:], "{\n\"port\"}", .configuration("\(path)/hearth.json:2:7: This is not valid JSON: unexpected text here.")),
+            (
+                [], [:], #"{"port": 1.5}"#,
+                .configuration(
+                    "\(path)/hearth.json:1:10: port: Expected a whole number from -2147483648 to 2147483647.")
+            ),
+            (
+                [], [:], #"{"prot": 1}"#,
+                .configuration("\(path)/hearth.json:1:10: prot: Unknown setting; did you mean \"port\"?")
+            ),
+            (
+                [], [:], #"{"data": []}"#,
+                .configuration(
+                    "\(path)/hearth.json:1:10: data: Expected a string, a number, true or false.")
+            ),
+            (
+                [], [:], "{\n\"port\"}",
+                .configuration("\(path)/hearth.json:2:7: This is not valid JSON: unexpected text here.")
+            ),
             (["--memory=maybe"], [:], nil, .usage("--memory: expected true or false, found \"maybe\".")),
             (["--log-format", "xml"], [:], nil, .usage("--log-format: expected text or json, found \"xml\".")),
-            (["--tls-cert", "x"], [:], nil, .usage("--tls-cert and --tls-key belong together; only one of them is given.")),
+            (
+                ["--tls-cert", "x"], [:], nil,
+                .usage("--tls-cert and --tls-key belong together; only one of them is given.")
+            ),
             (["--config", "nowhere.json"], [:], nil, .configuration("The configuration nowhere.json is not there.")),
         ]
         for (words, environment, file, failure) in cases {

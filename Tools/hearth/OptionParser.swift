@@ -19,7 +19,8 @@ struct Option: Sendable {
 
     /// `HEARTH_TLS_CERT`
     var environmentName: String {
-        "HEARTH_" + String(decoding: name.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "_") : $0 & 0xDF }, as: UTF8.self)
+        "HEARTH_"
+            + String(decoding: name.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "_") : $0 & 0xDF }, as: UTF8.self)
     }
 
     /// `tlsCert`
@@ -72,10 +73,15 @@ struct ParsedOptions: Sendable {
 
     private static func find(_ word: String, _ options: [Option]) throws(ToolFailure) -> (Option, isNegated: Bool) {
         // Underscores are those of Google's emulator.
-        let name = word.drop { $0 == "-" }.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "-")
+        let name = word.drop { $0 == "-" }.split(separator: "_", omittingEmptySubsequences: false).joined(
+            separator: "-")
         if word.hasPrefix("--") {
-            if let option = options.first(where: { $0.name == name || $0.aliases.contains(name) }) { return (option, false) }
-            if name.hasPrefix("no-"), let option = options.first(where: { $0.name == name.dropFirst(3) && $0.value == nil }) {
+            if let option = options.first(where: { $0.name == name || $0.aliases.contains(name) }) {
+                return (option, false)
+            }
+            if name.hasPrefix("no-"),
+                let option = options.first(where: { $0.name == name.dropFirst(3) && $0.value == nil })
+            {
                 return (option, true)
             }
         }
@@ -108,7 +114,8 @@ enum OptionHelp {
         return zip(heads, options).map { head, option in
             let lines = wrap(option.help, width: 100 - width)
             let indent = String(repeating: " ", count: width)
-            let first = "  " + head + String(repeating: " ", count: max(1, width - 2 - head.count)) + (lines.first ?? "")
+            let first =
+                "  " + head + String(repeating: " ", count: max(1, width - 2 - head.count)) + (lines.first ?? "")
             return ([first] + lines.dropFirst().map { indent + $0 }).joined(separator: "\n")
         }.joined(separator: "\n")
     }
@@ -116,7 +123,9 @@ enum OptionHelp {
     private static func wrap(_ text: String, width: Int) -> [String] {
         var lines: [String] = [""]
         for word in text.split(separator: " ") {
-            if !lines[lines.count - 1].isEmpty, lines[lines.count - 1].count + 1 + word.count > width { lines.append("") }
+            if !lines[lines.count - 1].isEmpty, lines[lines.count - 1].count + 1 + word.count > width {
+                lines.append("")
+            }
             lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
         }
         return lines

@@ -71,7 +71,8 @@ enum ServeCommand {
         case .json:
             log.info(
                 "serving", ("address", .text(StartText.address(settings.host, port))),
-                ("data", .text(StartText.absolute(settings.dataFolder) ?? "memory")), ("project", .text(settings.project)),
+                ("data", .text(StartText.absolute(settings.dataFolder) ?? "memory")),
+                ("project", .text(settings.project)),
                 ("version", .text(HearthVersion.text)))
         }
     }
@@ -91,7 +92,8 @@ enum StartText {
             let indexes = settings.indexes.values.reduce(0) { $0 + $1.indexes.count }
             let overrides = settings.indexes.values.reduce(0) { $0 + $1.overrides.count }
             lines.append(
-                "  indexes   \(indexes) composite, \(overrides) field overrides (\(settings.indexFiles.joined(separator: ", ")))")
+                "  indexes   \(indexes) composite, \(overrides) field overrides (\(settings.indexFiles.joined(separator: ", ")))"
+            )
         }
         lines += [
             "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",

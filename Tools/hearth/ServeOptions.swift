@@ -11,7 +11,8 @@ enum ServeOptions {
         Option("memory", nil, "Keep everything in memory; it is lost at the end."),
         Option(
             "project", "ID", aliases: ["project-id"],
-            "Project that the start-up text names. Default: that of .firebaserc, else demo-hearth. Any project is served."),
+            "Project that the start-up text names. Default: that of .firebaserc, else demo-hearth. Any project is served."
+        ),
         Option("indexes", "FILE", "Index definitions of the default database, in place of those firebase.json names."),
         Option("tls-cert", "FILE", "Certificate chain (PEM). With it the port speaks TLS only."),
         Option("tls-key", "FILE", "Private key of the certificate (PEM)."),
@@ -31,7 +32,8 @@ enum ServeOptions {
 
     /// Options of Google's emulator that mean nothing here, and are taken so that its command lines work.
     static let ignored: [Option] = [
-        Option("websocket-port", "PORT", ""), Option("webchannel-port", "PORT", ""), Option("functions-emulator", "ADDRESS", ""),
+        Option("websocket-port", "PORT", ""), Option("webchannel-port", "PORT", ""),
+        Option("functions-emulator", "ADDRESS", ""),
         Option("single-project-mode", "true|false", ""), Option("single-project-mode-error", "true|false", ""),
         Option("database-mode", "MODE", ""), Option("database-edition", "EDITION", ""), Option("rules", "FILE", ""),
     ]

@@ -53,7 +53,8 @@ struct ServeResolution {
             let root = try ConfigurationValue(parsing: text, file: path)
             let options = ServeOptions.options.filter { $0.name != "config" }
             for member in try root.members() {
-                guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name }) else {
+                guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name })
+                else {
                     throw member.value.failure(
                         "Unknown setting\(Spelling.hint(for: member.name, among: options.map(\.memberName)))")
                 }
@@ -161,7 +162,8 @@ struct ServeResolution {
         }
         for database in files.databases where database.rules != nil {
             settings.warnings.append(
-                "\(database.rules ?? ""): security rules are not enforced by this version; every client may do everything.")
+                "\(database.rules ?? ""): security rules are not enforced by this version; every client may do everything."
+            )
         }
     }
 }

@@ -31,8 +31,9 @@ struct AdminHTTP: HTTPExtension {
     }
 
     private func options(_ exchange: HTTPExchange) -> JSONOptions {
-        JSONOptions(enumsAsNumbers: exchange.head.query?.contains("enum-encoding") == true
-            && exchange.head.query?.contains("int") == true)
+        JSONOptions(
+            enumsAsNumbers: exchange.head.query?.contains("enum-encoding") == true
+                && exchange.head.query?.contains("int") == true)
     }
 
     private func serve(_ exchange: HTTPExchange, _ raw: [String], _ verb: String, _ call: RESTCall) throws(Status) {
