@@ -41,9 +41,13 @@ let package = Package(
             name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
 
         // Tests, one folder a target.
+        .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
             exclude: ["Golden"]),
+        .testTarget(
+            name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
+            path: "Tests/HearthStorageTests"),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
