@@ -14,10 +14,18 @@ public final class Database: Sendable {
     private let transactions: TransactionTable
     private let recent: RecentChanges
     let pipeline: CommitPipeline
-    private let catalogState: Mutex<IndexCatalog>
+    private let catalogState: Mutex<CatalogState>
     /// Reads before this version are refused: the feed does not go back farther.
     private let earliestState: Mutex<Int64>
     private let observers = Mutex<[@Sendable (ChangeSet) -> Void]>([])
+
+    /// The catalog in force, and whether another is just being made durable.
+    private struct CatalogState {
+        var catalog: IndexCatalog
+        var isChanging = false
+        /// Counts the beginnings and ends of changes.
+        var epoch: UInt64 = 0
+    }
 
     static let versionKey = Array("version".utf8)
     static let earliestKey = Array("earliest".utf8)
@@ -32,7 +40,7 @@ public final class Database: Sendable {
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         let earliest = try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0
         earliestState = Mutex(earliest)
-        catalogState = Mutex(try CatalogStore.load(from: snapshot))
+        catalogState = Mutex(CatalogState(catalog: try CatalogStore.load(from: snapshot)))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
         transactions = TransactionTable(clock: clock, database: name)
@@ -68,7 +76,7 @@ public final class Database: Sendable {
 
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
 
-    public var catalog: IndexCatalog { catalogState.withLock { $0 } }
+    public var catalog: IndexCatalog { catalogState.withLock { $0.catalog } }
     public var openTransactions: Int { transactions.openCount }
     public var statistics: DatabaseStatistics {
         var statistics = pipeline.statistics
@@ -100,7 +108,7 @@ public final class Database: Sendable {
     /// The present state.
     public func view() throws(Status) -> ReadView {
         let promise = commitClock.promise()
-        let snapshot = try store.snapshot()
+        let (snapshot, catalog) = try snapshotAndCatalog()
         if let promise, commitClock.holds(promise) {
             return ReadView(
                 snapshot: snapshot, version: promise.committed, snapshotVersion: promise.committed,
@@ -112,13 +120,28 @@ public final class Database: Sendable {
             readTime: Timestamp(microseconds: max(version, 1)), catalog: catalog)
     }
 
+    /// A snapshot, and the catalog whose entries it holds: with an older or a newer one, a query could trust an index that
+    /// isn't whole.
+    private func snapshotAndCatalog() throws(Status) -> (any Snapshot, IndexCatalog) {
+        let epoch = catalogState.withLock { $0.epoch }
+        let snapshot = try store.snapshot()
+        let settled = catalogState.withLock { $0.epoch == epoch && !$0.isChanging ? $0.catalog : nil }
+        if let settled { return (snapshot, settled) }
+        do throws(Status) {
+            return (snapshot, try CatalogStore.load(from: snapshot))
+        } catch {
+            snapshot.close()
+            throw error
+        }
+    }
+
     private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 
     /// The state at a version within the retention.
     private func view(at version: Int64, readTime: Timestamp) throws(Status) -> ReadView {
-        let snapshot = try store.snapshot()
+        let (snapshot, catalog) = try snapshotAndCatalog()
         let present = try Self.version(of: snapshot)
         return ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
@@ -228,7 +251,8 @@ public final class Database: Sendable {
     private func extend(_ id: [UInt8], reading targets: [ReadTarget]) throws(Status) -> ReadView {
         let transaction = try transactions.use(id)
         if transaction.readSet.count + targets.count > Limits.transactionReadSetMax {
-            throw .resourceExhausted("A transaction may not read more than \(Limits.transactionReadSetMax) documents and queries.")
+            throw .resourceExhausted(
+                "A transaction may not read more than \(Limits.transactionReadSetMax) documents and queries.")
         }
         var present: ReadView? = try view()
         var version = present!.version
@@ -318,7 +342,8 @@ public final class Database: Sendable {
             }
             pipeline.submit(
                 CommitPipeline.Request(
-                    writes: writes, transaction: (id, transaction.version, transaction.readSet), owner: transaction.owner,
+                    writes: writes, transaction: (id, transaction.version, transaction.readSet),
+                    owner: transaction.owner,
                     requestTime: now, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
         } catch {
             completion(.failure(error))
@@ -330,17 +355,18 @@ public final class Database: Sendable {
     /// Deletes every document and the history; index definitions stay. Open transactions fail at their commit.
     public func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         let version = commitClock.nextVersion(notBefore: 0)
-        pipeline.perform({ [self] transaction throws(Status) in
-            let everything = KeyRange(lower: [], upper: nil)
-            for keyspace in [Keyspace.documents, .entries, .feed] {
-                try transaction.delete(keyspace, everything, limit: .max)
-            }
-            try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
-            try transaction.put(.meta, Self.versionKey, Self.encode(version))
-            try transaction.put(.meta, Self.earliestKey, Self.encode(version))
-            recent.reset(to: version)
-            earliestState.withLock { $0 = version }
-        }, completion: completion)
+        pipeline.perform(
+            { [self] transaction throws(Status) in
+                let everything = KeyRange(lower: [], upper: nil)
+                for keyspace in [Keyspace.documents, .entries, .feed] {
+                    try transaction.delete(keyspace, everything, limit: .max)
+                }
+                try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
+                try transaction.put(.meta, Self.versionKey, Self.encode(version))
+                try transaction.put(.meta, Self.earliestKey, Self.encode(version))
+                recent.reset(to: version)
+                earliestState.withLock { $0 = version }
+            }, completion: completion)
     }
 
     /// Forgets states older than the retention, a bounded number at a time.
@@ -352,31 +378,32 @@ public final class Database: Sendable {
         let horizon = clock.now().microseconds - Int64(Limits.retentionSeconds + 60) * 1_000_000
         let more = Mutex(false)
         let box = SharedBox(more)
-        pipeline.perform({ [self] transaction throws(Status) in
-            let range = Feed.range(before: horizon)
-            let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
-            var last: [UInt8]?
-            var count = 0
-            while count < recordsMax, try cursor.next() {
-                let key = cursor.key
-                let documentKey = Array(key.dropFirst(8))
-                let version = Self.decode(Array(key.prefix(8)))
-                if try Feed.tombstone(documentKey, in: transaction) == version {
-                    try transaction.delete(.meta, Feed.tombstoneKey(documentKey))
+        pipeline.perform(
+            { [self] transaction throws(Status) in
+                let range = Feed.range(before: horizon)
+                let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
+                var last: [UInt8]?
+                var count = 0
+                while count < recordsMax, try cursor.next() {
+                    let key = cursor.key
+                    let documentKey = Array(key.dropFirst(8))
+                    let version = Self.decode(Array(key.prefix(8)))
+                    if try Feed.tombstone(documentKey, in: transaction) == version {
+                        try transaction.delete(.meta, Feed.tombstoneKey(documentKey))
+                    }
+                    last = key
+                    count += 1
                 }
-                last = key
-                count += 1
-            }
-            cursor.close()
-            guard let last else { return }
-            let bound = KeyRange(lower: [], upper: last + [0])
-            try transaction.delete(.feed, bound, limit: recordsMax)
-            // Everything at or before the last forgotten change can't be told any more.
-            let earliest = Self.decode(Array(last.prefix(8)))
-            try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
-            earliestState.withLock { $0 = earliest }
-            box.value.withLock { $0 = count == recordsMax }
-        }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
+                cursor.close()
+                guard let last else { return }
+                let bound = KeyRange(lower: [], upper: last + [0])
+                try transaction.delete(.feed, bound, limit: recordsMax)
+                // Everything at or before the last forgotten change can't be told any more.
+                let earliest = Self.decode(Array(last.prefix(8)))
+                try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
+                earliestState.withLock { $0 = earliest }
+                box.value.withLock { $0 = count == recordsMax }
+            }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
     }
 
     // MARK: Indexes
@@ -399,9 +426,10 @@ public final class Database: Sendable {
     ///   - completion: told when the new definitions are ready, or why not.
     public func changeCatalog(
         resuming: Bool = false,
-        _ change: @escaping @Sendable (IndexCatalog) throws(Status) -> (
-            definitions: [IndexDefinition], overrides: [FieldOverride]
-        ),
+        _ change:
+            @escaping @Sendable (IndexCatalog) throws(Status) -> (
+                definitions: [IndexDefinition], overrides: [FieldOverride]
+            ),
         installed: @escaping @Sendable ([IndexDefinition]) -> Void = { _ in },
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
@@ -409,8 +437,21 @@ public final class Database: Sendable {
             resuming: resuming, change, installed: installed, completion: completion)
     }
 
-    func replaceCatalog(_ catalog: IndexCatalog) {
-        catalogState.withLock { $0 = catalog }
+    /// From now on snapshots may have the entries of another catalog than the one in force. Writer's thread.
+    func beginCatalogChange() {
+        catalogState.withLock { state in
+            state.isChanging = true
+            state.epoch += 1
+        }
+    }
+
+    /// - Parameter catalog: what has become durable; nil when nothing has.
+    func endCatalogChange(_ catalog: IndexCatalog?) {
+        catalogState.withLock { state in
+            if let catalog { state.catalog = catalog }
+            state.isChanging = false
+            state.epoch += 1
+        }
     }
 }
 
