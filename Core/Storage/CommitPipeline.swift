@@ -24,7 +24,8 @@ final class CommitPipeline: Sendable {
     enum Job: Sendable {
         case commit(Request)
         /// Anything else that writes: index builds, collection of old versions, clearing. Runs in a group of its own.
-        case maintenance(@Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
+        case maintenance(
+            @Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
     }
 
     private struct Parked {
@@ -170,7 +171,9 @@ final class CommitPipeline: Sendable {
                 for request in group {
                     verdicts.append(try self.apply(request, to: transaction, earlier: &sets))
                 }
-                if let last = sets.last { try transaction.put(.meta, Database.versionKey, Database.encode(last.version)) }
+                if let last = sets.last {
+                    try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
+                }
             }
         } catch {
             failure = error

@@ -139,7 +139,8 @@ struct IndexDifference {
     ///   - after: the new fields, nil when it is deleted, in both forms.
     /// - Throws: INVALID_ARGUMENT when the new state has too many entries, or one that is too large.
     init(
-        key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?, catalog: IndexCatalog
+        key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?,
+        catalog: IndexCatalog
     ) throws(Status) {
         var old = IndexEntries(key: key, path: path, catalog: catalog)
         var new = old

@@ -87,13 +87,16 @@ enum QueryRules {
     ) throws(Status) {
         let filters = disjunction.reduce(0) { $0 + $1.count }
         let ancestor = query.parent.path.isRoot ? 0 : 1
-        let total = filters + query.orders.count + ancestor
-        if total > Limits.queryComponentsMax {
-            throw .invalidArgument(
-                "The query may not have more than \(Limits.queryComponentsMax) filters + sort orders + ancestor total. "
-                    + "Currently there are \(filters) filters, \(query.orders.count) sort orders, and "
-                    + "\(ancestor == 0 ? "no" : "1") ancestor filter.")
+        if filters + query.orders.count + ancestor > Limits.queryComponentsMax {
+            throw tooManyComponents(query, filters)
         }
+    }
+
+    static func tooManyComponents(_ query: Query, _ filters: Int) -> Status {
+        .invalidArgument(
+            "The query may not have more than \(Limits.queryComponentsMax) filters + sort orders + ancestor total. "
+                + "Currently there are \(filters) filters, \(query.orders.count) sort orders, and "
+                + "\(query.parent.path.isRoot ? "no" : "1") ancestor filter.")
     }
 
     private static func checkOrders(_ orders: [Query.Order]) throws(Status) {

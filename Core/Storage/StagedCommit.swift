@@ -105,7 +105,8 @@ struct StagedCommit {
             let stored = exists ? state.original?.updateVersion ?? 0 : 0
             if stored != required.microseconds {
                 throw .failedPrecondition(
-                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))")
+                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))"
+                )
             }
         }
     }
@@ -147,7 +148,8 @@ struct StagedCommit {
 
     /// Sets what the mask names from the input, and deletes what the input lacks. Of overlapping paths the shorter counts.
     private static func merge(_ fields: MapValue, _ mask: [FieldPath], into tree: inout MapValue) {
-        for path in mask where !mask.contains(where: { $0.segments.count < path.segments.count && $0.isPrefix(of: path) }) {
+        for path in mask
+        where !mask.contains(where: { $0.segments.count < path.segments.count && $0.isPrefix(of: path) }) {
             if let value = fields[path: path] {
                 tree.set(path, value)
             } else {
