@@ -2,9 +2,21 @@ import HearthModel
 
 /// `grpc-status` and `grpc-message`.
 enum GRPCStatusFields {
+    /// Bytes of a message that are sent. Clients refuse trailers of more than 8 KiB, and would report that in place of
+    /// what went wrong; escapes make three bytes of one.
+    static let messageBytesMax = 1024
+
     static func append(_ status: Status, to fields: inout HTTP2Fields) {
         fields.append("grpc-status", String(status.code.rawValue))
-        if !status.message.isEmpty { fields.append("grpc-message", utf8: percentEncoded(status.message)) }
+        if !status.message.isEmpty { fields.append("grpc-message", utf8: percentEncoded(cut(status.message))) }
+    }
+
+    /// The start of a message, up to the end of a character.
+    private static func cut(_ message: String) -> String {
+        if message.utf8.count <= messageBytesMax { return message }
+        var end = message.utf8.index(message.startIndex, offsetBy: messageBytesMax)
+        while String.Index(end, within: message.unicodeScalars) == nil { end = message.utf8.index(before: end) }
+        return String(message[..<end]) + " …"
     }
 
     /// Source: gRPC over HTTP/2, Percent-Encoded: printable ASCII but for `%` stays.
