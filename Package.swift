@@ -6,8 +6,7 @@ import PackageDescription
 let package = Package(
     name: "hearth",
     products: [
-        .library(name: "HearthModel", targets: ["HearthModel"]),
-        .library(name: "HearthSQLite", targets: ["HearthSQLite"]),
+        .executable(name: "hearth", targets: ["hearth"])
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
@@ -21,13 +20,45 @@ let package = Package(
             exclude: ["CSQLite"]),
 
         // Server.
+        .systemLibrary(name: "CLinux", path: "Server/Network/CLinux"),
+        .systemLibrary(
+            name: "CNghttp2", path: "Server/Network/CNghttp2", pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", path: "Server/Network/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CZlib", path: "Server/Network/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(
+            name: "HearthNetwork", dependencies: ["HearthModel", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
+            path: "Server/Network", exclude: ["CLinux", "CNghttp2", "COpenSSL", "CZlib"]),
+        .target(
+            name: "HearthServer",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork"],
+            path: "Server/Services"),
 
         // The tool.
+        .executableTarget(
+            name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
 
         // Tests, one folder a target.
+        .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
+        .testTarget(
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
+            exclude: ["Golden"]),
+        .testTarget(
+            name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
+            path: "Tests/HearthStorageTests"),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
+        .testTarget(
+            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
+        .testTarget(
+            name: "HearthServerTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
+            path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthToolTests", dependencies: ["HearthServer", "hearth"], path: "Tests/HearthToolTests"),
     ],
     swiftLanguageModes: [.v6]
 )

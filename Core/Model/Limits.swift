@@ -17,6 +17,8 @@ public enum Limits {
     public static let pathDepthMax = 100
     /// The UTF-8 length of a field name, and of a field path as a whole.
     public static let fieldPathSizeBytesMax = 1500
+    /// Segments of a field path.
+    public static let fieldPathSegmentsMax = 20
     /// Levels of maps and arrays in a field's value; its own map or array is level 1.
     public static let valueDepthMax = 20
     /// Levels that a decoder follows before it refuses a message (ours; above `valueDepthMax`, so that validation can
@@ -36,10 +38,28 @@ public enum Limits {
     /// Fields of a composite index.
     public static let compositeIndexFieldsMax = 100
 
+    /// Composite indexes of a database.
+    public static let compositeIndexesMax = 1000
+    /// Single-field configurations of a database.
+    public static let fieldOverridesMax = 1000
+
+    // MARK: Administration
+
+    /// Entries of a list of the admin API when the request names no page size (ours).
+    public static let adminPageSizeDefault = 100
+    /// Entries of one page of a list of the admin API (ours).
+    public static let adminPageSizeMax = 1000
+    /// Operations that are remembered for a database (ours).
+    public static let operationsPerDatabaseMax = 1000
+    /// Databases of a project that the admin API makes.
+    public static let databasesPerProjectMax = 100
+
     // MARK: Requests
 
     /// A request's size in bytes, as measured of the service (documented as 10 MiB).
     public static let requestSizeBytesMax = 11_534_336
+    /// Labels of a stream (ours).
+    public static let labelsMax = 1000
     /// Field transforms on one document in one commit.
     public static let transformsPerDocumentMax = 500
     /// Entries of `ListDocuments` when the request names no page size (ours).
@@ -91,6 +111,11 @@ public enum Limits {
     public static let lockQueueLengthMax = 10_000
 
     // MARK: Storage
+
+    /// Databases kept open although nobody uses them (ours).
+    public static let databasesOpenMax = 256
+    /// Seconds after which an unused database beyond that number is closed (ours).
+    public static let databaseIdleSeconds = 60
 
     /// Seconds for which old versions are readable.
     public static let retentionSeconds = 3600

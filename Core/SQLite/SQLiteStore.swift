@@ -138,6 +138,16 @@ public final class SQLiteStore: Store, @unchecked Sendable {
         }
     }
 
+    /// The bytes of the file and of the log beside it.
+    public var sizeBytes: Int? {
+        var sum = 0
+        for file in [path, path + "-wal"] {
+            var information = stat()
+            if stat(file, &information) == 0 { sum += Int(information.st_size) }
+        }
+        return sum
+    }
+
     // MARK: The writer
 
     /// The writer's connection; opens it first when there is none.

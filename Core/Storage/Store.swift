@@ -23,8 +23,15 @@ public protocol Store: AnyObject, Sendable {
     /// groups when much has gathered.
     func maintain()
 
+    /// The room that the data takes, for people who watch; nil when the store can't tell.
+    var sizeBytes: Int? { get }
+
     /// Ends all work and frees the files. Snapshots that are still open fail afterwards.
     func close()
+}
+
+extension Store {
+    public var sizeBytes: Int? { nil }
 }
 
 /// The ordered maps of a store. Their key formats are described in `DocumentKey.swift`, `IndexKey.swift` and

@@ -1,0 +1,152 @@
+import HearthModel
+import HearthWire
+
+/// Counts, sums and averages over the results of a query.
+public final class AggregationExecution {
+    private let execution: QueryExecution
+    private let aggregations: [Aggregation]
+    private let fields: [FieldPath?]
+
+    /// - Throws: INVALID_ARGUMENT for a query or an aggregation that is not allowed; FAILED_PRECONDITION for a missing
+    ///   index when `requireIndexes`.
+    public init(
+        _ query: Query, _ aggregations: [Aggregation], view: ReadView, meter: WorkMeter = WorkMeter(),
+        requireIndexes: Bool = false
+    ) throws(Status) {
+        self.aggregations = aggregations
+        fields = aggregations.map { Self.field(of: $0) }
+        execution = try QueryExecution(
+            try Self.normalize(query, aggregations), view: view, meter: meter, requireIndexes: requireIndexes,
+            keysOnly: query.findNearest == nil && fields.allSatisfy { $0 == nil })
+    }
+
+    /// The base query with the aggregated fields in its order: only documents that have all of them count.
+    /// - Throws: INVALID_ARGUMENT when the query's order or projection leaves no place for them.
+    public static func normalize(_ query: Query, _ aggregations: [Aggregation]) throws(Status) -> NormalizedQuery {
+        let fields = aggregations.compactMap { Self.field(of: $0) }
+        if let projection = query.projection, let field = fields.first {
+            if projection.isEmpty {
+                throw .invalidArgument(
+                    "Aggregation over non-key properties is not supported for base query that only returns keys.")
+            }
+            if !projection.contains(field) {
+                throw .invalidArgument(
+                    "The aggregation property \(field) is not present in the base query's property mask.")
+            }
+            throw .invalidArgument("Cannot apply property masks when aggregation fields are present.")
+        }
+        if query.orders.last?.field.isDocumentName ?? false {
+            let missing = fields.filter { field in !query.orders.contains { $0.field == field } }
+            if !missing.isEmpty {
+                throw .invalidArgument(
+                    "This query requires an index that has fields [\(missing.map(\.text).joined(separator: ", "))] after "
+                        + "__name__ and Firestore does not currently support such an index. Please try the query again "
+                        + "with additional ordering on those fields.")
+            }
+        }
+        return try NormalizedQuery(query, existing: fields)
+    }
+
+    private static func field(of aggregation: Aggregation) -> FieldPath? {
+        switch aggregation.operator {
+        case .count: nil
+        case .sum(let path), .average(let path): path
+        }
+    }
+
+    public var query: NormalizedQuery { execution.query }
+    public var meter: WorkMeter { execution.meter }
+    public var indexesUsed: [QueryExecution.IndexUse] { execution.indexesUsed }
+
+    /// The results by alias.
+    public func run() throws(Status) -> [(alias: String, value: Value)] {
+        var sums = aggregations.map { _ in NumberSum() }
+        let count =
+            fields.contains { $0 != nil } || query.query.findNearest != nil
+            ? try addAll(to: &sums) : try execution.count(limit: countLimit)
+        return zip(aggregations, sums).map { aggregation, sum in
+            switch aggregation.operator {
+            case .count(let upTo): (aggregation.alias, .integer(min(Int64(count), upTo ?? .max)))
+            case .sum: (aggregation.alias, sum.total)
+            case .average: (aggregation.alias, sum.average)
+            }
+        }
+    }
+
+    /// Where counting may stop: the greatest `up_to`, when all counts have one.
+    private var countLimit: Int {
+        var limit = 0
+        for case .count(let upTo) in aggregations.map(\.operator) {
+            guard let upTo else { return .max }
+            limit = max(limit, Int(clamping: upTo))
+        }
+        return limit
+    }
+
+    private func addAll(to sums: inout [NumberSum]) throws(Status) -> Int {
+        var count = 0
+        while let result = try execution.next() {
+            count += 1
+            let reader = FieldsReader(result.document.fields)
+            for (index, path) in fields.enumerated() {
+                guard let path, let value = try reader.value(at: path) else { continue }
+                sums[index].add(value)
+            }
+        }
+        return count
+    }
+}
+
+/// A sum of int64 and double values: exact for integers whatever overflows on the way, compensated for doubles.
+struct NumberSum {
+    private var integers: Int128 = 0
+    private var hasDouble = false
+    private var sum = 0.0
+    private var compensation = 0.0
+    private var count = 0
+
+    /// Adds a number; values of other types are passed over.
+    mutating func add(_ value: Value) {
+        switch value {
+        case .integer(let number):
+            integers += Int128(number)
+            count += 1
+        case .double(let number):
+            hasDouble = true
+            addCompensated(number)
+            count += 1
+        default: break
+        }
+    }
+
+    /// Neumaier's summation.
+    private mutating func addCompensated(_ number: Double) {
+        let next = sum + number
+        if next.isFinite {
+            compensation += abs(sum) >= abs(number) ? (sum - next) + number : (number - next) + sum
+        }
+        sum = next
+    }
+
+    private var doubleTotal: Double {
+        guard sum.isFinite else { return sum }
+        // The integers' part enters as one more summand.
+        var whole = self
+        whole.addCompensated(Double(integers))
+        return whole.sum + whole.compensation
+    }
+
+    /// An integer when all are integers and it fits, else a double; the integer 0 for nothing.
+    var total: Value {
+        if !hasDouble {
+            if let exact = Int64(exactly: integers) { return .integer(exact) }
+            return .double(Double(integers))
+        }
+        return .double(doubleTotal)
+    }
+
+    /// A double, or null for nothing.
+    var average: Value {
+        count == 0 ? .null : .double((hasDouble ? doubleTotal : Double(integers)) / Double(count))
+    }
+}
