@@ -41,14 +41,24 @@ let package = Package(
             name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
 
         // Tests, one folder a target.
+        .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
             exclude: ["Golden"]),
+        .testTarget(
+            name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
+            path: "Tests/HearthStorageTests"),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
             name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
+        .testTarget(
+            name: "HearthServerTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
+            path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthToolTests", dependencies: ["HearthServer", "hearth"], path: "Tests/HearthToolTests"),
     ],
     swiftLanguageModes: [.v6]
 )

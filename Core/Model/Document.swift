@@ -7,8 +7,9 @@ public struct Document: Sendable, Equatable {
     public var createTime: Timestamp?
     public var updateTime: Timestamp?
 
-    public init(name: String = "", fields: MapValue = MapValue(), createTime: Timestamp? = nil, updateTime: Timestamp? = nil)
-    {
+    public init(
+        name: String = "", fields: MapValue = MapValue(), createTime: Timestamp? = nil, updateTime: Timestamp? = nil
+    ) {
         self.name = name
         self.fields = fields
         self.createTime = createTime

@@ -37,6 +37,9 @@ public struct FieldPath: Sendable, CustomStringConvertible {
             index += 1
         }
         self.segments = segments
+        if segments.count > Limits.fieldPathSegmentsMax {
+            throw .invalidArgument("paths must have at most \(Limits.fieldPathSegmentsMax) elements")
+        }
         if !isDocumentName, let reserved = segments.first(where: Self.isReserved) {
             throw .invalidArgument("Invalid reserved name in field path \(reserved)")
         }
@@ -86,8 +89,9 @@ public struct FieldPath: Sendable, CustomStringConvertible {
 
     /// Whether a name matches `__.+__`, which Firestore keeps for itself.
     public static func isReserved(_ name: String) -> Bool {
+        // By bytes: to Swift, an underscore with an accent upon it is another character.
         let bytes = name.utf8
-        return bytes.count >= 5 && name.hasPrefix("__") && name.hasSuffix("__")
+        return bytes.count >= 5 && bytes.starts(with: "__".utf8) && bytes.suffix(2).elementsEqual("__".utf8)
     }
 
     /// The path's text, quoted where needed: equal paths have equal texts.

@@ -47,7 +47,8 @@ public struct Query: Sendable {
         public var threshold: Double?
 
         public init(
-            field: FieldPath, vector: [Double], measure: Measure, limit: Int, resultField: FieldPath?, threshold: Double?
+            field: FieldPath, vector: [Double], measure: Measure, limit: Int, resultField: FieldPath?,
+            threshold: Double?
         ) {
             self.field = field
             self.vector = vector

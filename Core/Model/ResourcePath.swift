@@ -1,5 +1,5 @@
 /// A database of a project: the island in which every name, query and transaction lives.
-public struct DatabaseName: Hashable, Sendable, CustomStringConvertible {
+public struct DatabaseName: Sendable, CustomStringConvertible {
     public var project: String
     public var database: String
 
@@ -22,9 +22,20 @@ public struct DatabaseName: Hashable, Sendable, CustomStringConvertible {
         guard segments.count == 4, segments[0] == "projects", segments[2] == "databases", !segments[1].isEmpty,
             !segments[3].isEmpty
         else {
-            throw .invalidArgument("Invalid database name \"\(text)\": expected projects/{project}/databases/{database}.")
+            throw .invalidArgument(
+                "Invalid database name \"\(text)\": expected projects/{project}/databases/{database}.")
         }
         self.init(project: segments[1], database: segments[3])
+    }
+}
+
+extension DatabaseName: Hashable {
+    public static func == (lhs: DatabaseName, rhs: DatabaseName) -> Bool {
+        UTF8Order.equal(lhs.project, rhs.project) && UTF8Order.equal(lhs.database, rhs.database)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
     }
 }
 
@@ -76,7 +87,8 @@ public struct ResourcePath: Sendable, CustomStringConvertible {
             throw .invalidArgument("Document name \"\(name)\" contains a resource id \"\(segment)\" at index \(index).")
         }
         if FieldPath.isReserved(segment), kind || numericID(segment) == nil {
-            throw .invalidArgument("\(kind ? "Collection" : "Resource") id \"\(segment)\" is invalid because it is reserved.")
+            throw .invalidArgument(
+                "\(kind ? "Collection" : "Resource") id \"\(segment)\" is invalid because it is reserved.")
         }
     }
 }
@@ -134,7 +146,8 @@ public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
         var offset = 0
         for (index, head) in heads.enumerated() {
             guard index < segments.count else {
-                throw .invalidArgument("Document name \"\(text)\" lacks \"\(head ?? "/")\" at index \(max(0, offset - 1)).")
+                throw .invalidArgument(
+                    "Document name \"\(text)\" lacks \"\(head ?? "/")\" at index \(max(0, offset - 1)).")
             }
             if let head, segments[index] != head {
                 throw .invalidArgument("Document name \"\(text)\" lacks \"\(head)\" at index \(offset).")

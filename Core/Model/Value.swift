@@ -57,9 +57,24 @@ public struct MapValue: Sendable {
 
     /// Takes fields in any order. Of two fields with one name the later wins, as in a protobuf map.
     public init(_ unsorted: [Field]) {
-        fields = []
-        fields.reserveCapacity(unsorted.count)
-        for field in unsorted { set(field.name, field.value) }
+        fields = unsorted
+        let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
+        if !isSorted { fields = Self.sorted(unsorted) }
+    }
+
+    private static func sorted(_ unsorted: [Field]) -> [Field] {
+        // Positions keep the sort stable, so that the last of equal names is known.
+        let order = unsorted.indices.sorted { left, right in
+            let names = UTF8Order.compare(unsorted[left].name, unsorted[right].name)
+            return names != 0 ? names < 0 : left < right
+        }
+        var sorted: [Field] = []
+        sorted.reserveCapacity(unsorted.count)
+        for index in order {
+            if let last = sorted.last, UTF8Order.equal(last.name, unsorted[index].name) { sorted.removeLast() }
+            sorted.append(unsorted[index])
+        }
+        return sorted
     }
 
     @inlinable public var isEmpty: Bool { fields.isEmpty }
@@ -128,10 +143,11 @@ public struct MapValue: Sendable {
         guard let first = path.first else { return }
         let rest = path.dropFirst()
         if rest.isEmpty { return set(first, value) }
-        var inner = MapValue()
-        if case .map(let map)? = self[first] { inner = map }
+        let (index, found) = position(of: first)
+        if !found { fields.insert(Field(name: first, value: .null), at: index) }
+        var inner = takeMap(at: index) ?? MapValue()
         inner.set(rest, value)
-        set(first, .map(inner))
+        fields[index].value = .map(inner)
     }
 
     /// Deletes the value at a path; nothing happens when a map on the way is missing.
@@ -146,9 +162,18 @@ public struct MapValue: Sendable {
             remove(first)
             return
         }
-        guard case .map(var inner)? = self[first] else { return }
+        let (index, found) = position(of: first)
+        guard found, var inner = takeMap(at: index) else { return }
         inner.remove(rest)
-        set(first, .map(inner))
+        fields[index].value = .map(inner)
+    }
+
+    /// Takes a map out to be changed and put back: while it stood in its place too, every change would copy it, and many
+    /// paths into one large map would cost the square of its size.
+    private mutating func takeMap(at index: Int) -> MapValue? {
+        guard case .map(let map) = fields[index].value else { return nil }
+        fields[index].value = .null
+        return map
     }
 }
 

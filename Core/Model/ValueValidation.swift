@@ -11,7 +11,7 @@ public enum ValueValidation {
 
     /// Checks one value that is about to be stored in `field`: written, or an operand of a transform.
     public static func validate(_ value: Value, of field: String) throws(Status) {
-        try validate(value, of: field, depth: 0, inArray: false)
+        try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
         let size: Int
         switch value {
         case .string(let text): size = text.utf8.count
@@ -32,7 +32,10 @@ public enum ValueValidation {
         if FieldPath.isReserved(name) { throw .invalidArgument("field name \(name) is reserved") }
     }
 
-    private static func validate(_ value: Value, of field: String, depth: Int, inArray: Bool) throws(Status) {
+    /// - Parameter keyBytes: the length of the field's name and of the keys on the way to the value, together.
+    private static func validate(
+        _ value: Value, of field: String, depth: Int, keyBytes: Int, inArray: Bool
+    ) throws(Status) {
         switch value {
         case .geoPoint(let point):
             try validate(point)
@@ -44,28 +47,30 @@ public enum ValueValidation {
         case .array(let elements):
             if inArray { throw .invalidArgument("Cannot convert an array value in an array value.") }
             try validateDepth(depth + 1, of: field)
-            for element in elements { try validate(element, of: field, depth: depth + 1, inArray: true) }
+            for element in elements {
+                try validate(element, of: field, depth: depth + 1, keyBytes: keyBytes, inArray: true)
+            }
         case .map(let map):
             try validateDepth(depth + 1, of: field)
-            try validateMap(map, of: field, depth: depth)
+            try validateMap(map, of: field, depth: depth, keyBytes: keyBytes)
         case .null, .boolean, .integer, .double, .timestamp, .string, .bytes:
             break
         }
     }
 
-    private static func validateMap(_ map: MapValue, of field: String, depth: Int) throws(Status) {
+    private static func validateMap(
+        _ map: MapValue, of field: String, depth: Int, keyBytes: Int
+    ) throws(Status) {
         // A well-formed vector was recognised when the message was decoded: what still carries its mark is malformed.
         if case .string("__vector__")? = map["__type__"] { throw malformedVector(map) }
         for member in map.fields {
             if member.name.isEmpty { throw .invalidArgument("The property.name is the empty string.") }
-            if member.name.utf8.count > Limits.fieldPathSizeBytesMax {
-                throw invalidNested(field)
-            }
-            if member.name == "__type__" { throw invalidNested(field) }
+            let keyBytes = keyBytes + member.name.utf8.count
+            if keyBytes > Limits.fieldPathSizeBytesMax || member.name == "__type__" { throw invalidNested(field) }
             if FieldPath.isReserved(member.name) {
                 throw .invalidArgument("field name '\(member.name)' is reserved.")
             }
-            try validate(member.value, of: field, depth: depth + 1, inArray: false)
+            try validate(member.value, of: field, depth: depth + 1, keyBytes: keyBytes, inArray: false)
         }
     }
 

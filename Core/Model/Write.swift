@@ -14,7 +14,8 @@ public struct Write: Sendable {
     public var precondition: Precondition
 
     public init(
-        document: ResourceName, operation: Operation, transforms: [FieldTransform] = [], precondition: Precondition = .none
+        document: ResourceName, operation: Operation, transforms: [FieldTransform] = [],
+        precondition: Precondition = .none
     ) {
         self.document = document
         self.operation = operation
@@ -56,7 +57,8 @@ public struct FieldTransform: Sendable {
     public func apply(to stored: Value?, requestTime: Timestamp) -> (value: Value, result: Value) {
         switch operation {
         case .requestTime:
-            let time = Timestamp(microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
+            let time = Timestamp(
+                microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
             return (.timestamp(time), .timestamp(time))
         case .increment(let operand):
             let sum = Self.add(stored, operand)

@@ -26,6 +26,8 @@ final class RecentChanges: Sendable {
         var bytes = 0
         /// Everything after this version is held.
         var completeSince: Int64
+        /// What was before this version is gone for good, together with its history.
+        var resetVersion: Int64 = 0
     }
 
     /// Bytes of documents that are held before the oldest commits are let go.
@@ -70,6 +72,11 @@ final class RecentChanges: Sendable {
 
     /// Forgets everything: what happened up to `version` can't be told any more.
     func reset(to version: Int64) {
-        state.withLock { $0 = State(completeSince: version) }
+        state.withLock { $0 = State(completeSince: version, resetVersion: version) }
+    }
+
+    /// Whether everything was cleared after a version.
+    func wasReset(after version: Int64) -> Bool {
+        state.withLock { $0.resetVersion > version }
     }
 }

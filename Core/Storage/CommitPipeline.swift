@@ -291,6 +291,7 @@ final class CommitPipeline: Sendable {
 
     /// Whether commits after a version have changed what was read.
     func isTouched(_ readSet: ReadSet, since version: Int64, in snapshot: any Snapshot) throws(Status) -> Bool {
+        if recent.wasReset(after: version) { return true }
         if let sets = recent.changes(after: version) {
             for set in sets {
                 if try readSet.isTouched(by: set) { return true }

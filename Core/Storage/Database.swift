@@ -212,7 +212,7 @@ public final class Database: Sendable {
             case .query(let query): .query(QueryMatcher(query))
             }
         }
-        acquire(resources[...], for: transaction.owner) { [self] accepted in
+        TurnTaker(resources, for: transaction.owner, in: locks).take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
                 let view = try extend(id, reading: targets)
@@ -221,17 +221,6 @@ public final class Database: Sendable {
                 body(.failure(error))
             }
         }
-    }
-
-    /// Takes the turns one after the other, in the order given.
-    private func acquire(
-        _ resources: ArraySlice<LockTable.Resource>, for owner: LockTable.Owner,
-        _ done: @escaping @Sendable (Bool) -> Void
-    ) {
-        guard let first = resources.first else { return done(true) }
-        let rest = Array(resources.dropFirst())
-        let accepted = locks.acquire(first, for: owner) { [self] in acquire(rest[...], for: owner, done) }
-        if !accepted { done(false) }
     }
 
     /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that

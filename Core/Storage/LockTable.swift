@@ -15,7 +15,7 @@ final class LockTable: Sendable {
     typealias Owner = UInt64
 
     /// What a turn is taken on.
-    enum Resource {
+    enum Resource: Sendable {
         case document([UInt8])
         case query(QueryMatcher)
     }
@@ -102,7 +102,6 @@ final class LockTable: Sendable {
                 calls.append(granted)
                 return true
             }
-            overtakeExpired(&state, &calls)
             let hasTurn =
                 switch resource {
                 case .document(let key): enqueue(owner, key, granted, &state)
@@ -113,6 +112,7 @@ final class LockTable: Sendable {
                 state.owners[owner]!.leaseUntil = lease()
                 calls.append(granted)
             } else {
+                overtakeExpired(&state, &calls)
                 breakCycle(from: owner, &state, &calls)
             }
             return true

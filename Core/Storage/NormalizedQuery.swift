@@ -145,8 +145,8 @@ public struct NormalizedQuery: Sendable {
     private static func boundPrefix(
         _ cursor: Query.Cursor, _ query: Query, orders: [Query.Order], namePrefix: [UInt8]
     ) throws(Status) -> [UInt8] {
-        // With an explicit order, values for implied fields are too many, as in the service.
-        if cursor.values.count > max(query.orders.count, query.orders.isEmpty ? orders.count : 0) {
+        // Values for implied orders are too many, as in the service.
+        if cursor.values.count > query.orders.count {
             throw .invalidArgument("Cursor has too many values.")
         }
         var bytes: [UInt8] = []

@@ -4,8 +4,13 @@ import Synchronization
 
 /// The databases of a server, opened when they are first named.
 public final class DatabaseRegistry: Sendable {
+    private struct Entry {
+        var database: Database
+        var usedNanoseconds: UInt64
+    }
+
     private struct State {
-        var open: [DatabaseName: Database] = [:]
+        var open: [DatabaseName: Entry] = [:]
         var isClosed = false
     }
 
@@ -27,12 +32,15 @@ public final class DatabaseRegistry: Sendable {
     public func database(_ name: DatabaseName) throws(Status) -> Database {
         // Opening holds the lock: two requests must not open one file twice, and it takes about a millisecond.
         let result: Result<Database, Status> = state.withLock { state in
-            if let database = state.open[name] { return .success(database) }
+            if let entry = state.open[name] {
+                state.open[name]!.usedNanoseconds = clock.monotonicNanoseconds()
+                return .success(entry.database)
+            }
             if state.isClosed { return .failure(.unavailable("The server is shutting down.")) }
             do throws(Status) {
                 let database = try Database(name: name, store: try provider.open(name), clock: clock)
                 prepare(database)
-                state.open[name] = database
+                state.open[name] = Entry(database: database, usedNanoseconds: clock.monotonicNanoseconds())
                 return .success(database)
             } catch {
                 return .failure(error)
@@ -42,7 +50,7 @@ public final class DatabaseRegistry: Sendable {
     }
 
     /// The databases that are open now.
-    public var openDatabases: [Database] { state.withLock { Array($0.open.values) } }
+    public var openDatabases: [Database] { state.withLock { $0.open.values.map(\.database) } }
 
     /// The names of all databases, open or not.
     public func databases() throws(Status) -> [DatabaseName] {
@@ -53,20 +61,36 @@ public final class DatabaseRegistry: Sendable {
 
     /// Deletes a database with everything in it.
     public func delete(_ name: DatabaseName) throws(Status) {
-        let database = state.withLock { $0.open.removeValue(forKey: name) }
-        database?.close()
+        let entry = state.withLock { $0.open.removeValue(forKey: name) }
+        entry?.database.close()
         try provider.delete(name)
     }
 
     public func tick() {
         for database in openDatabases { database.tick() }
+        for database in takeIdle() { database.close() }
+    }
+
+    /// Databases beyond `Limits.databasesOpenMax` that nobody has named for a while, taken out of the registry: they are
+    /// opened again when they are named. A call that still holds one is refused with UNAVAILABLE, and tries again.
+    private func takeIdle() -> [Database] {
+        let now = clock.monotonicNanoseconds()
+        return state.withLock { state in
+            guard state.open.count > Limits.databasesOpenMax else { return [] }
+            let idle = state.open.filter { _, entry in
+                entry.usedNanoseconds + UInt64(Limits.databaseIdleSeconds) * 1_000_000_000 < now
+                    && entry.database.openTransactions == 0
+            }
+            for name in idle.keys { state.open[name] = nil }
+            return idle.values.map(\.database)
+        }
     }
 
     public func close() {
         let databases = state.withLock { state in
             state.isClosed = true
             defer { state.open = [:] }
-            return Array(state.open.values)
+            return state.open.values.map(\.database)
         }
         for database in databases { database.close() }
     }
