@@ -210,47 +210,74 @@ final class CommitPipeline: Sendable {
         }
     }
 
-    /// - Throws: only what the store throws, which fails the group; what is wrong with the request is its verdict.
+    /// What a commit will do, worked out before anything of it is written.
+    private struct Prepared {
+        var staged: StagedCommit
+        var set: ChangeSet
+        var differences: [IndexDifference]
+    }
+
+    private enum Preparation {
+        case ready(Prepared)
+        case parked(holder: LockTable.Owner, key: [UInt8]?)
+    }
+
+    /// - Throws: when the store fails, which fails the group; what is wrong with the request is its verdict.
     private func apply(
         _ request: Request, to transaction: any StoreTransaction, earlier sets: inout [ChangeSet]
     ) throws(Status) -> Verdict {
+        let prepared: Prepared
         do throws(Status) {
+            switch try prepare(request, on: transaction, earlier: sets) {
+            case .ready(let ready): prepared = ready
+            case .parked(let holder, let key): return .parked(holder: holder, key: key)
+            }
+        } catch {
+            // A damaged document is the trouble of those who write to it, not of the group.
+            if error.code == .unavailable { throw error }
+            return .failed(error)
+        }
+        // From here on half of the commit may be written: every failure undoes the group.
+        try store(prepared.set, prepared.differences, to: transaction)
+        if !prepared.set.changes.isEmpty { sets.append(prepared.set) }
+        let version = prepared.set.version
+        return .committed(
+            CommitOutcome(
+                commitTime: Timestamp(microseconds: version), results: prepared.staged.results(version: version)))
+    }
+
+    private func prepare(
+        _ request: Request, on transaction: any StoreTransaction, earlier sets: [ChangeSet]
+    ) throws(Status) -> Preparation {
+        if !request.writes.isEmpty {
             if locks.isDoomed(request.owner) { throw Self.contention }
-            if !request.writes.isEmpty, let read = request.transaction {
+            if let read = request.transaction {
                 try validate(read.readSet, since: read.version, earlier: sets, in: transaction)
             }
-            let catalog = catalog()
-            let staged = try StagedCommit(
-                request.writes, on: transaction, catalog: catalog, requestTime: request.requestTime,
-                latest: commitClock.latest)
-            // The version is given only when nothing can fail any more; until then 0 stands for it.
-            for change in staged.changes(version: 0) {
-                if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
-                    return .parked(holder: holder, key: isDocument ? change.key : nil)
-                }
+        }
+        let staged = try StagedCommit(
+            request.writes, on: transaction, catalog: catalog(), requestTime: request.requestTime,
+            latest: commitClock.latest)
+        // The version is given only when the commit no longer waits; until then 0 stands for it.
+        for change in staged.changes(version: 0) {
+            if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
+                return .parked(holder: holder, key: isDocument ? change.key : nil)
             }
-            let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
-            let set = ChangeSet(version: version, changes: staged.changes(version: version))
-            var differences: [IndexDifference] = []
-            var size = 0
-            for change in set.changes {
-                let difference = try staged.difference(change)
-                size += difference.sizeBytes + (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0)
-                differences.append(difference)
-            }
+        }
+        let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
+        let set = ChangeSet(version: version, changes: staged.changes(version: version))
+        var differences: [IndexDifference] = []
+        var size = 0
+        for change in set.changes {
+            let difference = try staged.difference(change)
+            size += difference.sizeBytes + (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0)
+            // Checked as it grows, so that no commit can fill the memory before it is refused.
             if size > Limits.commitBytesMax {
                 throw .invalidArgument("Transaction too big. Decrease transaction size.")
             }
-            try store(set, differences, to: transaction)
-            if !set.changes.isEmpty { sets.append(set) }
-            return .committed(
-                CommitOutcome(commitTime: Timestamp(microseconds: version), results: staged.results(version: version)))
-        } catch {
-            switch error.code {
-            case .unavailable, .dataLoss: throw error
-            default: return .failed(error)
-            }
+            differences.append(difference)
         }
+        return .ready(Prepared(staged: staged, set: set, differences: differences))
     }
 
     private func store(

@@ -109,7 +109,7 @@ struct IndexBuilder: Sendable {
     }
 
     private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
-        let prefix = IndexKey.definitionPrefix(definition, collectionPrefix: [])
+        let prefix = IndexKey.idPrefix(definition)
         try transaction.delete(.entries, KeyRange(prefix: prefix), limit: .max)
     }
 

@@ -164,14 +164,15 @@ public struct NormalizedQuery: Sendable {
         }
         guard case .reference(let name) = operand else { return .empty }
         let key = try pathKey(name, in: query)
-        // Keys are complete: the next possible one has another byte behind.
+        // Not the key with a byte behind: in descending form that would stand before the key.
+        let after = KeyRange.successor(ofPrefix: key) ?? [0xFF]
         return switch op {
         case .lessThan: .names(from: [], to: key)
-        case .lessThanOrEqual: .names(from: [], to: key + [0])
-        case .greaterThan: .names(from: key + [0])
+        case .lessThanOrEqual: .names(from: [], to: after)
+        case .greaterThan: .names(from: after)
         case .greaterThanOrEqual: .names(from: key)
-        case .notEqual: ValueRanges.names(from: []).subtracting(.names(from: key, to: key + [0]))
-        default: .names(from: key, to: key + [0])
+        case .notEqual: ValueRanges.names(from: []).subtracting(.names(from: key, to: after))
+        default: .names(from: key, to: after)
         }
     }
 
@@ -314,8 +315,8 @@ public struct NormalizedQuery: Sendable {
         var rest = self
         rest.query.limit = remaining
         rest.query.offset = offset
-        // Complete order keys are no prefixes of others, so the next possible key follows at once.
-        rest.bounds.lower = orderKey + [0]
+        // Complete order keys are no prefixes of others, so nothing else lies before the successor.
+        rest.bounds.lower = KeyRange.successor(ofPrefix: orderKey) ?? orderKey
         return rest
     }
 
