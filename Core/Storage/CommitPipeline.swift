@@ -38,18 +38,18 @@ final class CommitPipeline: Sendable {
     private let commitClock: CommitClock
     private let locks: LockTable
     private let recent: RecentChanges
-    private let catalog: @Sendable () -> IndexCatalog
-    private let observer: @Sendable (ChangeSet) -> Void
+    private let catalog: CurrentCatalog
+    private let observers: ChangeObservers
     private let parked = Mutex(Parked())
     private let queuedBytes = Atomic<Int>(0)
     private let queuedCount = Atomic<Int>(0)
     private let counters = CommitCounters()
     private let worker: Mutex<WorkerThread<Job>?>
 
-    /// - Parameter observer: told of every commit, in order, after it is durable and visible.
+    /// - Parameter observers: told of every commit, in order, after it is durable and visible.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: @escaping @Sendable () -> IndexCatalog, observer: @escaping @Sendable (ChangeSet) -> Void
+        catalog: CurrentCatalog, observers: ChangeObservers
     ) {
         self.store = store
         self.clock = clock
@@ -57,11 +57,11 @@ final class CommitPipeline: Sendable {
         self.locks = locks
         self.recent = recent
         self.catalog = catalog
-        self.observer = observer
+        self.observers = observers
         worker = Mutex(nil)
-        let thread = WorkerThread<Job>(idle: { [unowned self] in self.store.maintain() }) { [unowned self] jobs in
-            self.process(jobs)
-        }
+        // The thread must not keep alive what stops it: `stop` comes before the end of this object, and works everything
+        // off.
+        let thread = WorkerThread<Job>(idle: { store.maintain() }) { [weak self] jobs in self?.process(jobs) }
         worker.withLock { $0 = thread }
     }
 
@@ -183,7 +183,7 @@ final class CommitPipeline: Sendable {
         }
         commitClock.endGroup(committed: failure == nil ? sets.last?.version : nil)
         if failure == nil {
-            for set in sets { observer(set) }
+            observers.tell(sets)
         }
         for (index, request) in group.enumerated() {
             if let failure {
@@ -256,7 +256,7 @@ final class CommitPipeline: Sendable {
             }
         }
         let staged = try StagedCommit(
-            request.writes, on: transaction, catalog: catalog(), requestTime: request.requestTime,
+            request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
             latest: commitClock.latest)
         // The version is given only when the commit no longer waits; until then 0 stands for it.
         for change in staged.changes(version: 0) {

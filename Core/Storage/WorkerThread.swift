@@ -34,17 +34,17 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Adds an element; the thread is started with the first. False when the thread is stopping.
+    /// Adds an element; the thread is started with the first. False when the thread is stopping or can't be started.
     @discardableResult
     func push(_ element: Element) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         if isStopping { return false }
-        pending.append(element)
         if !isRunning {
+            guard start() else { return false }
             isRunning = true
-            start()
         }
+        pending.append(element)
         pthread_cond_signal(condition)
         return true
     }
@@ -55,18 +55,22 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         return pending.count
     }
 
-    /// Works off what is waiting, and ends the thread.
+    /// Works off what is waiting, and ends the thread. From the thread itself it returns at once, and the thread ends when
+    /// it has worked off the rest.
     func stop() {
         pthread_mutex_lock(mutex)
         let wasRunning = isRunning && !isStopping
         isStopping = true
         pthread_cond_signal(condition)
         pthread_mutex_unlock(mutex)
-        if wasRunning { pthread_join(thread, nil) }
+        guard wasRunning else { return }
+        if pthread_equal(thread, pthread_self()) != 0 { pthread_detach(thread) } else { pthread_join(thread, nil) }
     }
 
-    private func start() {
-        thread = ThreadBody.start { [self] in run() }
+    private func start() -> Bool {
+        guard let started = ThreadBody.start({ [self] in run() }) else { return false }
+        thread = started
+        return true
     }
 
     private func run() {
@@ -95,12 +99,13 @@ private final class ThreadBody: Sendable {
         self.body = body
     }
 
-    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+    /// Nil when the system has no room for another thread.
+    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t? {
         var thread = pthread_t()
-        let box = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
-        let result = pthread_create(&thread, nil, threadEntry, box)
-        precondition(result == 0, "A thread could not be started.")
-        return thread
+        let retained = Unmanaged.passRetained(ThreadBody(body))
+        if pthread_create(&thread, nil, threadEntry, retained.toOpaque()) == 0 { return thread }
+        retained.release()
+        return nil
     }
 
     fileprivate func callAsFunction() { body() }
