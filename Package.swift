@@ -53,6 +53,12 @@ let package = Package(
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
             name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
+        .testTarget(
+            name: "HearthServerTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
+            path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthToolTests", dependencies: ["HearthServer", "hearth"], path: "Tests/HearthToolTests"),
     ],
     swiftLanguageModes: [.v6]
 )

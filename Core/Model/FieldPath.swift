@@ -37,6 +37,9 @@ public struct FieldPath: Sendable, CustomStringConvertible {
             index += 1
         }
         self.segments = segments
+        if segments.count > Limits.fieldPathSegmentsMax {
+            throw .invalidArgument("paths must have at most \(Limits.fieldPathSegmentsMax) elements")
+        }
         if !isDocumentName, let reserved = segments.first(where: Self.isReserved) {
             throw .invalidArgument("Invalid reserved name in field path \(reserved)")
         }

@@ -17,6 +17,8 @@ public enum Limits {
     public static let pathDepthMax = 100
     /// The UTF-8 length of a field name, and of a field path as a whole.
     public static let fieldPathSizeBytesMax = 1500
+    /// Segments of a field path.
+    public static let fieldPathSegmentsMax = 20
     /// Levels of maps and arrays in a field's value; its own map or array is level 1.
     public static let valueDepthMax = 20
     /// Levels that a decoder follows before it refuses a message (ours; above `valueDepthMax`, so that validation can

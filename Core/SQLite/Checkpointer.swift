@@ -163,17 +163,19 @@ final class Checkpointer: @unchecked Sendable {
 
     /// Whether at most `lockedPages` are left.
     private func copyBesideWriter(_ connection: Connection) throws(Status) -> Bool {
-        defer { pool.releaseIdle() }
-        var before = Int.max
+        defer {
+            pool.releaseIdle()
+            counters.isWriterTooFast.store(false, ordering: .relaxed)
+        }
         for _ in 0..<bounds.passesMax {
             pool.releaseIdle()
             let progress = try connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
             counters.copiedPages.store(progress.copiedPages, ordering: .relaxed)
-            let left = counters.walPages.load(ordering: .relaxed) - progress.copiedPages
-            if left <= bounds.lockedPages { return true }
-            // Either a snapshot keeps it from going on, or the disk doesn't keep up with the writer.
-            if left >= before { return false }
-            before = left
+            let pages = counters.walPages.load(ordering: .relaxed)
+            if pages - progress.copiedPages <= bounds.lockedPages { return true }
+            if !progress.isComplete { return false }
+            // The writer outruns the disk. Slowed down it's overtaken by and by, where a lock would stop it for seconds.
+            counters.isWriterTooFast.store(pages > bounds.walPages * 2, ordering: .relaxed)
         }
         return false
     }
@@ -255,16 +257,20 @@ extension Connection {
     struct CheckpointProgress {
         /// Pages of the WAL that are in the database.
         var copiedPages: Int
+        /// No snapshot kept it from copying all that there was.
+        var isComplete: Bool
         /// The WAL can be used from its start; RESTART and TRUNCATE only.
         var isReset: Bool
     }
 
     func checkpoint(_ mode: Int32) throws(Status) -> CheckpointProgress {
+        var pages: Int32 = 0
         var copied: Int32 = 0
-        let result = sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, &copied)
+        let result = sqlite3_wal_checkpoint_v2(handle, nil, mode, &pages, &copied)
         if result != SQLITE_OK, result & 0xFF != SQLITE_BUSY {
             throw EngineError.status(handle, result, "cannot checkpoint")
         }
-        return CheckpointProgress(copiedPages: Int(copied), isReset: result == SQLITE_OK)
+        return CheckpointProgress(
+            copiedPages: Int(copied), isComplete: copied == pages, isReset: result == SQLITE_OK)
     }
 }

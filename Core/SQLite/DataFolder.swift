@@ -44,19 +44,15 @@ final class DataFolder: Sendable {
 
     deinit { closeDescriptor(lock) }
 
-    /// Makes a folder, durably.
+    /// Makes a folder, durably, and those above it.
     static func makeFolder(_ path: String) throws(Status) {
-        if mkdir(path, 0o755) == 0 {
-            try synchronize(parent(path))
-            return
-        }
-        switch errno {
-        case EEXIST: break
-        case ENOENT where parent(path) != path:
+        if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
+        if errno == ENOENT, parent(path) != path {
             try makeFolder(parent(path))
-            try makeFolder(path)
-        default: throw failure("make the folder \(path)")
+            // Once only: some file systems answer ENOENT although all that is above is there.
+            if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
         }
+        if errno != EEXIST { throw failure("make the folder \(path)") }
     }
 
     private static func parent(_ path: String) -> String {

@@ -38,6 +38,12 @@ enum FileFormat {
         """
     ]
 
+    static func newer(_ path: String, _ version: Int) -> Status {
+        .failedPrecondition(
+            "\(path) has format version \(version), which is newer than \(Self.version), the newest that this hearth"
+                + " knows; use a newer hearth.")
+    }
+
     /// Checks that a file is ours, makes it when it is new and brings it to this version.
     static func prepare(_ connection: Connection, path: String) throws(Status) {
         let action = "cannot open \(path)"
@@ -47,11 +53,7 @@ enum FileFormat {
         if found != applicationID, found != 0 || version != 0 || tables != 0 {
             throw .failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")
         }
-        if version > Self.version {
-            throw .failedPrecondition(
-                "\(path) has format version \(version), which is newer than \(Self.version), the newest that this hearth"
-                    + " knows; use a newer hearth.")
-        }
+        if version > Self.version { throw newer(path, version) }
         if tables == 0 {
             // Neither can be changed in WAL mode or once there is a table.
             try connection.execute("PRAGMA page_size = \(pageSizeBytes); PRAGMA auto_vacuum = NONE", action)

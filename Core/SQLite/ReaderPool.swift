@@ -145,4 +145,6 @@ final class StoreCounters: Sendable {
     let walPages = Atomic<Int>(0)
     /// How many of them the last checkpoint has copied, when it wasn't held up.
     let copiedPages = Atomic<Int>(0)
+    /// Commits come faster than the disk takes what they wrote to its place.
+    let isWriterTooFast = Atomic(false)
 }

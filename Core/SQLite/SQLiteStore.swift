@@ -66,6 +66,19 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     }
 
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        let start = MonotonicTime.now
+        let result = try commit(body)
+        if counters.isWriterTooFast.load(ordering: .relaxed) {
+            // Half the pace.
+            let spent = MonotonicTime.now.nanoseconds - start.nanoseconds
+            usleep(UInt32(min(spent / 1000, Self.pauseMicrosecondsMax)))
+        }
+        return result
+    }
+
+    private static let pauseMicrosecondsMax: Int64 = 50_000
+
+    private func commit<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         gate.lock()
         defer { gate.unlock() }
         if !isOpen { throw .unavailable("The database is closed.") }

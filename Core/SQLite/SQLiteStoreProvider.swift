@@ -21,10 +21,17 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private var stores: [DatabaseFileName: SQLiteStore] = [:]
 
     /// Locks the data folder for as long as the provider or a store of it lives.
-    /// - Throws: FAILED_PRECONDITION when another process uses the folder or it can't be used.
+    /// - Throws: FAILED_PRECONDITION when another process uses the folder, it can't be used, or a file in it is of a newer
+    ///   format.
     public init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
         folder = try DataFolder(path: path)
         self.options = options
+        for component in try DataFolder.names(path) where isFolder(path + "/" + component) {
+            let project = path + "/" + component
+            for file in try DataFolder.names(project) where file.hasSuffix(DatabaseFileName.suffix) {
+                try FileHeader.check(project + "/" + file)
+            }
+        }
     }
 
     public func open(_ database: DatabaseName) throws(Status) -> any Store {

@@ -21,8 +21,30 @@ public final class AggregationExecution {
     }
 
     /// The base query with the aggregated fields in its order: only documents that have all of them count.
+    /// - Throws: INVALID_ARGUMENT when the query's order or projection leaves no place for them.
     public static func normalize(_ query: Query, _ aggregations: [Aggregation]) throws(Status) -> NormalizedQuery {
-        try NormalizedQuery(query, existing: aggregations.compactMap { Self.field(of: $0) })
+        let fields = aggregations.compactMap { Self.field(of: $0) }
+        if let projection = query.projection, let field = fields.first {
+            if projection.isEmpty {
+                throw .invalidArgument(
+                    "Aggregation over non-key properties is not supported for base query that only returns keys.")
+            }
+            if !projection.contains(field) {
+                throw .invalidArgument(
+                    "The aggregation property \(field) is not present in the base query's property mask.")
+            }
+            throw .invalidArgument("Cannot apply property masks when aggregation fields are present.")
+        }
+        if query.orders.last?.field.isDocumentName ?? false {
+            let missing = fields.filter { field in !query.orders.contains { $0.field == field } }
+            if !missing.isEmpty {
+                throw .invalidArgument(
+                    "This query requires an index that has fields [\(missing.map(\.text).joined(separator: ", "))] after "
+                        + "__name__ and Firestore does not currently support such an index. Please try the query again "
+                        + "with additional ordering on those fields.")
+            }
+        }
+        return try NormalizedQuery(query, existing: fields)
     }
 
     private static func field(of aggregation: Aggregation) -> FieldPath? {

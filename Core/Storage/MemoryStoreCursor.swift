@@ -70,8 +70,8 @@ final class MemoryStoreCursor: KeyCursor {
         case .walking:
             // Most seeks of a merge join are short: the leaf at hand is looked at first.
             if rest.isEmpty {
-                if !isBeyond(target, key) { return }
-            } else if !isBeyond(target, leaf.keys[reverse ? rest.lowerBound : rest.upperBound - 1]) {
+                if !isBeyond(target, position) { return }
+            } else if !isBeyond(target, reverse ? rest.lowerBound : rest.upperBound - 1) {
                 return skip(to: target)
             }
             start = target
@@ -91,11 +91,17 @@ final class MemoryStoreCursor: KeyCursor {
         return reverse ? order < 0 : order > 0
     }
 
+    /// Whether `key` is behind the leaf's key at a position.
+    private func isBeyond(_ key: [UInt8], _ position: Int) -> Bool {
+        let order = leaf.keys.compare(position, key)
+        return reverse ? order > 0 : order < 0
+    }
+
     /// Leaves out what is before `target` in the leaf; never goes back.
     private func skip(to target: [UInt8]) {
-        var position = leaf.position(target)
+        var (position, isFound) = leaf.keys.search(target)
         if reverse {
-            if leaf.holds(target, at: position) { position += 1 }
+            if isFound { position += 1 }
             rest = rest.lowerBound..<max(rest.lowerBound, min(rest.upperBound, position))
         } else {
             rest = min(rest.upperBound, max(rest.lowerBound, position))..<rest.upperBound
@@ -121,11 +127,8 @@ final class MemoryStoreCursor: KeyCursor {
 
     private func enter(_ node: Node) {
         leaf = node
-        let low = leaf.position(range.lower)
-        var high = leaf.keys.count
-        if let upper = range.upper, let last = leaf.keys.last, UTF8Order.compare(last, upper) >= 0 {
-            high = leaf.position(upper)
-        }
+        let low = leaf.keys.search(range.lower).position
+        let high = range.upper.map { leaf.keys.search($0).position } ?? leaf.keys.count
         rest = low..<max(low, high)
     }
 
@@ -150,11 +153,8 @@ final class MemoryStoreCursor: KeyCursor {
 
     /// Whether the range ends within the leaf.
     private var isPastRange: Bool {
-        if reverse {
-            guard let first = leaf.keys.first else { return false }
-            return UTF8Order.compare(first, range.lower) < 0
-        }
-        guard let last = leaf.keys.last, let upper = range.upper else { return false }
-        return UTF8Order.compare(last, upper) >= 0
+        if leaf.keys.isEmpty { return false }
+        if reverse { return leaf.keys.compare(0, range.lower) < 0 }
+        return range.upper.map { leaf.keys.compare(leaf.keys.count - 1, $0) >= 0 } ?? false
     }
 }

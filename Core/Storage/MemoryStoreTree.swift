@@ -1,5 +1,3 @@
-import HearthModel
-
 /// An ordered map of byte strings as a B+ tree whose copies share their nodes.
 ///
 /// Copying the tree is retaining its root. A change copies a node first, unless this tree alone holds it: a node that no
@@ -14,18 +12,23 @@ struct MemoryStoreTree: @unchecked Sendable {
 
     /// Entries of a node at most. Larger ones make walks and searches quicker, and copies slower.
     static let entriesMax = 64
+    /// Bytes of a node's keys at most, unless it has but a few.
+    static let keyBytesMax = 16 << 10
+    static let entriesOfLongKeys = 4
     /// A node with fewer is merged into a neighbour, when the two fill three quarters of a node at most.
     static let entriesMin = 16
 
     final class Node {
         /// A leaf's keys, or the separators.
-        var keys: [[UInt8]]
+        var keys: MemoryStoreKeys
         var values: [[UInt8]]
         var children: [Node]
         /// Keys in the leaves below.
         var count: Int
 
-        init(keys: [[UInt8]] = [], values: [[UInt8]] = [], children: [Node] = [], count: Int = 0) {
+        init(
+            keys: MemoryStoreKeys = MemoryStoreKeys(), values: [[UInt8]] = [], children: [Node] = [], count: Int = 0
+        ) {
             self.keys = keys
             self.values = values
             self.children = children
@@ -37,25 +40,14 @@ struct MemoryStoreTree: @unchecked Sendable {
 
         func copy() -> Node { Node(keys: keys, values: values, children: children, count: count) }
 
-        /// How many of the node's own keys are below `key`.
-        func position(_ key: [UInt8]) -> Int {
-            var low = 0
-            var high = keys.count
-            while low < high {
-                let middle = (low + high) / 2
-                if UTF8Order.compare(keys[middle], key) < 0 { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-
-        func holds(_ key: [UInt8], at position: Int) -> Bool {
-            position < keys.count && keys[position] == key
-        }
-
         /// The child whose keys may include `key`.
         func child(_ key: [UInt8]) -> Int {
-            let position = position(key)
-            return holds(key, at: position) ? position + 1 : position
+            let (position, isFound) = keys.search(key)
+            return isFound ? position + 1 : position
+        }
+
+        fileprivate var isTooLarge: Bool {
+            entries > entriesMax || keys.byteCount > keyBytesMax && entries > entriesOfLongKeys
         }
     }
 
@@ -64,8 +56,8 @@ struct MemoryStoreTree: @unchecked Sendable {
     func get(_ key: [UInt8]) -> [UInt8]? {
         var node = root
         while !node.isLeaf { node = node.children[node.child(key)] }
-        let position = node.position(key)
-        return node.holds(key, at: position) ? node.values[position] : nil
+        let (position, isFound) = node.keys.search(key)
+        return isFound ? node.values[position] : nil
     }
 
     /// The number of keys below `key`.
@@ -77,14 +69,16 @@ struct MemoryStoreTree: @unchecked Sendable {
             for child in node.children[..<index] { rank += child.count }
             node = node.children[index]
         }
-        return rank + node.position(key)
+        return rank + node.keys.search(key).position
     }
 
     // MARK: Changes
 
     mutating func put(_ key: [UInt8], _ value: [UInt8]) {
         guard let (separator, right) = Self.put(&root, key, value) else { return }
-        root = Node(keys: [separator], children: [root, right], count: root.count + right.count)
+        var keys = MemoryStoreKeys()
+        keys.insert(separator, at: 0)
+        root = Node(keys: keys, children: [root, right], count: root.count + right.count)
     }
 
     /// The right half of a node that had to be split, and the separator between the two.
@@ -93,8 +87,8 @@ struct MemoryStoreTree: @unchecked Sendable {
     private static func put(_ node: inout Node, _ key: [UInt8], _ value: [UInt8]) -> Half? {
         if !isKnownUniquelyReferenced(&node) { node = node.copy() }
         if node.isLeaf {
-            let position = node.position(key)
-            if node.holds(key, at: position) {
+            let (position, isFound) = node.keys.search(key)
+            if isFound {
                 node.values[position] = value
                 return nil
             }
@@ -116,25 +110,24 @@ struct MemoryStoreTree: @unchecked Sendable {
 
     /// Splits a node that is too large after an insertion.
     private static func split(_ node: Node, after inserted: Int) -> Half? {
+        if !node.isTooLarge { return nil }
         let entries = node.entries
-        if entries <= entriesMax { return nil }
         // What grows at its end, as the feed does, leaves full nodes behind.
         let middle = inserted == entries - 1 ? entries - 1 : entries / 2
         let right = Node()
         let separator: [UInt8]
         if node.isLeaf {
             separator = node.keys[middle]
-            right.keys = Array(node.keys[middle...])
+            right.keys = node.keys.split(at: middle)
             right.values = Array(node.values[middle...])
-            right.count = right.keys.count
-            node.keys.removeSubrange(middle...)
+            right.count = right.values.count
             node.values.removeSubrange(middle...)
         } else {
             separator = node.keys[middle - 1]
-            right.keys = Array(node.keys[middle...])
+            right.keys = node.keys.split(at: middle)
             right.children = Array(node.children[middle...])
             right.count = right.children.reduce(0) { $0 + $1.count }
-            node.keys.removeSubrange((middle - 1)...)
+            node.keys.remove(at: middle - 1)
             node.children.removeSubrange(middle...)
         }
         node.count -= right.count
@@ -152,7 +145,7 @@ struct MemoryStoreTree: @unchecked Sendable {
         if !isKnownUniquelyReferenced(&node) { node = node.copy() }
         node.count -= 1
         if node.isLeaf {
-            let position = node.position(key)
+            let position = node.keys.search(key).position
             node.keys.remove(at: position)
             node.values.remove(at: position)
             return
@@ -175,11 +168,13 @@ struct MemoryStoreTree: @unchecked Sendable {
     /// Merges a child with the next one, if there is room.
     private static func mergeIfSmall(_ node: Node, _ index: Int) {
         let right = node.children[index + 1]
-        if node.children[index].entries + right.entries > entriesMax * 3 / 4 { return }
+        let entries = node.children[index].entries + right.entries
+        let keyBytes = node.children[index].keys.byteCount + right.keys.byteCount
+        if entries > entriesMax * 3 / 4 || keyBytes > keyBytesMax * 3 / 4 { return }
         if !isKnownUniquelyReferenced(&node.children[index]) { node.children[index] = node.children[index].copy() }
         let left = node.children[index]
-        if !left.isLeaf { left.keys.append(node.keys[index]) }
-        left.keys += right.keys
+        if !left.isLeaf { left.keys.insert(node.keys[index], at: left.keys.count) }
+        left.keys.append(right.keys)
         left.values += right.values
         left.children += right.children
         left.count += right.count

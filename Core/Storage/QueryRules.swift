@@ -11,7 +11,37 @@ enum QueryRules {
         case .unary(let path, _):
             if path.isDocumentName { throw .invalidArgument("Unary filters are not allowed on __name__.") }
         case .field(let path, let op, let value):
-            if path.isDocumentName { try checkName(op, value) }
+            if path.isDocumentName { try checkName(op, value) } else { try checkOperand(op, value, of: path) }
+        }
+    }
+
+    /// Operands obey the rules of stored values, and no text in them is longer than what an index keeps.
+    private static func checkOperand(_ op: Filter.Operator, _ value: Value, of path: FieldPath) throws(Status) {
+        switch (op, value) {
+        case (.in, .array(let values)), (.notIn, .array(let values)), (.arrayContainsAny, .array(let values)):
+            for value in values {
+                try ValueValidation.validate(value, of: path.text)
+                try checkLength(value, at: path.text + "[*]")
+            }
+        default:
+            try ValueValidation.validate(value, of: path.text)
+            try checkLength(value, at: path.text)
+        }
+    }
+
+    private static func checkLength(_ value: Value, at path: String) throws(Status) {
+        let tooLong = Status.invalidArgument("value for \(path) is too large to be used in a query")
+        switch value {
+        case .string(let text): if text.utf8.count > Limits.indexedValueSizeBytesMax { throw tooLong }
+        case .bytes(let bytes): if bytes.count > Limits.indexedValueSizeBytesMax { throw tooLong }
+        case .array(let elements):
+            for element in elements { try checkLength(element, at: path + "[*]") }
+        case .map(let map):
+            for field in map.fields {
+                if field.name.utf8.count > Limits.indexedValueSizeBytesMax { throw tooLong }
+                try checkLength(field.value, at: path + "." + field.name)
+            }
+        default: break
         }
     }
 
@@ -45,7 +75,8 @@ enum QueryRules {
                     + "more than \(Limits.inequalityFieldsMax) distinct inequality fields.")
         }
         try checkComponents(query, disjunction: disjunction)
-        try checkOrders(query.orders)
+        try checkOrders(query.orders, inequalities: inequalities)
+        try checkCursors(query)
         try checkKindless(query)
         try checkNameEquality(query.filter, inequalities: inequalities)
         try checkFindNearest(query)
@@ -60,7 +91,7 @@ enum QueryRules {
             switch filter {
             case .and(let filters): filters.forEach(walk)
             case .or(let filters):
-                if filters.count > 1 { hasDisjunction = true }
+                hasDisjunction = true
                 filters.forEach(walk)
             case .field(_, .notEqual, _): negations += 1
             case .field(_, .notIn, _):
@@ -92,6 +123,15 @@ enum QueryRules {
         }
     }
 
+    private static func checkCursors(_ query: Query) throws(Status) {
+        for (value, order) in zip(query.start?.values ?? [], query.orders) where !order.field.isDocumentName {
+            try ValueValidation.validate(value, of: order.field.text)
+        }
+        for (value, order) in zip(query.end?.values ?? [], query.orders) where !order.field.isDocumentName {
+            try ValueValidation.validate(value, of: order.field.text)
+        }
+    }
+
     static func tooManyComponents(_ query: Query, _ filters: Int) -> Status {
         .invalidArgument(
             "The query may not have more than \(Limits.queryComponentsMax) filters + sort orders + ancestor total. "
@@ -99,7 +139,7 @@ enum QueryRules {
                 + "\(query.parent.path.isRoot ? "no" : "1") ancestor filter.")
     }
 
-    private static func checkOrders(_ orders: [Query.Order]) throws(Status) {
+    private static func checkOrders(_ orders: [Query.Order], inequalities: Set<FieldPath>) throws(Status) {
         var seen: Set<FieldPath> = []
         for (index, order) in orders.enumerated() {
             if !seen.insert(order.field).inserted {
@@ -108,6 +148,12 @@ enum QueryRules {
             if order.field.isDocumentName, index < orders.count - 1 {
                 throw .invalidArgument("order by clause cannot contain more fields after the key")
             }
+        }
+        // The implied orders would come behind the name.
+        if orders.last?.field.isDocumentName ?? false,
+            inequalities.contains(where: { field in !field.isDocumentName && !orders.contains { $0.field == field } })
+        {
+            throw .invalidArgument("order by clause cannot contain more fields after the key")
         }
     }
 
@@ -135,7 +181,7 @@ enum QueryRules {
         func hasNameEquality(_ filter: Filter) -> Bool {
             switch filter {
             case .and(let filters), .or(let filters): filters.contains(where: hasNameEquality)
-            case .field(let path, let op, _): path.isDocumentName && op == .equal
+            case .field(let path, let op, _): path.isDocumentName && (op == .equal || op == .in)
             case .unary: false
             }
         }

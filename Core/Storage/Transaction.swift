@@ -64,6 +64,9 @@ final class TransactionTable: Sendable {
             if state.openCount >= Limits.transactionsOpenMax {
                 return .failure(.resourceExhausted("Too many transactions are open (\(Limits.transactionsOpenMax))."))
             }
+            if let retry, state.transactions[retry]?.isReadOnly ?? false {
+                return .failure(.invalidArgument("Cannot retry a read-only transaction."))
+            }
             let age = retry.flatMap { state.transactions[$0]?.age } ?? owner
             let transaction = Transaction(
                 owner: owner, age: age, isReadOnly: isReadOnly, startedNanoseconds: now, usedNanoseconds: now)

@@ -145,6 +145,14 @@ public final class NetworkServer: @unchecked Sendable {
         }
     }
 
+    /// Reads certificate and key again, for the connections to come: a renewed certificate needs no restart. Throws,
+    /// and keeps the old ones, when the files can't be used.
+    public func reloadCertificate() throws(Status) {
+        guard let tls = configuration.tls else { return }
+        let renewed = try TLSContext.server(tls)
+        for context in state.withLock({ $0.contexts }) { context.loop.execute { context.tls = renewed } }
+    }
+
     // MARK: Stop
 
     /// Takes no more connections and requests, waits for the open ones, ends those that outlast the grace time (gRPC

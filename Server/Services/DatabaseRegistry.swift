@@ -78,7 +78,7 @@ public final class DatabaseRegistry: Sendable {
         return state.withLock { state in
             guard state.open.count > Limits.databasesOpenMax else { return [] }
             let idle = state.open.filter { _, entry in
-                now - entry.usedNanoseconds > UInt64(Limits.databaseIdleSeconds) * 1_000_000_000
+                entry.usedNanoseconds + UInt64(Limits.databaseIdleSeconds) * 1_000_000_000 < now
                     && entry.database.openTransactions == 0
             }
             for name in idle.keys { state.open[name] = nil }

@@ -13,6 +13,9 @@ extension FirestoreService {
             if request.showMissing, !orders.isEmpty {
                 throw .invalidArgument("cannot specify an order when show_missing is true")
             }
+            if request.showMissing, request.collectionId.isEmpty {
+                throw .invalidArgument("collection id must be set when show_missing is true")
+            }
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let listing = DocumentListing(
                 parent: parent, collectionID: request.collectionId, orders: orders, showMissing: request.showMissing,
@@ -123,7 +126,7 @@ private struct DocumentListing: Sendable {
         var documents: [EncodedDocument] = []
         var last: [UInt8] = []
         var hasMore = false
-        if showMissing, !collectionID.isEmpty {
+        if showMissing {
             let items = try Listing.items(
                 of: parent.path.appending(collectionID), after: token?.position, limit: pageSize + 1, view: view)
             for item in items.prefix(pageSize) {

@@ -42,17 +42,29 @@ public final class FirestoreService: Sendable {
         transaction: [UInt8]? = nil, newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil
     ) throws(Status) -> Database.Consistency {
         if let transaction, !transaction.isEmpty { return .transaction(transaction) }
-        if let newTransaction { return .newTransaction(try mode(newTransaction)) }
-        if let readTime { return .readTime(try readTime.preciseTimestamp()) }
+        if let newTransaction {
+            // Beginning with a read, a transaction without a mode is read-only, as the protos say.
+            if newTransaction.readOnly == nil, newTransaction.readWrite == nil {
+                return .newTransaction(.readOnly(readTime: nil))
+            }
+            return .newTransaction(try mode(newTransaction))
+        }
+        if let readTime { return .readTime(try precise(readTime)) }
         return .strong
     }
 
     static func mode(_ options: TransactionOptionsMessage?) throws(Status) -> TransactionMode {
         if let readOnly = options?.readOnly {
-            return .readOnly(readTime: try readOnly.readTime.map { time throws(Status) in try time.preciseTimestamp() })
+            return .readOnly(readTime: try readOnly.readTime.map { time throws(Status) in try precise(time) })
         }
         let retry = options?.readWrite?.retryTransaction ?? []
         return .readWrite(retry: retry.isEmpty ? nil : retry)
+    }
+
+    private static func precise(_ time: TimestampMessage) throws(Status) -> Timestamp {
+        let timestamp = try time.preciseTimestamp()
+        if timestamp.microseconds <= 0 { throw .invalidArgument("Only timestamps past epoch are supported.") }
+        return timestamp
     }
 
     /// A stored document as an answer shows it.

@@ -7,13 +7,33 @@ struct GRPCFrontEnd: GRPCHandler {
     /// Handles one whole request of a unary or server-streaming method.
     typealias Method = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
 
-    private let methods: [String: Method]
+    /// By path: what serves a call, and what it counts as.
+    private let methods: [String: (serve: Method, observed: RequestMetrics.Method)]
     /// Methods that take the call as it is.
     private let streams: [String: @Sendable (GRPCCall) -> Void]
+    private let observer: RequestObserver
 
-    init(_ service: FirestoreService) {
-        methods = Self.methods(service)
+    init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
+        self.observer = observer
+        var methods: [String: (serve: Method, observed: RequestMetrics.Method)] = [:]
+        for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
+        for (path, method) in admin.methods { methods[path] = (Self.carry(method), .admin) }
+        self.methods = methods
         streams = Self.introspection()
+    }
+
+    /// A method over bytes, which answers from any thread.
+    private static func carry(_ method: @escaping AdminService.Method) -> Method {
+        { bytes, call throws(Status) in
+            try method(bytes) { result in
+                call.onLoop {
+                    switch result {
+                    case .success(let answer): call.respond(answer)
+                    case .failure(let status): call.finish(status)
+                    }
+                }
+            }
+        }
     }
 
     func begin(_ call: GRPCCall) {
@@ -21,13 +41,13 @@ struct GRPCFrontEnd: GRPCHandler {
         guard let method = methods[call.path] else {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
-        let carried = GRPCServiceCall(call)
+        let carried = GRPCServiceCall(call, observer.begin(method.observed, .grpc, remote: call.remoteAddress))
         call.unary { message in
             do throws(Status) {
                 if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
                     throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
                 }
-                try method(message, carried)
+                try method.serve(message, carried)
             } catch {
                 carried.finish(error)
             }
@@ -135,11 +155,22 @@ extension FirestoreService {
 private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
     private let call: GRPCCall
     let cancellation = Cancellation()
+    /// Nil when the call has ended.
+    private var observation: RequestObserver.Observation?
 
-    init(_ call: GRPCCall) {
+    init(_ call: GRPCCall, _ observation: RequestObserver.Observation) {
         self.call = call
+        self.observation = observation
         let cancellation = cancellation
-        call.onCancel = { cancellation.cancel() }
+        call.onCancel = { [weak self] in
+            cancellation.cancel()
+            self?.observed(Status(.cancelled, "The client has gone."))
+        }
+    }
+
+    private func observed(_ status: Status) {
+        observation?.end(status, on: loop)
+        observation = nil
     }
 
     var loop: EventLoop { call.loop }
@@ -153,5 +184,8 @@ private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
 
     func send(_ message: [UInt8]) -> Bool { call.send(message) }
 
-    func finish(_ status: Status) { call.finish(status) }
+    func finish(_ status: Status) {
+        observed(status)
+        call.finish(status)
+    }
 }

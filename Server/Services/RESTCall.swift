@@ -14,14 +14,27 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
     private var hasStarted = false
     let cancellation = Cancellation()
     let format: MessageFormat
+    /// Nil when the request has ended.
+    private var observation: RequestObserver.Observation?
 
-    init(_ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions) {
+    init(
+        _ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions, observation: RequestObserver.Observation? = nil
+    ) {
         self.exchange = exchange
         self.isStreaming = isStreaming
+        self.observation = observation
         format = .json(options)
         headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)
         let cancellation = cancellation
-        exchange.onCancel = { cancellation.cancel() }
+        exchange.onCancel = { [weak self] in
+            cancellation.cancel()
+            self?.observed(Status(.cancelled, "The client has gone."))
+        }
+    }
+
+    private func observed(_ status: Status) {
+        observation?.end(status, on: loop)
+        observation = nil
     }
 
     var loop: EventLoop { exchange.loop }
@@ -45,6 +58,7 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
 
     func finish(_ status: Status) {
         if isFinished { return }
+        observed(status)
         if isStreaming { return finishStream(status) }
         if status.code == .ok {
             exchange.respond(status: 200, headers: headers, body: body ?? Array("{}".utf8))

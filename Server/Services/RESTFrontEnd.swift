@@ -8,10 +8,18 @@ struct RESTFrontEnd: HTTPHandler {
     private let service: FirestoreService
     private let shutdown: @Sendable () -> Void
     private let extensions: [any HTTPExtension]
+    private let observer: RequestObserver
+    /// Whether anybody may clear a database or end the server.
+    private let servesEmulatorRoutes: Bool
 
-    init(_ service: FirestoreService, extensions: [any HTTPExtension], shutdown: @escaping @Sendable () -> Void) {
+    init(
+        _ service: FirestoreService, extensions: [any HTTPExtension], observer: RequestObserver,
+        servesEmulatorRoutes: Bool, shutdown: @escaping @Sendable () -> Void
+    ) {
         self.service = service
         self.extensions = extensions
+        self.observer = observer
+        self.servesEmulatorRoutes = servesEmulatorRoutes
         self.shutdown = shutdown
     }
 
@@ -24,10 +32,10 @@ struct RESTFrontEnd: HTTPHandler {
         switch (head.method, head.path) {
         case ("GET", "/"), ("HEAD", "/"), ("GET", "/healthz"): return text(exchange, 200, "Ok\n")
         case ("GET", "/readyz"): return ready(exchange)
-        case ("POST", "/shutdown"):
+        case ("POST", "/shutdown") where servesEmulatorRoutes:
             text(exchange, 200, "Shutting down.\n")
             return shutdown()
-        case ("DELETE", _) where head.path.hasPrefix("/emulator/v1/"): return clear(exchange)
+        case ("DELETE", _) where servesEmulatorRoutes && head.path.hasPrefix("/emulator/v1/"): return clear(exchange)
         default: break
         }
         do throws(Status) {
@@ -84,7 +92,9 @@ struct RESTFrontEnd: HTTPHandler {
             enumsAsNumbers: parameters.contains { $0.name == "$alt" && $0.value.contains("enum-encoding=int") })
         var isStreaming = false
         if case .custom(let method, _, _) = route { isStreaming = method.isStreaming }
-        let call = RESTCall(exchange, isStreaming: isStreaming, options: options)
+        let call = RESTCall(
+            exchange, isStreaming: isStreaming, options: options,
+            observation: observer.begin(route.observed, .rest, remote: exchange.head.remoteAddress))
         exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2) { [self] result in
             service.answer(call) { () throws(Status) in
                 try perform(route, parameters.filter { !RESTRouter.isSystemParameter($0.name) }, try result.get(), call)
@@ -194,4 +204,32 @@ struct RESTFrontEnd: HTTPHandler {
 protocol HTTPExtension: Sendable {
     /// Takes the exchange, or returns false when it isn't one of its routes.
     func begin(_ exchange: HTTPExchange) -> Bool
+}
+
+extension RESTRouter.Route {
+    /// What the request counts as.
+    fileprivate var observed: RequestMetrics.Method {
+        switch self {
+        case .getDocument: .getDocument
+        case .listDocuments: .listDocuments
+        case .createDocument: .createDocument
+        case .updateDocument: .updateDocument
+        case .deleteDocument: .deleteDocument
+        case .custom(let method, _, _):
+            switch method {
+            case .batchGet: .batchGetDocuments
+            case .beginTransaction: .beginTransaction
+            case .commit: .commit
+            case .rollback: .rollback
+            case .batchWrite: .batchWrite
+            case .executePipeline: .executePipeline
+            case .write: .write
+            case .listen: .listen
+            case .runQuery: .runQuery
+            case .runAggregationQuery: .runAggregationQuery
+            case .partitionQuery: .partitionQuery
+            case .listCollectionIds: .listCollectionIds
+            }
+        }
+    }
 }

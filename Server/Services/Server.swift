@@ -1,3 +1,4 @@
+import Glibc
 import HearthModel
 import HearthNetwork
 import HearthSQLite
@@ -13,6 +14,12 @@ public final class Server: Sendable {
         public var firestore = FirestoreService.Options()
         /// Threads for scans whose cost isn't that of their answer.
         public var workersMax = 4
+        /// Index definitions to bring databases of any project up to, by database id.
+        public var indexes: [String: IndexConfiguration] = [:]
+        public var log = Log()
+        public var logsRequests = false
+        /// Whether anybody may clear a database or end the server over HTTP.
+        public var servesEmulatorRoutes = true
 
         public init() {}
     }
@@ -21,6 +28,8 @@ public final class Server: Sendable {
     private let pool: WorkerPool
     private let network: NetworkServer
     private let stopRequest: SharedRequest
+    /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
+    private let watchedNetwork = Slot<NetworkServer>()
 
     /// - Parameter onShutdownRequest: called when a client asks the server to end (`POST /shutdown`).
     /// - Throws: a status with one plain sentence when the data folder can't be used.
@@ -31,14 +40,42 @@ public final class Server: Sendable {
         } else {
             provider = MemoryStoreProvider()
         }
-        registry = DatabaseRegistry(provider: provider)
+        let indexes = configuration.indexes
+        let log = configuration.log
+        registry = DatabaseRegistry(
+            provider: provider,
+            prepare: { database in
+                guard let wanted = indexes[database.name.database] else { return }
+                wanted.apply(to: database) { result in
+                    guard case .failure(let status) = result else { return }
+                    log.error(
+                        "indexes could not be built", ("database", .text(database.name.text)),
+                        ("reason", .text(status.message)))
+                }
+            })
         pool = WorkerPool(threadsMax: configuration.workersMax)
         stopRequest = SharedRequest(onShutdownRequest)
         let service = FirestoreService(registry: registry, pool: pool, options: configuration.firestore)
         let request = stopRequest
+        let pool = pool
+        let registry = registry
+        let admin = AdminService(directory: registry) { pool.run($0) }
+        let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let requests = RequestMetrics(
+            loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
+        let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
+        let watchedNetwork = watchedNetwork
+        let metrics = ServerMetrics(
+            requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
+            databases: { registry.openDatabases })
         network = NetworkServer(
             configuration: configuration.network,
-            http: RESTFrontEnd(service, extensions: [], shutdown: { request.fire() }), grpc: GRPCFrontEnd(service))
+            http: RESTFrontEnd(
+                service, extensions: [MetricsHTTP(metrics: metrics), AdminHTTP(admin: admin, observer: observer)],
+                observer: observer, servesEmulatorRoutes: configuration.servesEmulatorRoutes,
+                shutdown: { request.fire() }),
+            grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
+        watchedNetwork.value = network
     }
 
     /// Begins to take connections.
@@ -53,6 +90,7 @@ public final class Server: Sendable {
     /// Refuses new requests, waits for the open ones, and closes the data.
     public func shutdown(graceSeconds: Double) {
         network.shutdown(graceSeconds: graceSeconds)
+        watchedNetwork.value = nil
         pool.stop()
         registry.close()
     }

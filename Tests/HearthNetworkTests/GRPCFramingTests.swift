@@ -81,11 +81,13 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
         #expect(throws: Status.self) { try Gzip.decompress([], limitBytes: 100) }
     }
 
-    @Test(arguments: [
-        ("1n", 1), ("20u", 20_000), ("300m", 300_000_000), ("4S", 4_000_000_000), ("2M", 120_000_000_000),
-        ("1H", 3_600_000_000_000), ("99999999S", 99_999_999_000_000_000), ("", nil), ("S", nil), ("1", nil), ("1x", nil),
-        ("123456789S", nil), ("-1S", nil), ("1.5S", nil), (" 1S", nil),
-    ] as [(String, UInt64?)])
+    @Test(
+        arguments: [
+            ("1n", 1), ("20u", 20_000), ("300m", 300_000_000), ("4S", 4_000_000_000), ("2M", 120_000_000_000),
+            ("1H", 3_600_000_000_000), ("99999999S", 99_999_999_000_000_000), ("", nil), ("S", nil), ("1", nil),
+            ("1x", nil),
+            ("123456789S", nil), ("-1S", nil), ("1.5S", nil), (" 1S", nil),
+        ] as [(String, UInt64?)])
     func readsTimeouts(text: String, nanoseconds: UInt64?) {
         #expect(GRPCTimeout.nanoseconds(text) == nanoseconds)
     }
@@ -107,5 +109,16 @@ private func deframe(_ bytes: [UInt8], pieceBytes: Int, messageBytesMax: Int = 1
 
     @Test func prefixHasTheHighByteFirst() {
         GRPCPrefix(isCompressed: true, messageBytes: 0x0102_0304).withBytes { #expect(Array($0) == [1, 1, 2, 3, 4]) }
+    }
+}
+
+@Suite struct GRPCRequestFieldsTests {
+    @Test(arguments: [
+        ("gzip", true), ("identity,gzip", true), ("identity, deflate, gzip", true), ("gzip ,x", true), ("", false),
+        ("identity", false), ("gzipx", false), ("xgzip, zip", false), (",,", false),
+    ])
+    func findsAMemberOfAList(list: String, isThere: Bool) {
+        let bytes = Array(list.utf8)
+        #expect(bytes.withUnsafeBytes { GRPCRequestFields.lists($0, "gzip") } == isThere)
     }
 }

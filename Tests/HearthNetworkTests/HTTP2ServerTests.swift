@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import Synchronization
 import Testing
 
 @Suite struct HTTP2ServerTests {
@@ -43,6 +44,24 @@ import Testing
             let answer = try await request(client, "POST", "/", body: body)
             #expect(answer.body == body)
             #expect(answer.trailers == [HTTPHeader("x-done", "yes")])
+        }
+    }
+
+    @Test func continueIsSentBeforeTheBody() async throws {
+        let handler: @Sendable (HTTPExchange) -> Void = { exchange in
+            exchange.collectBody(limitBytes: 100) { _ in exchange.respond(status: 200, headers: [], body: []) }
+        }
+        try await withServer(http: handler) { server in
+            let connection = try RawConnection(port: server.port)
+            let request = RawHTTP2.request(stream: 1, contentType: "text/plain", more: [("expect", "100-continue")])
+            connection.send(RawHTTP2.preface + request)
+            var seen: [UInt8] = []
+            func heads() -> [RawHTTP2.Frame] { RawHTTP2.frames(seen).filter { $0.type == 1 } }
+            while heads().isEmpty { seen += try await connection.read(1) }
+            #expect(heads()[0].flags & 1 == 0)
+            connection.send(RawHTTP2.frame(type: 0, flags: 1, stream: 1, payload: [1]))
+            while heads().count < 2 { seen += try await connection.read(1) }
+            #expect(heads()[1].flags & 1 == 1)
         }
     }
 
@@ -234,6 +253,29 @@ import Testing
             while !RawHTTP2.frames(seen).contains(where: { $0.type == 1 && $0.stream == 1 }) {
                 seen += try await connection.read(1)
             }
+        }
+    }
+
+    @Test func aHeaderBlockSurvivesAnotherConnectionInBetween() async throws {
+        let paths = Mutex([String]())
+        let handler: @Sendable (HTTPExchange) -> Void = { exchange in
+            paths.withLock { $0.append("\(exchange.head.path) \(exchange.head.firstValue("x-late") ?? "")") }
+            exchange.respond(status: 200, headers: [], body: [])
+        }
+        try await withServer(http: handler) { server in
+            let first = try RawConnection(port: server.port)
+            let other = try await connect(server)
+            // The block stops in the middle of its frame, then before its CONTINUATION.
+            let begin = RawHTTP2.request(stream: 1, path: "/first", contentType: "text/plain", flags: 1)
+            first.send(RawHTTP2.preface + begin.dropLast(5))
+            while server.statistics.bytesReceived < RawHTTP2.preface.count + begin.count - 5 { await Task.yield() }
+            #expect(try await request(other, "GET", "/second").status == 200)
+            first.send(Array(begin.suffix(5)))
+            #expect(try await request(other, "GET", "/third").status == 200)
+            first.send(RawHTTP2.frame(type: 9, flags: 4, stream: 1, payload: RawHTTP2.block([("x-late", "yes")])))
+            var seen: [UInt8] = []
+            while !RawHTTP2.frames(seen).contains(where: { $0.type == 1 }) { seen += try await first.read(1) }
+            #expect(paths.withLock { $0 } == ["/second ", "/third ", "/first yes"])
         }
     }
 }

@@ -72,17 +72,22 @@ import Testing
     @Test func formatsDates() { #expect(HTTPDate.format(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT") }
 
     @Test func headerBlockFindsItsFields() {
-        var block = HeaderBlock()
-        for (name, value) in [("a", "1"), ("ab", "2"), ("a", "3"), ("empty", "")] {
+        let buffer = FieldBuffer()
+        let long = String(repeating: "x", count: 5_000)
+        for (name, value) in [(":path", "/"), ("a", "1"), ("ab", "2"), ("a", "3"), ("empty", ""), ("long", long)] {
             Array(name.utf8).withUnsafeBufferPointer { name in
-                Array(value.utf8).withUnsafeBufferPointer { block.append(name: name, value: $0) }
+                Array(value.utf8).withUnsafeBufferPointer { buffer.append(name: name, value: $0) }
             }
         }
+        let saved = [UInt8](buffer.bytes)
+        buffer.reset()
+        buffer.restore(saved, count: 6)
+        let block = HeaderBlock(buffer)
         #expect(block.firstValue("a") == "1")
         #expect(block.firstValue("ab") == "2")
         #expect(block.firstValue("empty") == "")
         #expect(block.firstValue("b") == nil)
-        #expect(block.headers.map(\.value) == ["1", "2", "3", ""])
+        #expect(block.headers.map(\.value) == ["1", "2", "3", "", long])
     }
 }
 

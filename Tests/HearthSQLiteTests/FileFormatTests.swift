@@ -50,6 +50,18 @@ struct FileFormatTests {
         ) { try SQLiteStore(path: path) }
     }
 
+    @Test func aFolderWithANewerFormatIsRefusedBeforeAnythingIsOpened() throws {
+        let folder = TemporaryFolder()
+        var provider: SQLiteStoreProvider? = try SQLiteStoreProvider(path: folder.path)
+        try provider?.open(DatabaseName(project: "p")).close()
+        provider = nil
+        _ = try SQLiteStoreProvider(path: folder.path)
+        let name = DatabaseFileName(DatabaseName(project: "p"))
+        let path = "\(folder.path)/\(name.folder)/\(name.file)\(DatabaseFileName.suffix)"
+        try change(path, "PRAGMA user_version = \(FileFormat.version + 1)")
+        #expect(throws: FileFormat.newer(path, FileFormat.version + 1)) { try SQLiteStoreProvider(path: folder.path) }
+    }
+
     @Test func aForeignDatabaseIsRefusedAndLeftAlone() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"

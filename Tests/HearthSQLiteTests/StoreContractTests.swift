@@ -196,7 +196,7 @@ struct StoreContractTests {
                     snapshot.close()
                     let isFresh =
                         least < 0
-                        || seen.allSatisfy { value in value.map { !$0.lexicographicallyPrecedes(key(least)) } ?? false }
+                        || seen.allSatisfy { value in value.map { !$0.precedes(key(least)) } ?? false }
                     if seen.count != 1 || !isFresh { failures.withLock { $0.append("\(seen) after \(least)") } }
                 }
             } catch {

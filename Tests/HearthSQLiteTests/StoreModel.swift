@@ -13,10 +13,10 @@ struct StoreModel: Equatable {
 
     func rows(_ keyspace: Keyspace, _ range: KeyRange, reverse: Bool = false) -> [Row] {
         let found = maps[keyspace.rawValue].filter { key, _ in
-            !key.lexicographicallyPrecedes(range.lower)
-                && (range.upper.map { key.lexicographicallyPrecedes($0) } ?? true)
+            !key.precedes(range.lower)
+                && (range.upper.map { key.precedes($0) } ?? true)
         }
-        let sorted = found.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { Row(key: $0.key, value: $0.value) }
+        let sorted = found.sorted { $0.key.precedes($1.key) }.map { Row(key: $0.key, value: $0.value) }
         return reverse ? sorted.reversed() : sorted
     }
 
@@ -113,7 +113,7 @@ struct StoreExercise {
                 let target = key()
                 try cursor.seek(target)
                 expected = expected.drop {
-                    reverse ? target.lexicographicallyPrecedes($0.key) : $0.key.lexicographicallyPrecedes(target)
+                    reverse ? target.precedes($0.key) : $0.key.precedes(target)
                 }
             }
             guard try cursor.next() else { break }

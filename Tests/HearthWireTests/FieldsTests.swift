@@ -17,7 +17,7 @@ import Testing
         let reader = FieldsReader(FieldsCodec.encode(fields))
         for path in ["a", "m", "m.n", "m.n.x", "m.n.y", "m.o", "m.`a.b`", "v", "l", "e"] {
             let path = try FieldPath(parsing: path)
-            let value = try #require(fields[path])
+            let value = try #require(fields[path: path])
             #expect(try reader.value(at: path) == value)
             #expect(try reader.typeClass(at: path) == ValueOrder.typeClass(of: value))
             let range = try #require(try reader.locate(path))
@@ -62,7 +62,7 @@ import Testing
             let fields = generator.map()
             let paths = (0..<3).map { _ in FieldPath(segments: (0..<Int.random(in: 1...3, using: &generator.random)).map { _ in generator.name() }) }
             var expected = MapValue()
-            for path in paths.sorted() { if let value = fields[path] { expected.set(path, value) } }
+            for path in paths.sorted() { if let value = fields[path: path] { expected.set(path, value) } }
             let projected = try FieldsCodec.project(FieldsCodec.encode(fields), paths: paths)
             #expect(try FieldsCodec.decode(projected) == expected, "seed \(seed), \(paths)")
         }

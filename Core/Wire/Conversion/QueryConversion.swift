@@ -222,6 +222,9 @@ extension StructuredQueryMessage.FindNearest {
             throw .invalidArgument(
                 "FindNearest.limit must be a positive integer of no more than \(Limits.findNearestLimitMax)")
         }
+        if let distanceThreshold, !distanceThreshold.isFinite {
+            throw .invalidArgument("distanceThreshold must be a finite number.")
+        }
         return HearthModel.Query.FindNearest(
             field: field, vector: vector, measure: measure, limit: Int(limit),
             resultField: distanceResultField.isEmpty ? nil : try FieldPath(parsing: distanceResultField),

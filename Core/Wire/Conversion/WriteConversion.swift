@@ -84,7 +84,11 @@ extension PreconditionMessage {
     /// - Throws: INVALID_ARGUMENT when the update time is finer than a microsecond or out of range.
     public func precondition() throws(Status) -> Precondition {
         if let exists { return .exists(exists) }
-        if let updateTime { return .updateTime(try updateTime.preciseTimestamp()) }
+        if let updateTime {
+            let time = try updateTime.preciseTimestamp()
+            if time.microseconds < 0 { throw .invalidArgument("Only timestamps past epoch are supported.") }
+            return .updateTime(time)
+        }
         return .none
     }
 

@@ -8,15 +8,19 @@ public final class GRPCClient: @unchecked Sendable {
 
     public init(_ connection: HTTP2Client) { self.connection = connection }
 
-    /// Begins a call of any kind.
-    ///
+    /// What is the same in many calls: made once, sent often.
+    public struct Request: Sendable {
+        fileprivate let fields: HTTP2Fields
+        fileprivate let compresses: Bool
+    }
+
     /// - Parameters:
     ///   - path: `/package.Service/Method`.
     ///   - timeoutMilliseconds: sent as `grpc-timeout`; the server keeps it.
     ///   - compresses: request messages are sent gzipped.
-    public func open(
+    public func request(
         path: String, metadata: [HTTPHeader] = [], timeoutMilliseconds: Int? = nil, compresses: Bool = false
-    ) -> GRPCClientCall {
+    ) -> Request {
         var fields = HTTP2Fields()
         fields.append(":method", "POST")
         fields.append(":scheme", connection.configuration.isSecure ? "https" : "http")
@@ -30,26 +34,48 @@ public final class GRPCClient: @unchecked Sendable {
             fields.append("grpc-timeout", GRPCTimeout.text(milliseconds: timeoutMilliseconds))
         }
         fields.append(metadata)
-        return GRPCClientCall(
-            stream: connection.open(fields, hasBody: true), compresses: compresses,
+        return Request(fields: fields, compresses: compresses)
+    }
+
+    /// Begins a call of any kind.
+    public func open(_ request: Request) -> GRPCClientCall {
+        GRPCClientCall(
+            stream: connection.open(request.fields, hasBody: true), compresses: request.compresses,
             limits: connection.configuration.limits)
+    }
+
+    /// Begins a call of any kind; the parameters are those of `request`.
+    public func open(
+        path: String, metadata: [HTTPHeader] = [], timeoutMilliseconds: Int? = nil, compresses: Bool = false
+    ) -> GRPCClientCall {
+        open(
+            request(
+                path: path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds, compresses: compresses))
     }
 
     /// One message there, one back.
     public func unary(
-        path: String, metadata: [HTTPHeader] = [], message: [UInt8], timeoutMilliseconds: Int? = nil,
-        _ done: @escaping (Result<[UInt8], Status>) -> Void
+        _ request: Request, message: [UInt8], _ done: @escaping (Result<[UInt8], Status>) -> Void
     ) {
-        let call = open(path: path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds)
+        let call = open(request)
         var answer: [UInt8]?
         call.onMessage = { answer = $0 }
-        call.onFinish = { status, _ in
+        call.onStatus = { status in
             if status.code != .ok { return done(.failure(status)) }
             guard let answer else { return done(.failure(.internalError("an answer without a message"))) }
             done(.success(answer))
         }
         call.send(message)
         call.halfClose()
+    }
+
+    /// One message there, one back; the parameters are those of `request`.
+    public func unary(
+        path: String, metadata: [HTTPHeader] = [], message: [UInt8], timeoutMilliseconds: Int? = nil,
+        _ done: @escaping (Result<[UInt8], Status>) -> Void
+    ) {
+        unary(
+            request(path: path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds), message: message, done)
     }
 }
 
@@ -70,17 +96,20 @@ public final class GRPCClientCall: @unchecked Sendable {
     private let compresses: Bool
     private let messageBytesMax: Int
     private var deframer: GRPCDeframer
-    private var headers: [HTTPHeader] = []
+    private var headers = HeaderBlock()
+    private var isFinished = false
+    /// As `onFinish`, for those who don't look at the trailers.
+    var onStatus: ((Status) -> Void)?
 
     init(stream: HTTP2ClientStream, compresses: Bool, limits: NetworkLimits) {
         self.stream = stream
         self.compresses = compresses
         messageBytesMax = limits.messageBytesMax
         deframer = GRPCDeframer(messageBytesMax: limits.messageBytesMax)
-        stream.onHead = { [self] status, headers in receivedHead(status, headers) }
+        stream.onRawHead = { [self] status, headers in receivedHead(status, headers) }
         stream.onBody = { [self] bytes in received(bytes) }
-        stream.onEnd = { [self] trailers in receivedEnd(trailers) }
-        stream.onFailure = { [self] status in finish(status, []) }
+        stream.onRawEnd = { [self] trailers in receivedEnd(trailers) }
+        stream.onFailure = { [self] status in finish(status, HeaderBlock()) }
     }
 
     /// False: wait for `onWritable`; it is sent in any case.
@@ -97,26 +126,28 @@ public final class GRPCClientCall: @unchecked Sendable {
 
     /// Resets the stream. No callback comes afterwards.
     public func cancel() {
+        isFinished = true
         onMessage = nil
         onFinish = nil
+        onStatus = nil
         stream.cancel()
     }
 
     public func pauseReading() { stream.pauseReading() }
     public func resumeReading() { stream.resumeReading() }
 
-    private func receivedHead(_ status: Int, _ headers: [HTTPHeader]) {
+    private func receivedHead(_ status: Int, _ headers: HeaderBlock) {
         self.headers = headers
         guard status == 200 else {
             stream.cancel()
             return finish(GRPCClientCall.status(ofHTTP: status), headers)
         }
-        onHead?(headers)
+        if let onHead { onHead(headers.headers) }
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer) {
         var position = 0
-        while position < bytes.count, onFinish != nil {
+        while position < bytes.count, !isFinished {
             switch deframer.next(bytes, &position) {
             case .needsMore: break
             case .message(let message, let isCompressed): deliver(message, isCompressed: isCompressed)
@@ -136,7 +167,7 @@ public final class GRPCClientCall: @unchecked Sendable {
         } catch { breakOff(error) }
     }
 
-    private func receivedEnd(_ trailers: [HTTPHeader]) {
+    private func receivedEnd(_ trailers: HeaderBlock) {
         // Trailers-only: the head is the end.
         let last = trailers.isEmpty ? headers : trailers
         guard let text = last.firstValue("grpc-status"), let number = Int(text) else {
@@ -148,14 +179,19 @@ public final class GRPCClientCall: @unchecked Sendable {
 
     private func breakOff(_ status: Status) {
         stream.cancel()
-        finish(status, [])
+        finish(status, HeaderBlock())
     }
 
-    private func finish(_ status: Status, _ trailers: [HTTPHeader]) {
+    private func finish(_ status: Status, _ trailers: HeaderBlock) {
+        guard !isFinished else { return }
+        isFinished = true
         let onFinish = onFinish
+        let onStatus = onStatus
         self.onFinish = nil
+        self.onStatus = nil
         onMessage = nil
-        onFinish?(status, trailers)
+        onStatus?(status)
+        if let onFinish { onFinish(status, trailers.headers) }
     }
 
     /// For answers that no gRPC server wrote. Source: gRPC, HTTP to gRPC Status Code Mapping.

@@ -42,6 +42,7 @@ public final class HTTP2Client: @unchecked Sendable {
     private(set) var session: OpaquePointer?
     private var streams: [Int32: HTTP2ClientStream] = [:]
     private var headerStream: HTTP2ClientStream?
+    private let fields = FieldBuffer()
     private var waitingStreams: [HTTP2ClientStream] = []
     private var ready: ((Result<HTTP2Client, Status>) -> Void)?
 
@@ -202,18 +203,20 @@ public final class HTTP2Client: @unchecked Sendable {
 
     func beganHeaders(_ id: Int32) {
         headerStream = streams[id]
-        headerStream?.beganHeaders()
+        fields.reset()
     }
 
     func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        headerStream?.receivedField(name: name, value: value)
+        // A server that sends more than this gets no further; the stream then fails for want of a status.
+        guard fields.sizeBytes <= configuration.limits.headBytesMax else { return }
+        fields.append(name: name, value: value)
     }
 
     func receivedFrame(_ frame: UnsafePointer<nghttp2_frame>) {
         let flags = UInt32(http2_frame_flags(frame))
         switch UInt32(http2_frame_type(frame)) {
         case NGHTTP2_HEADERS.rawValue:
-            headerStream?.receivedHead()
+            headerStream?.receivedHead(HeaderBlock(fields))
             headerStream = nil
             if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { streams[http2_frame_stream(frame)]?.receivedEnd() }
         case NGHTTP2_DATA.rawValue where flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0:

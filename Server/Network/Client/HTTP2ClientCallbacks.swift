@@ -18,7 +18,8 @@ struct HTTP2ClientCallbacks: @unchecked Sendable {
             HTTP2Client.from(context).beganHeaders(http2_frame_stream(frame))
             return 0
         }
-        nghttp2_session_callbacks_set_on_header_callback(table) { _, _, name, nameCount, value, valueCount, _, context in
+        nghttp2_session_callbacks_set_on_header_callback(table) {
+            _, _, name, nameCount, value, valueCount, _, context in
             HTTP2Client.from(context).receivedField(
                 name: UnsafeBufferPointer(start: name, count: nameCount),
                 value: UnsafeBufferPointer(start: value, count: valueCount))

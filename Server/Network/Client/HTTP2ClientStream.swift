@@ -23,13 +23,15 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     /// After a `write` that returned false: there is room again.
     public var onWritable: (() -> Void)?
 
+    /// As `onHead` and `onEnd`, without a string being made. For `GRPCClientCall`.
+    var onRawHead: ((_ status: Int, HeaderBlock) -> Void)?
+    var onRawEnd: ((_ trailers: HeaderBlock) -> Void)?
+
     var id: Int32 = -1
     /// HTTP/2's code of the reset that ended the stream, when one did.
     public private(set) var resetCode: UInt32?
     private var client: HTTP2Client?
-    private var block = HeaderBlock()
-    private var statusText = ""
-    private var trailers: [HTTPHeader] = []
+    private var trailers = HeaderBlock()
     private var hasHead = false
     private var isComplete = false
     private var output = OutputQueue()
@@ -134,28 +136,16 @@ public final class HTTP2ClientStream: @unchecked Sendable {
 
     // MARK: Answer
 
-    func beganHeaders() {
-        block = HeaderBlock()
-        statusText = ""
-    }
-
-    func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        if name.first == UInt8(ascii: ":") {
-            statusText = String(decoding: value, as: UTF8.self)
-        } else {
-            block.append(name: name, value: value)
-        }
-    }
-
-    func receivedHead() {
+    func receivedHead(_ block: HeaderBlock) {
         if hasHead {
-            trailers = block.headers
+            trailers = block
             return
         }
         // 1xx: the real head is still to come.
-        guard let status = Int(statusText), status >= 200 else { return }
+        guard let status = block.firstValue(":status").flatMap({ Int($0) }), status >= 200 else { return }
         hasHead = true
-        onHead?(status, block.headers)
+        onRawHead?(status, block)
+        if let onHead { onHead(status, block.headers) }
     }
 
     func received(_ bytes: UnsafeRawBufferPointer) {
@@ -171,10 +161,12 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     func receivedEnd() {
         isComplete = true
         let onEnd = onEnd
-        let trailers = trailers
+        let onRawEnd = onRawEnd
         onFailure = nil
         self.onEnd = nil
-        onEnd?(trailers)
+        self.onRawEnd = nil
+        onRawEnd?(trailers)
+        if let onEnd { onEnd(trailers.headers) }
     }
 
     func closed(code: UInt32) {
@@ -194,6 +186,8 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     private func forget() {
         client = nil
         onHead = nil
+        onRawHead = nil
+        onRawEnd = nil
         onBody = nil
         onEnd = nil
         onFailure = nil

@@ -20,7 +20,8 @@ public final class GRPCCall: @unchecked Sendable {
     /// When the client stops waiting, on the clock of `EventLoop.monotonicNanoseconds`; nil: never.
     public private(set) var deadline: UInt64?
 
-    /// A whole request message, decompressed. Set within `begin`.
+    /// A whole request message, decompressed. Set within `begin`; a handler that has to wait for something first calls
+    /// `pauseReading` there, sets its callbacks when it knows, and calls `resumeReading`.
     public var onMessage: (([UInt8]) -> Void)?
     /// The client sends no more messages.
     public var onHalfClose: (() -> Void)?
@@ -39,14 +40,16 @@ public final class GRPCCall: @unchecked Sendable {
     private var isHalfCloseDelivered = false
     private var isReadingPaused = false
     private var isDeliveryScheduled = false
-    private var isUnary = false
+    private var unaryBody: (([UInt8]) -> Void)?
+    private var unaryMessage: [UInt8]?
     private var isFeeding = false
     private var hasSentHead = false
+    private var requestsAreGzip = false
     private var compressesAnswers = false
     public private(set) var isFinished = false
     private var deadlineTimer: Timer?
 
-    init(stream: HTTP2Stream, context: LoopContext, now: UInt64) {
+    init(stream: HTTP2Stream, context: LoopContext) {
         self.stream = stream
         self.context = context
         loop = context.loop
@@ -63,19 +66,7 @@ public final class GRPCCall: @unchecked Sendable {
     public func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
 
     /// For methods with one request: gathers exactly one message, then runs `body`.
-    public func unary(_ body: @escaping ([UInt8]) -> Void) {
-        isUnary = true
-        var request: [UInt8]?
-        onMessage = { [unowned self] message in
-            guard request == nil else { return finish(.invalidArgument("more than one request message")) }
-            request = message
-        }
-        onHalfClose = { [unowned self] in
-            guard let message = request else { return finish(.invalidArgument("no request message")) }
-            request = nil
-            body(message)
-        }
-    }
+    public func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
 
     /// No more `onMessage` until `resumeReading`; the client is held back once its window is full.
     public func pauseReading() {
@@ -118,7 +109,9 @@ public final class GRPCCall: @unchecked Sendable {
     public func sendParts(_ parts: [[UInt8]]) -> Bool {
         checkThread()
         guard !isFinished else { return false }
-        guard parts.count > 1, !compressesAnswers else { return send(parts.count == 1 ? parts[0] : Array(parts.joined())) }
+        guard parts.count > 1, !compressesAnswers else {
+            return send(parts.count == 1 ? parts[0] : Array(parts.joined()))
+        }
         sendHead()
         let length = parts.reduce(0) { $0 + $1.count }
         var hasRoom = stream.queue(parts[0], prefix: GRPCPrefix(isCompressed: false, messageBytes: length))
@@ -158,6 +151,8 @@ public final class GRPCCall: @unchecked Sendable {
         onHalfClose = nil
         onCancel = nil
         onWritable = nil
+        unaryBody = nil
+        unaryMessage = nil
         if reservedBytes > 0 { context.inputBudget.release(reservedBytes) }
         reservedBytes = 0
         let waiting = held.count
@@ -167,25 +162,24 @@ public final class GRPCCall: @unchecked Sendable {
 
     // MARK: Called by the stream
 
-    func begin(_ handler: any GRPCHandler) {
-        if let timeout = firstValue("grpc-timeout") {
-            guard let nanoseconds = GRPCTimeout.nanoseconds(timeout) else {
-                return finish(.invalidArgument("malformed grpc-timeout: \(timeout)"))
-            }
+    func begin(_ handler: any GRPCHandler, _ fields: GRPCRequestFields) {
+        switch fields.timeout {
+        case .none: break
+        case .malformed: return finish(.invalidArgument("malformed grpc-timeout"))
+        case .nanoseconds(let nanoseconds):
             let deadline = loop.now &+ nanoseconds
             self.deadline = deadline
             deadlineTimer = loop.schedule(atNanoseconds: deadline) { [unowned self] in
                 giveUp(Status(.deadlineExceeded, "the deadline of the call has passed"))
             }
         }
-        if let encoding = firstValue("grpc-encoding"), encoding != "gzip", encoding != "identity" {
+        guard fields.encoding != .unknown else {
             return finish(
-                .unimplemented("grpc-encoding \(encoding) is not supported"),
+                .unimplemented("grpc-encoding \(firstValue("grpc-encoding") ?? "") is not supported"),
                 trailers: [HTTPHeader("grpc-accept-encoding", "identity,gzip")])
         }
-        if context.compressionThresholdBytes != nil, let accepted = firstValue("grpc-accept-encoding") {
-            compressesAnswers = accepted.split(separator: ",").contains { $0.drop { $0 == " " } == "gzip" }
-        }
+        requestsAreGzip = fields.encoding == .gzip
+        compressesAnswers = context.compressionThresholdBytes != nil && fields.acceptsGzip
         handler.begin(self)
     }
 
@@ -227,7 +221,7 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     /// It is the client that is waited for: within a message, or for the only one.
-    var isExpectingInput: Bool { !isReadingPaused && held.isEmpty && (deframer.isMidMessage || isUnary) }
+    var isExpectingInput: Bool { !isReadingPaused && held.isEmpty && (deframer.isMidMessage || unaryBody != nil) }
 
     private func deliverHeld() {
         guard !isFinished, !isReadingPaused else { return }
@@ -241,6 +235,11 @@ public final class GRPCCall: @unchecked Sendable {
         guard isHalfClosed, !isHalfCloseDelivered, !isFinished, !isReadingPaused, held.isEmpty else { return }
         isHalfCloseDelivered = true
         if deframer.isMidMessage { return finish(.internalError("the last request message is cut off")) }
+        if let unaryBody {
+            guard let message = unaryMessage else { return finish(.invalidArgument("no request message")) }
+            unaryMessage = nil
+            return unaryBody(message)
+        }
         let onHalfClose = onHalfClose
         self.onHalfClose = nil
         onHalfClose?()
@@ -266,17 +265,23 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     private func deliver(_ message: [UInt8], isCompressed: Bool) {
-        guard isCompressed else {
-            onMessage?(message)
-            return
-        }
-        guard firstValue("grpc-encoding") == "gzip" else {
+        guard isCompressed else { return deliver(message) }
+        guard requestsAreGzip else {
             return finish(.internalError("a compressed message without grpc-encoding"))
         }
         do throws(Status) {
             let plain = try Gzip.decompress(message, limitBytes: context.limits.messageBytesMax)
-            onMessage?(plain)
+            deliver(plain)
         } catch { finish(error) }
+    }
+
+    private func deliver(_ message: [UInt8]) {
+        guard unaryBody != nil else {
+            onMessage?(message)
+            return
+        }
+        guard unaryMessage == nil else { return finish(.invalidArgument("more than one request message")) }
+        unaryMessage = message
     }
 
     /// Small messages come whole and are gone within the turn; those that stay are counted against the server.

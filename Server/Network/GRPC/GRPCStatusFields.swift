@@ -2,9 +2,21 @@ import HearthModel
 
 /// `grpc-status` and `grpc-message`.
 enum GRPCStatusFields {
+    /// Bytes of a message that are sent. Clients refuse trailers of more than 8 KiB, and would report that in place of
+    /// what went wrong; escapes make three bytes of one.
+    static let messageBytesMax = 1024
+
     static func append(_ status: Status, to fields: inout HTTP2Fields) {
         fields.append("grpc-status", String(status.code.rawValue))
-        if !status.message.isEmpty { fields.append("grpc-message", utf8: percentEncoded(status.message)) }
+        if !status.message.isEmpty { fields.append("grpc-message", utf8: percentEncoded(cut(status.message))) }
+    }
+
+    /// The start of a message, up to the end of a character.
+    private static func cut(_ message: String) -> String {
+        if message.utf8.count <= messageBytesMax { return message }
+        var end = message.utf8.index(message.startIndex, offsetBy: messageBytesMax)
+        while String.Index(end, within: message.unicodeScalars) == nil { end = message.utf8.index(before: end) }
+        return String(message[..<end]) + " …"
     }
 
     /// Source: gRPC over HTTP/2, Percent-Encoded: printable ASCII but for `%` stays.
@@ -50,50 +62,5 @@ enum GRPCStatusFields {
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
         default: nil
         }
-    }
-}
-
-enum GRPCContentType {
-    /// `application/grpc`, `application/grpc+proto`, `application/grpc;…`, but not gRPC-Web, which is an HTTP affair.
-    static func matches<Bytes: Sequence<UInt8>>(_ bytes: Bytes) -> Bool {
-        var iterator = bytes.makeIterator()
-        for expected in "application/grpc".utf8 {
-            guard let byte = iterator.next() else { return false }
-            let isUpper = byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z")
-            guard (isUpper ? byte | 0x20 : byte) == expected else { return false }
-        }
-        guard let next = iterator.next() else { return true }
-        return next == UInt8(ascii: "+") || next == UInt8(ascii: ";") || next == UInt8(ascii: " ")
-    }
-
-    static func matches(_ text: String) -> Bool { matches(text.utf8) }
-}
-
-/// `grpc-timeout`: at most eight digits and a unit.
-enum GRPCTimeout {
-    /// Nanoseconds; nil when malformed.
-    static func nanoseconds(_ text: String) -> UInt64? {
-        var amount: UInt64 = 0
-        let digits = text.utf8.dropLast()
-        guard let unit = text.utf8.last, !digits.isEmpty, digits.count <= 8 else { return nil }
-        for byte in digits {
-            guard HTTP1HeadReader.isDigit(byte) else { return nil }
-            amount = amount * 10 + UInt64(byte - UInt8(ascii: "0"))
-        }
-        switch unit {
-        case UInt8(ascii: "n"): return amount
-        case UInt8(ascii: "u"): return amount * 1_000
-        case UInt8(ascii: "m"): return amount * 1_000_000
-        case UInt8(ascii: "S"): return amount * 1_000_000_000
-        case UInt8(ascii: "M"): return amount * 60_000_000_000
-        // Eight digits of hours still fit: 10^8 * 3.6 * 10^12 < 2^64 is false, so they are cut at 100 years.
-        case UInt8(ascii: "H"): return min(amount, 876_600) * 3_600_000_000_000
-        default: return nil
-        }
-    }
-
-    /// The shortest form that loses nothing that matters.
-    static func text(milliseconds: Int) -> String {
-        milliseconds < 100_000_000 ? "\(max(0, milliseconds))m" : "\(min(99_999_999, milliseconds / 1_000))S"
     }
 }

@@ -111,18 +111,14 @@ public final class HTTPExchange: @unchecked Sendable {
     /// A whole answer, with its length.
     public func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         checkThread()
-        guard !isFinished else { return }
-        precondition(!hasStarted, "an exchange is answered once")
-        hasStarted = true
+        guard !isFinished, mayStart() else { return }
         finish { $0.respond(status: status, headers: headers, body: body) }
     }
 
     /// Begins an answer whose length isn't known (unless the headers carry `content-length`).
     public func start(status: Int, headers: [HTTPHeader]) {
         checkThread()
-        guard !isFinished else { return }
-        precondition(!hasStarted, "an exchange is answered once")
-        hasStarted = true
+        guard !isFinished, mayStart() else { return }
         transport?.start(status: status, headers: headers)
     }
 
@@ -147,6 +143,18 @@ public final class HTTPExchange: @unchecked Sendable {
         checkThread()
         guard !isFinished else { return }
         finish { $0.abort() }
+    }
+
+    /// A second head is a mistake of the handler, and one in an error's path that tests easily miss: the client must
+    /// see that the answer is broken, and nobody else may suffer from it.
+    private func mayStart() -> Bool {
+        assert(!hasStarted, "an exchange is answered once")
+        guard !hasStarted else {
+            abort()
+            return false
+        }
+        hasStarted = true
+        return true
     }
 
     private func finish(_ last: (any ExchangeTransport) -> Void) {

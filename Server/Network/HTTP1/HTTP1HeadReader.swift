@@ -144,7 +144,8 @@ enum HTTP1HeadReader {
         }
         guard digits > 0 else { throw .badRequest("a chunk without a size") }
         let rest = line.dropFirst(digits)
-        guard rest.isEmpty || rest.first == UInt8(ascii: ";"), rest.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == tab })
+        guard rest.isEmpty || rest.first == UInt8(ascii: ";"),
+            rest.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == tab })
         else { throw .badRequest("malformed chunk size") }
         return size
     }

@@ -25,7 +25,8 @@ struct HTTP2Callbacks: @unchecked Sendable {
             guard let frame else { return 0 }
             return HTTP2Session.from(context).beganHeaders(frame)
         }
-        nghttp2_session_callbacks_set_on_header_callback(table) { _, _, name, nameCount, value, valueCount, _, context in
+        nghttp2_session_callbacks_set_on_header_callback(table) {
+            _, _, name, nameCount, value, valueCount, _, context in
             HTTP2Session.from(context).receivedField(
                 name: UnsafeBufferPointer(start: name, count: nameCount),
                 value: UnsafeBufferPointer(start: value, count: valueCount))

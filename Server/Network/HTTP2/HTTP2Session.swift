@@ -13,7 +13,10 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private var streams: [HTTP2Stream] = []
     /// The stream whose header block is coming: blocks don't interleave.
     private var headerStream: HTTP2Stream?
+    /// The fields of a block whose rest hasn't come yet; until then other connections use the loop's buffer.
+    private var savedFields: (bytes: [UInt8], count: Int)?
     private var headerBytes = 0
+    private var headIsTooLarge = false
     /// Answer bytes that wait in all streams.
     private(set) var queuedBytes = 0
     /// Streams whose producer was told to wait.
@@ -53,16 +56,23 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     deinit { nghttp2_session_del(session) }
 
+    private var fields: FieldBuffer { context.fields }
+
     // MARK: Socket
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard !isOver else { return }
+        if let saved = savedFields {
+            fields.restore(saved.bytes, count: saved.count)
+            savedFields = nil
+        }
         let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
         guard result >= 0 else {
             // Whatever GOAWAY nghttp2 has prepared is worth a try; then it is over.
             context.counters.badRequests.add(1)
             return endConnection()
         }
+        if headerStream != nil { savedFields = ([UInt8](fields.bytes), fields.count) }
         channel.flushLater()
     }
 
@@ -147,6 +157,8 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     func beganHeaders(_ frame: UnsafePointer<nghttp2_frame>) -> Int32 {
         headerBytes = 0
+        headIsTooLarge = false
+        fields.reset()
         guard http2_headers_category(frame) == Int32(NGHTTP2_HCAT_REQUEST.rawValue) else {
             headerStream = nil
             return 0
@@ -166,7 +178,12 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             context.counters.abuses.add(1)
             return NGHTTP2_ERR_CALLBACK_FAILURE
         }
-        headerStream?.receivedField(name: name, value: value, isOverflow: headerBytes > context.limits.headBytesMax)
+        guard headerStream != nil else { return 0 }
+        if headerBytes > context.limits.headBytesMax || fields.count >= context.limits.headFieldsMax {
+            headIsTooLarge = true
+        } else {
+            fields.append(name: name, value: value)
+        }
         return 0
     }
 
@@ -179,7 +196,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             headerStream = nil
             if isRequest {
                 controlFrames.credit()
-                stream?.receivedHead()
+                stream?.receivedHead(fields, isTooLarge: headIsTooLarge)
             }
             if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { stream?.receivedEnd() }
         case NGHTTP2_DATA.rawValue where flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0:

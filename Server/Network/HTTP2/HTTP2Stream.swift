@@ -14,6 +14,7 @@ final class HTTP2Stream {
     let id: Int32
     /// The stream's place in the session's list.
     var slot: Int
+    private let loop: EventLoop
     private let createdAt: UInt64
     /// Nil once the stream is closed; everything below then does nothing.
     private(set) var session: HTTP2Session?
@@ -25,8 +26,6 @@ final class HTTP2Stream {
     private var authority = ""
     private var scheme = ""
     private(set) var headers = HeaderBlock()
-    private var isGRPC = false
-    private var isHeadTooLarge = false
     private var isHeadComplete = false
 
     // Input.
@@ -56,29 +55,44 @@ final class HTTP2Stream {
         self.id = id
         self.session = session
         self.slot = slot
-        createdAt = session.channel.loop.now
+        loop = session.channel.loop
+        createdAt = loop.now
         lastOutputAt = createdAt
         progress = BodyProgress(now: createdAt)
     }
 
     var isClosed: Bool { session == nil }
     var queuedBytes: Int { output.count }
-    var loop: EventLoop? { session?.channel.loop }
-    private var now: UInt64 { session?.channel.loop.now ?? 0 }
+    private var now: UInt64 { loop.now }
 
     // MARK: Head
 
-    func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, isOverflow: Bool) {
-        guard !isOverflow, let limits = session?.context.limits, headers.count < limits.headFieldsMax else {
-            isHeadTooLarge = true
-            return
+    func receivedHead(_ fields: FieldBuffer, isTooLarge: Bool) {
+        isHeadComplete = true
+        guard let session else { return }
+        headers = HeaderBlock(fields)
+        var grpc = GRPCRequestFields()
+        HeaderBlock.forEach(fields.bytes) { name, value in
+            if name.first == UInt8(ascii: ":") {
+                receivedPseudoField(name: name, value: value)
+            } else {
+                grpc.note(name: name, value: value)
+            }
+            return true
         }
-        if name.first == UInt8(ascii: ":") { return receivedPseudoField(name: name, value: value) }
-        if name.count == 12, name.elementsEqual("content-type".utf8) { isGRPC = GRPCContentType.matches(value) }
-        headers.append(name: name, value: value)
+        if isTooLarge {
+            refuseHead(isGRPC: grpc.isGRPC)
+        } else if grpc.isGRPC && method == "POST" {
+            session.context.counters.grpcCalls.add(1)
+            let call = GRPCCall(stream: self, context: session.context)
+            consumer = .call(call)
+            call.begin(session.context.grpc, grpc)
+        } else {
+            beginExchange(session)
+        }
     }
 
-    private func receivedPseudoField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+    private func receivedPseudoField(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         // Told apart by their second letter; nghttp2 has refused all other names.
         guard name.count > 2 else { return }
         switch name[1] {
@@ -87,20 +101,6 @@ final class HTTP2Stream {
         case UInt8(ascii: "a"): authority = String(decoding: value, as: UTF8.self)
         case UInt8(ascii: "s"): scheme = String(decoding: value, as: UTF8.self)
         default: break
-        }
-    }
-
-    func receivedHead() {
-        isHeadComplete = true
-        guard let session else { return }
-        guard !isHeadTooLarge else { return refuseHead() }
-        if isGRPC && method == "POST" {
-            session.context.counters.grpcCalls.add(1)
-            let call = GRPCCall(stream: self, context: session.context, now: now)
-            consumer = .call(call)
-            call.begin(session.context.grpc)
-        } else {
-            beginExchange(session)
         }
     }
 
@@ -122,13 +122,23 @@ final class HTTP2Stream {
             headers: fields, version: .http2, remoteAddress: session.channel.remoteAddress,
             isSecure: session.channel.isSecure)
         let exchange = HTTPExchange(
-            loop: session.channel.loop, head: head, transport: self, bodyBytesMax: context.limits.bodyBytesMax,
+            loop: loop, head: head, transport: self, bodyBytesMax: context.limits.bodyBytesMax,
             budget: context.inputBudget)
         consumer = .exchange(exchange)
         exchange.begin(context.http)
+        if fields.firstValue("expect") == "100-continue", !isRemoteClosed, !isHeadSubmitted { submitContinue() }
     }
 
-    private func refuseHead() {
+    /// curl waits a second for it before it sends a large body.
+    private func submitContinue() {
+        guard let session else { return }
+        _ = HTTP2Fields(status: 100).withFields {
+            nghttp2_submit_headers(session.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, nil, $0, $1, nil)
+        }
+        session.flushLater()
+    }
+
+    private func refuseHead(isGRPC: Bool) {
         session?.context.counters.badRequests.add(1)
         guard isGRPC else { return refuse(status: 431, "the request head is too large") }
         var fields = HTTP2Fields(status: 200)
@@ -291,7 +301,7 @@ final class HTTP2Stream {
 
     func sendData(_ header: UnsafePointer<UInt8>, _ length: Int) -> Int32 {
         guard let session else { return NGHTTP2_ERR_CALLBACK_FAILURE }
-        let scratch = session.channel.loop.scratch
+        let scratch = loop.scratch
         // Flushed first, then asked again.
         guard scratch.room >= length + HTTP2Stream.frameHeaderBytes else { return NGHTTP2_ERR_WOULDBLOCK }
         // The output can have been dropped after its frame was announced.
@@ -299,7 +309,7 @@ final class HTTP2Stream {
         scratch.append(header, HTTP2Stream.frameHeaderBytes)
         output.move(length, into: scratch)
         session.dequeued(length)
-        lastOutputAt = session.channel.loop.now
+        lastOutputAt = loop.now
         return 0
     }
 
@@ -427,7 +437,7 @@ extension HTTP2Stream: ExchangeTransport {
     private func answerFields(status: Int, headers: [HTTPHeader]) -> HTTP2Fields {
         var fields = HTTP2Fields(status: status)
         fields.append(headers)
-        if headers.firstValue("date") == nil, let loop { fields.append("date", utf8: loop.currentDate()) }
+        if headers.firstValue("date") == nil { fields.append("date", utf8: loop.currentDate()) }
         if let server = session?.context.serverHeader, headers.firstValue("server") == nil {
             fields.append("server", server)
         }

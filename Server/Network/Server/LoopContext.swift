@@ -13,9 +13,12 @@ final class LoopContext: @unchecked Sendable {
     let grpc: any GRPCHandler
     let serverHeader: String?
     let compressionThresholdBytes: Int?
-    let tls: TLSContext?
+    /// For the connections to come.
+    var tls: TLSContext?
     let http2Options: HTTP2Options
     let table = ChannelTable()
+    /// The header block that is being read; used within one read only.
+    let fields = FieldBuffer()
     var isShuttingDown = false
     /// Also those on their way to the loop; the first loop reads it to choose.
     private let connections = Atomic<Int>(0)
@@ -41,11 +44,12 @@ final class LoopContext: @unchecked Sendable {
 
     /// Often enough that the shortest time is kept to a quarter, and never more than 100 times a second.
     var sweepMilliseconds: Int {
-        let shortest = [
-            limits.tlsHandshakeMilliseconds, limits.headMilliseconds, limits.idleHTTP1Milliseconds,
-            limits.idleHTTP2Milliseconds, limits.bodyProgressMilliseconds, limits.writeStallMilliseconds,
-            limits.pingAfterSilenceMilliseconds, limits.pingAnswerMilliseconds, limits.lingerMilliseconds,
-        ].min() ?? 1_000
+        let shortest =
+            [
+                limits.tlsHandshakeMilliseconds, limits.headMilliseconds, limits.idleHTTP1Milliseconds,
+                limits.idleHTTP2Milliseconds, limits.bodyProgressMilliseconds, limits.writeStallMilliseconds,
+                limits.pingAfterSilenceMilliseconds, limits.pingAnswerMilliseconds, limits.lingerMilliseconds,
+            ].min() ?? 1_000
         return max(10, min(1_000, shortest / 4))
     }
 }

@@ -17,6 +17,8 @@ public struct NetworkStatistics: Sendable, Equatable {
     public var abuses = 0
     /// Requests that broke the protocol or a size limit.
     public var badRequests = 0
+
+    public init() {}
 }
 
 /// A counter that one thread changes and any may read: no locked instruction, only plain loads and stores.

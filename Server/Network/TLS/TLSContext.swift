@@ -62,9 +62,12 @@ final class TLSContext: @unchecked Sendable {
         ERR_clear_error()
         guard code != 0 else { return Status(.failedPrecondition, what) }
         ERR_error_string_n(code, &buffer, buffer.count)
-        return Status(.failedPrecondition, what + ": " + buffer.withUnsafeBufferPointer { text in
-            text.baseAddress.map { String(cString: $0) } ?? ""
-        })
+        return Status(
+            .failedPrecondition,
+            what + ": "
+                + buffer.withUnsafeBufferPointer { text in
+                    text.baseAddress.map { String(cString: $0) } ?? ""
+                })
     }
 }
 

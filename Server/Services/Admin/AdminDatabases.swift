@@ -56,7 +56,8 @@ struct DatabaseSettings: Sendable {
     func message(_ name: DatabaseName, now: Timestamp) -> DatabaseMessage {
         let retained = Timestamp(microseconds: now.microseconds - Int64(Limits.retentionSeconds) * 1_000_000)
         return DatabaseMessage(
-            name: name.text, uid: uid, createTime: TimestampMessage(createTime), updateTime: TimestampMessage(updateTime),
+            name: name.text, uid: uid, createTime: TimestampMessage(createTime),
+            updateTime: TimestampMessage(updateTime),
             locationId: locationID, type: .firestoreNative, concurrencyMode: .pessimistic,
             versionRetentionPeriod: DurationMessage(seconds: Int64(Limits.retentionSeconds)),
             earliestVersionTime: TimestampMessage(max(retained, createTime)),
@@ -197,7 +198,9 @@ extension AdminService {
         let bytes = Array(id.utf8)
         func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
         func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-        func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte) }
+        func isHexadecimal(_ byte: UInt8) -> Bool {
+            isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+        }
         let groups = bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let looksRandom = groups.map(\.count) == [8, 4, 4, 4, 12] && groups.joined().allSatisfy(isHexadecimal)
         guard (4...63).contains(bytes.count), let first = bytes.first, isLetter(first), let last = bytes.last,

@@ -19,7 +19,9 @@ extension AdminService {
         let catalog = try directory.database(group.database).catalog
         let view = FieldView(catalog: catalog, database: group.database)
         var fields = catalog.overrides
-            .filter { group.collectionID == CollectionGroupName.all || UTF8Order.equal($0.collectionID, group.collectionID) }
+            .filter {
+                group.collectionID == CollectionGroupName.all || UTF8Order.equal($0.collectionID, group.collectionID)
+            }
             .map { override in
                 let owner = CollectionGroupName(database: group.database, collectionID: override.collectionID)
                 return view.message(FieldName(group: owner, path: override.path))
@@ -61,7 +63,8 @@ extension AdminService {
         }
     }
 
-    public func updateField(_ request: UpdateFieldRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status) {
+    public func updateField(_ request: UpdateFieldRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status)
+    {
         guard let message = request.field else { throw .invalidArgument("The request has no field.") }
         let name = try FieldName(parsing: message.name)
         try name.group.checkSingle()

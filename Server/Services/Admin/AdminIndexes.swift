@@ -4,7 +4,8 @@ import HearthWire
 
 /// Composite indexes.
 extension AdminService {
-    public func createIndex(_ request: CreateIndexRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status) {
+    public func createIndex(_ request: CreateIndexRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status)
+    {
         let group = try CollectionGroupName(parsing: request.parent)
         try group.checkSingle()
         guard let message = request.index else { throw .invalidArgument("The request has no index.") }
@@ -20,7 +21,8 @@ extension AdminService {
                 }
                 let own = catalog.ownDefinitions
                 if own.count >= Limits.compositeIndexesMax {
-                    throw .resourceExhausted("A database may have at most \(Limits.compositeIndexesMax) composite indexes.")
+                    throw .resourceExhausted(
+                        "A database may have at most \(Limits.compositeIndexesMax) composite indexes.")
                 }
                 return (own + [definition], catalog.overrides)
             },
@@ -100,7 +102,8 @@ extension AdminService {
     }
 
     private static func remove(
-        _ definition: IndexDefinition, from database: Database, _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
+        _ definition: IndexDefinition, from database: Database,
+        _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         database.changeCatalog(
             { catalog in (catalog.ownDefinitions.filter { $0.id != definition.id }, catalog.overrides) },

@@ -43,7 +43,9 @@ struct CollectionGroupName: Hashable {
 
     /// A name that means one group.
     func checkSingle() throws(Status) {
-        if collectionID == Self.all { throw .invalidArgument("\"-\" stands for all collection groups and only fits in lists.") }
+        if collectionID == Self.all {
+            throw .invalidArgument("\"-\" stands for all collection groups and only fits in lists.")
+        }
     }
 }
 
@@ -83,7 +85,9 @@ struct IndexName {
     static func decode(_ text: String) -> UInt32? {
         guard let bytes = Base64.decode(text), bytes.first == 8 else { return nil }
         var number: UInt64 = 0
-        for (index, byte) in bytes.dropFirst().prefix(10).enumerated() { number |= UInt64(byte & 0x7F) << UInt64(7 * index) }
+        for (index, byte) in bytes.dropFirst().prefix(10).enumerated() {
+            number |= UInt64(byte & 0x7F) << UInt64(7 * index)
+        }
         let id = UInt32(truncatingIfNeeded: number >> 28)
         return encode(id) == text ? id : nil
     }

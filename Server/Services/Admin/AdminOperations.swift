@@ -4,7 +4,9 @@ import HearthWire
 
 /// Operations and locations. Source: google/longrunning/operations.proto, google/cloud/location/locations.proto.
 extension AdminService {
-    public func getOperation(_ request: GetOperationRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status) {
+    public func getOperation(_ request: GetOperationRequest, _ answer: @escaping Answer<OperationMessage>)
+        throws(Status)
+    {
         answer(.success(try operations.operation(request.name)))
     }
 
@@ -22,12 +24,16 @@ extension AdminService {
         answer(.success(ListOperationsResponse(operations: page.items, nextPageToken: page.next)))
     }
 
-    public func deleteOperation(_ request: DeleteOperationRequest, _ answer: @escaping Answer<EmptyMessage>) throws(Status) {
+    public func deleteOperation(_ request: DeleteOperationRequest, _ answer: @escaping Answer<EmptyMessage>)
+        throws(Status)
+    {
         try operations.delete(request.name)
         answer(.success(EmptyMessage()))
     }
 
-    public func cancelOperation(_ request: CancelOperationRequest, _ answer: @escaping Answer<EmptyMessage>) throws(Status) {
+    public func cancelOperation(_ request: CancelOperationRequest, _ answer: @escaping Answer<EmptyMessage>)
+        throws(Status)
+    {
         try operations.cancel(request.name)
         answer(.success(EmptyMessage()))
     }

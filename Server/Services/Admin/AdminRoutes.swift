@@ -49,11 +49,14 @@ extension AdminService {
         guard segments.count >= 3, segments[0] == "projects" else { return nil }
         let count = segments.count
         switch segments[2] {
-        case "databases" where count == 3: return verb.isEmpty ? databasesRoute(method) : absentIf(verb, ["restore", "clone"])
+        case "databases" where count == 3:
+            return verb.isEmpty ? databasesRoute(method) : absentIf(verb, ["restore", "clone"])
         case "databases" where count == 4: return databaseRoute(method, verb)
-        case "databases" where segments[4] == "collectionGroups" && count >= 7: return groupRoute(method, segments, verb)
+        case "databases" where segments[4] == "collectionGroups" && count >= 7:
+            return groupRoute(method, segments, verb)
         case "databases" where segments[4] == "operations" && count <= 6: return operationRoute(method, count, verb)
-        case "databases" where segments[4] == "backupSchedules" || segments[4] == "userCreds": return .absent(segments[4])
+        case "databases" where segments[4] == "backupSchedules" || segments[4] == "userCreds":
+            return .absent(segments[4])
         case "locations" where count == 3 && method == "GET" && verb.isEmpty: return .listLocations
         case "locations" where count == 4 && method == "GET" && verb.isEmpty: return .getLocation
         case "locations" where count >= 5 && segments[4] == "backups": return .absent("backups")
@@ -61,7 +64,9 @@ extension AdminService {
         }
     }
 
-    private static func absentIf(_ verb: String, _ known: [String]) -> Route? { known.contains(verb) ? .absent(verb) : nil }
+    private static func absentIf(_ verb: String, _ known: [String]) -> Route? {
+        known.contains(verb) ? .absent(verb) : nil
+    }
 
     private static func databasesRoute(_ method: String) -> Route? {
         switch method {
@@ -134,11 +139,13 @@ extension AdminService {
         switch route {
         case .createIndex:
             let index = try IndexMessage(json: Self.object(request.body), at: "index")
-            try createIndex(try Self.set(CreateIndexRequest(parent: parent, index: index), request), json(OperationMessage.self))
+            try createIndex(
+                try Self.set(CreateIndexRequest(parent: parent, index: index), request), json(OperationMessage.self))
         case .listIndexes:
             try listIndexes(try Self.set(ListIndexesRequest(parent: parent), request), json(ListIndexesResponse.self))
         case .getIndex: try getIndex(try Self.set(GetIndexRequest(name: name), request), json(IndexMessage.self))
-        case .deleteIndex: try deleteIndex(try Self.set(DeleteIndexRequest(name: name), request), json(EmptyMessage.self))
+        case .deleteIndex:
+            try deleteIndex(try Self.set(DeleteIndexRequest(name: name), request), json(EmptyMessage.self))
         case .listFields:
             try listFields(try Self.set(ListFieldsRequest(parent: parent), request), json(ListFieldsResponse.self))
         case .getField: try getField(try Self.set(GetFieldRequest(name: name), request), json(FieldMessage.self))
@@ -163,8 +170,10 @@ extension AdminService {
             let message = CreateDatabaseRequest(parent: parent, database: database)
             try createDatabase(try Self.set(message, request), json(OperationMessage.self))
         case .listDatabases:
-            try listDatabases(try Self.set(ListDatabasesRequest(parent: parent), request), json(ListDatabasesResponse.self))
-        case .getDatabase: try getDatabase(try Self.set(GetDatabaseRequest(name: name), request), json(DatabaseMessage.self))
+            try listDatabases(
+                try Self.set(ListDatabasesRequest(parent: parent), request), json(ListDatabasesResponse.self))
+        case .getDatabase:
+            try getDatabase(try Self.set(GetDatabaseRequest(name: name), request), json(DatabaseMessage.self))
         case .updateDatabase:
             var database = try DatabaseMessage(json: Self.object(request.body), at: "database")
             database.name = name
@@ -177,7 +186,8 @@ extension AdminService {
             message.name = name
             try bulkDeleteDocuments(try Self.set(message, request), json(OperationMessage.self))
         case .listOperations:
-            try listOperations(try Self.set(ListOperationsRequest(name: parent), request), json(ListOperationsResponse.self))
+            try listOperations(
+                try Self.set(ListOperationsRequest(name: parent), request), json(ListOperationsResponse.self))
         case .getOperation:
             try getOperation(try Self.set(GetOperationRequest(name: name), request), json(OperationMessage.self))
         case .deleteOperation:
@@ -185,7 +195,8 @@ extension AdminService {
         case .cancelOperation:
             try cancelOperation(try Self.set(CancelOperationRequest(name: name), request), json(EmptyMessage.self))
         case .listLocations:
-            try listLocations(try Self.set(ListLocationsRequest(name: parent), request), json(ListLocationsResponse.self))
+            try listLocations(
+                try Self.set(ListLocationsRequest(name: parent), request), json(ListLocationsResponse.self))
         case .getLocation:
             try getLocation(try Self.set(GetLocationRequest(name: name), request), json(LocationMessage.self))
         case .absent(let what): throw .unimplemented("\(what) is not available in Hearth.")
@@ -196,7 +207,8 @@ extension AdminService {
     /// An empty body is an empty message.
     private static func object(_ body: [UInt8]) -> [UInt8] { body.isEmpty ? Array("{}".utf8) : body }
 
-    private static func set<Request: WireMessage>(_ message: Request, _ request: RESTRequest) throws(Status) -> Request {
+    private static func set<Request: WireMessage>(_ message: Request, _ request: RESTRequest) throws(Status) -> Request
+    {
         var message = message
         for (name, value) in request.parameters { try message.set(parameter: name, value) }
         return message

@@ -7,7 +7,8 @@ extension IndexField {
     init(_ message: IndexMessage.IndexField) throws(Status) {
         let path = try FieldPath(parsing: message.fieldPath)
         if message.searchConfig != nil {
-            throw .invalidArgument("The field \(path) asks for a search index, which belongs to the Enterprise edition.")
+            throw .invalidArgument(
+                "The field \(path) asks for a search index, which belongs to the Enterprise edition.")
         }
         if let order = message.order, order != .unspecified {
             self.init(path: path, kind: order == .descending ? .descending : .ascending)

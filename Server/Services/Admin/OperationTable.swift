@@ -75,7 +75,9 @@ final class OperationTable: Sendable {
         return found
     }
 
-    func operations(of database: DatabaseName) -> [OperationMessage] { state.withLock { $0.operations[database] ?? [] } }
+    func operations(of database: DatabaseName) -> [OperationMessage] {
+        state.withLock { $0.operations[database] ?? [] }
+    }
 
     /// Forgets an operation; it goes on all the same.
     func delete(_ name: String) throws(Status) {
@@ -94,7 +96,9 @@ final class OperationTable: Sendable {
 
     func forget(_ database: DatabaseName) {
         state.withLock { state in
-            for operation in state.operations.removeValue(forKey: database) ?? [] { state.cancellations[operation.name] = nil }
+            for operation in state.operations.removeValue(forKey: database) ?? [] {
+                state.cancellations[operation.name] = nil
+            }
         }
     }
 

@@ -31,6 +31,14 @@ public final class Log: Sendable {
             }
         }
 
+        /// - Parameter name: as in a record.
+        public init?(name: String) {
+            guard let level = [Level.debug, .info, .warning, .error].first(where: { $0.name == name }) else {
+                return nil
+            }
+            self = level
+        }
+
         public static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
@@ -104,7 +112,11 @@ public final class Log: Sendable {
             writer.byte(UInt8(ascii: " "))
             writer.raw(field.name)
             writer.byte(UInt8(ascii: "="))
-            if case .text(let text) = field.value, Self.isWord(text) { writer.raw(text) } else { Self.value(field.value, &writer) }
+            if case .text(let text) = field.value, Self.isWord(text) {
+                writer.raw(text)
+            } else {
+                Self.value(field.value, &writer)
+            }
         }
         writer.byte(UInt8(ascii: "\n"))
         return writer.bytes
@@ -143,9 +155,11 @@ public final class Log: Sendable {
 
     /// Whether a text can stand without quotes.
     private static func isWord(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { byte in
-            byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=") && byte != UInt8(ascii: "\\")
-        }
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
+                    && byte != UInt8(ascii: "\\")
+            }
     }
 
     // MARK: Defaults

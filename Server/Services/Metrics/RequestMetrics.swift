@@ -4,35 +4,32 @@ import HearthModel
 ///
 /// Each event loop counts in a table of its own; a reader adds them up.
 public final class RequestMetrics: Sendable {
-    /// The methods that are told apart, with the names that they have in gRPC.
-    public enum Method: String, Sendable, CaseIterable {
-        case getDocument = "GetDocument"
-        case listDocuments = "ListDocuments"
-        case createDocument = "CreateDocument"
-        case updateDocument = "UpdateDocument"
-        case deleteDocument = "DeleteDocument"
-        case batchGetDocuments = "BatchGetDocuments"
-        case beginTransaction = "BeginTransaction"
-        case commit = "Commit"
-        case rollback = "Rollback"
-        case runQuery = "RunQuery"
-        case runAggregationQuery = "RunAggregationQuery"
-        case executePipeline = "ExecutePipeline"
-        case partitionQuery = "PartitionQuery"
-        case listCollectionIds = "ListCollectionIds"
-        case batchWrite = "BatchWrite"
-        case write = "Write"
-        case listen = "Listen"
-        case admin = "Admin"
-        case other = "Other"
+    /// The methods that are told apart.
+    public enum Method: Int, Sendable, CaseIterable {
+        case getDocument, listDocuments, createDocument, updateDocument, deleteDocument, batchGetDocuments
+        case beginTransaction, commit, rollback, runQuery, runAggregationQuery, executePipeline, partitionQuery
+        case listCollectionIds, batchWrite, write, listen
+        /// The admin services, all methods together.
+        case admin
+        case other
 
-        /// - Parameter name: the last part of a gRPC path.
-        public init(rpc name: some StringProtocol) { self = Self(rawValue: String(name)) ?? .other }
+        /// As in gRPC: `GetDocument`.
+        public var name: String { Self.names[rawValue] }
 
-        var place: Int { Self.places[self] ?? 0 }
+        private static let names = allCases.map { method in
+            let text = String(describing: method)
+            return text.prefix(1).uppercased() + text.dropFirst()
+        }
 
-        private static let places = Dictionary(
-            uniqueKeysWithValues: Self.allCases.enumerated().map { ($1, $0) })
+        /// - Parameter path: of a gRPC call.
+        public init(path: String) {
+            guard path.hasPrefix("/google.firestore.v1.Firestore/") else {
+                self = path.hasPrefix("/google.firestore.admin.") ? .admin : .other
+                return
+            }
+            let name = path.split(separator: "/").last.map(String.init) ?? ""
+            self = Self.names.firstIndex(of: name).flatMap(Self.init) ?? .other
+        }
     }
 
     public enum Transport: Int, Sendable, CaseIterable {
@@ -65,7 +62,7 @@ public final class RequestMetrics: Sendable {
         _ method: Method, _ transport: Transport, code: Status.Code, nanoseconds: UInt64, loopIndex: Int
     ) {
         let table = tables[loopIndex % tables.count]
-        let base = method.place * Self.stride
+        let base = method.rawValue * Self.stride
         table.add(1, at: base + transport.rawValue * Self.codeCount + code.rawValue)
         let microseconds = Int(clamping: nanoseconds / 1000)
         let buckets = base + Transport.allCases.count * Self.codeCount
@@ -78,7 +75,7 @@ public final class RequestMetrics: Sendable {
     private func sum(_ index: Int) -> Int { tables.reduce(0) { $0 &+ $1[index] } }
 
     public func count(_ method: Method, _ transport: Transport, _ code: Status.Code) -> Int {
-        sum(method.place * Self.stride + transport.rawValue * Self.codeCount + code.rawValue)
+        sum(method.rawValue * Self.stride + transport.rawValue * Self.codeCount + code.rawValue)
     }
 
     // MARK: Text
@@ -92,18 +89,18 @@ public final class RequestMetrics: Sendable {
                     if number == 0 { continue }
                     text.sample(
                         "hearth_requests_total",
-                        [("method", method.rawValue), ("transport", transport.name), ("code", code.name)], number)
+                        [("method", method.name), ("transport", transport.name), ("code", code.name)], number)
                 }
             }
         }
         let name = "hearth_request_duration_seconds"
         text.family(name, .histogram, "Time from a request's arrival to the end of its answer.")
         for method in Method.allCases {
-            let base = method.place * Self.stride + Transport.allCases.count * Self.codeCount
+            let base = method.rawValue * Self.stride + Transport.allCases.count * Self.codeCount
             let counts = (0..<Self.bucketCount).map { sum(base + $0) }
             if counts.allSatisfy({ $0 == 0 }) { continue }
             text.histogram(
-                name, [("method", method.rawValue)], bounds: Self.boundsMicroseconds.map { Double($0) / 1e6 }, counts,
+                name, [("method", method.name)], bounds: Self.boundsMicroseconds.map { Double($0) / 1e6 }, counts,
                 sum: Double(sum(base + Self.bucketCount)) / 1e6)
         }
     }

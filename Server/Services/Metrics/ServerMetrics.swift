@@ -101,7 +101,8 @@ public struct ServerMetrics: Sendable {
         sum.failures += b.failures
         sum.groups += b.groups
         sum.groupSizes = (0..<max(a.groupSizes.count, b.groupSizes.count)).map { index in
-            (index < a.groupSizes.count ? a.groupSizes[index] : 0) + (index < b.groupSizes.count ? b.groupSizes[index] : 0)
+            (index < a.groupSizes.count ? a.groupSizes[index] : 0)
+                + (index < b.groupSizes.count ? b.groupSizes[index] : 0)
         }
         sum.queuedCommits += b.queuedCommits
         sum.queuedBytes += b.queuedBytes

@@ -165,7 +165,8 @@ private struct ConfigurationParser {
             let (line, column) = place(reader.position)
             let isEnd = reader.position >= reader.bytes.count
             throw .invalidArgument(
-                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the text ends too early" : "unexpected text here").")
+                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the text ends too early" : "unexpected text here")."
+            )
         }
     }
 

@@ -53,7 +53,8 @@ public struct IndexConfiguration: Sendable, Equatable {
         for element in try list.elements() {
             try noteUnknown(in: element, among: ["fieldPath", "order", "arrayConfig", "vectorConfig", "mode"])
             fields.append(
-                IndexField(path: try Self.path(try Self.required("fieldPath", in: element)), kind: try Self.kind(element)))
+                IndexField(
+                    path: try Self.path(try Self.required("fieldPath", in: element)), kind: try Self.kind(element)))
         }
         let draft = IndexDraft(
             collectionID: try Self.collection(value), scope: try Self.scope(value), fields: fields)
@@ -115,7 +116,9 @@ public struct IndexConfiguration: Sendable, Equatable {
         if overrides.contains(where: { $0.path == path && UTF8Order.equal($0.collectionID, collectionID) }) {
             throw value.failure("This field stands in the file more than once.")
         }
-        if isTimeToLive, overrides.contains(where: { $0.isTimeToLive && UTF8Order.equal($0.collectionID, collectionID) }) {
+        if isTimeToLive,
+            overrides.contains(where: { $0.isTimeToLive && UTF8Order.equal($0.collectionID, collectionID) })
+        {
             throw value.failure("A collection group can have one time-to-live field only.")
         }
         overrides.append(

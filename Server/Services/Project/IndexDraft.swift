@@ -53,7 +53,8 @@ struct IndexDraft {
             guard case .vector(let dimension) = field.kind else { continue }
             guard (1...Limits.vectorDimensionMax).contains(dimension) else {
                 throw .invalidArgument(
-                    "The dimension of a vector index must lie between 1 and \(Limits.vectorDimensionMax), not \(dimension).")
+                    "The dimension of a vector index must lie between 1 and \(Limits.vectorDimensionMax), not \(dimension)."
+                )
             }
             if index != fields.count - 1 {
                 throw .invalidArgument("A vector field must be the last one of an index, and the only vector field.")

@@ -11,6 +11,12 @@ public struct ProjectFiles: Sendable, Equatable {
         /// Relative to where the server runs.
         public var indexes: String?
         public var rules: String?
+
+        public init(database: String, indexes: String?, rules: String?) {
+            self.database = database
+            self.indexes = indexes
+            self.rules = rules
+        }
     }
 
     /// `projects.default` of `.firebaserc`.
@@ -74,7 +80,7 @@ public struct ProjectFiles: Sendable, Equatable {
         for files in databases {
             guard let path = files.indexes else { continue }
             guard let text = try TextFile.read(path) else {
-                throw .failedPrecondition("firebase.json names \(path), which is not there.")
+                throw .failedPrecondition("The index file \(path) is not there.")
             }
             configurations[files.database] = try IndexConfiguration(parsing: text, file: path)
         }

@@ -25,7 +25,9 @@ public enum TextFile {
             }
             if count == 0 { return bytes }
             bytes += chunk[..<count]
-            if bytes.count > sizeBytesMax { throw .invalidArgument("\(path) is larger than \(sizeBytesMax >> 20) MiB.") }
+            if bytes.count > sizeBytesMax {
+                throw .invalidArgument("\(path) is larger than \(sizeBytesMax >> 20) MiB.")
+            }
         }
     }
 

@@ -50,15 +50,16 @@ def _arguments() -> argparse.Namespace:
 def _run(arguments: argparse.Namespace, judged: str, reference: str) -> int:
     started = time.monotonic()
     report = Report()
+    run = f"{int(time.time()) % 10**7:x}"
+    plan = Plan(judged, reference, arguments.seed, arguments.transport, arguments.jobs, run)
     if arguments.episode is not None:
-        report.add(*run_episode(Pair(judged, reference), arguments.seed, arguments.episode, arguments.transport))
+        report.add(run_episode(Pair(judged, reference), plan, arguments.episode))
     else:
-        plan = Plan(judged, reference, arguments.seed, arguments.transport, arguments.jobs)
         for result in run_episodes(plan, arguments.requests):
-            report.add(*result)
+            report.add(result)
     seconds = time.monotonic() - started
     if arguments.shrink:
-        _shrink(report, arguments, Pair(judged, reference))
+        _shrink(report, Pair(judged, reference))
     if arguments.report:
         with arguments.report.open("w") as out:
             report.write(out, seconds)
@@ -68,17 +69,13 @@ def _run(arguments: argparse.Namespace, judged: str, reference: str) -> int:
     return 1 if report.differences else 0
 
 
-def _shrink(report: Report, arguments: argparse.Namespace, pair: Pair) -> None:
+def _shrink(report: Report, pair: Pair) -> None:
     for place, group in enumerate(report.groups.values()):
-        if group.example is None:
-            continue
-        project = f"demo-{arguments.seed}-{group.episode}"
-        # Attempts need databases that no earlier run on the same servers has used.
-        tag = f"s{int(time.time()) % 10**6}g{place}n"
-        smaller = Shrinker(pair, project, tag).shrink(group.history, group.example)
-        if smaller is not None:
-            group.history, group.example = smaller
-            group.shrunk = True
+        if group.example is not None:
+            smaller = Shrinker(pair, group.project, f"g{place}n").shrink(group.history, group.example)
+            if smaller is not None:
+                group.history, group.example = smaller
+                group.shrunk = True
 
 
 if __name__ == "__main__":

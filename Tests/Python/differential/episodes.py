@@ -23,13 +23,13 @@ STEPS = 10
 class Episode:
     """Draws the requests of one episode."""
 
-    def __init__(self, seed: int, number: int, transport: str) -> None:
-        self.number = number
-        self.seed = seed
+    def __init__(self, seed: int, number: int, transport: str, run: str) -> None:
         self._rng = Random(f"{seed}/{number}")
         self._transport = transport
+        # `run` keeps apart what one seed did on the same servers at another time; nothing else depends on it.
         # Lower case: the emulator fails on projects with upper-case letters.
-        self.world = World(self._rng, f"demo-{seed}-{number}")
+        self.project = f"demo-{seed}-{number}-{run}"
+        self.world = World(self._rng, self.project)
         self._writes = Writes(self.world)
         self._reads = Reads(self.world)
         self._queries = Queries(self.world, self._reads)
@@ -86,17 +86,20 @@ class Episode:
         """
         rng, database = self._rng, self.world.database
         options: Json = rng.choice([None, None, {}, {"readWrite": {}}])
-        begin = self._begin(options)
-        place: tuple[str | int, ...] = ("transaction",)
-        if begin is None:
-            return
+        transaction = self._begin(options)
         for _ in range(rng.randint(0, 3)):
-            self._read_in(begin, place)
-        transaction = reference(begin, *place)
-        if rng.random() < 0.75:
-            self._add(self._writes.commit(self._next, transaction))
-        else:
-            self._call("Rollback", {"database": database, "transaction": transaction})
+            self._read_in(transaction)
+        match rng.choices(["commit", "plain commit", "rollback"], [60, 15, 25])[0]:
+            case "commit":
+                self._add(self._writes.commit(self._next, transaction))
+                # If the commit was refused as malformed, the emulator keeps the transaction and its locks.
+                self._call("Rollback", {"database": database, "transaction": transaction}, "Rollback (after commit)")
+            case "plain commit":
+                write = {"update": {"name": self.world.name(), "fields": self.world.fields()}}
+                body = {"database": database, "transaction": transaction, "writes": [write]}
+                self._call("Commit", body, "Commit in transaction")
+            case _:
+                self._call("Rollback", {"database": database, "transaction": transaction})
         if rng.random() < 0.4:
             self._after_the_end(transaction)
 
@@ -113,11 +116,8 @@ class Episode:
                 body = {"name": self.world.name(), "transaction": transaction}
                 self._call("GetDocument", body, "GetDocument (ended transaction)", rest=False)
             case _:
-                options = {"readWrite": {"retryTransaction": transaction}}
-                begin = self._begin(options)
-                if begin is not None:
-                    again = reference(begin, "transaction")
-                    self._call("Rollback", {"database": database, "transaction": again})
+                again = self._begin({"readWrite": {"retryTransaction": transaction}})
+                self._call("Rollback", {"database": database, "transaction": again})
 
     def _snapshot(self) -> None:
         """A read-only transaction keeps its view while others write."""
@@ -125,34 +125,38 @@ class Episode:
         time = self.world.read_time()
         if time is not None and self._rng.random() < 0.4:
             options["readOnly"]["readTime"] = time
-        begin = self._begin(options)
-        if begin is None:
-            return
-        place = ("transaction",)
+        transaction = self._begin(options)
         for _ in range(3):
-            self._read_in(begin, place)
+            self._read_in(transaction)
             self._add(self._writes.any(self._next))
-        self._read_in(begin, place)
-        transaction = reference(begin, *place)
+        self._read_in(transaction)
         body: Json = {"database": self.world.database, "transaction": transaction}
         if self._rng.random() < 0.2:
             self._add(self._writes.commit(self._next, transaction))
         self._call("Rollback", body)
 
-    def _begin(self, options: Json) -> int | None:
+    def _begin(self, options: Json) -> Json:
+        """Begins a transaction, by itself or together with its first read; gives the reference to its id."""
+        if options is not None and self._rng.random() < 0.3:
+            read = self._reads.batch_get(self._next) if self._rng.random() < 0.5 else self._queries.run(self._next)
+            if not _kindless(read.body):
+                read.body.pop("readTime", None)
+                read.body["newTransaction"] = options
+                self._add(replace(read, kind=f"{read.method} that begins"))
+                return reference(self._next - 1, 0, "transaction")
         body: Json = {"database": self.world.database}
         if options is not None:
             body["options"] = options
         self._call("BeginTransaction", body)
-        return self._next - 1
+        return reference(self._next - 1, "transaction")
 
-    def _read_in(self, begin: int, place: tuple[str | int, ...]) -> None:
+    def _read_in(self, transaction: Json) -> None:
         read = self._reads.any(self._next) if self._rng.random() < 0.5 else self._queries.any(self._next)
         # The emulator answers UNKNOWN to these in a transaction.
         if read.method == "ListCollectionIds" or read.body.get("showMissing") or _kindless(read.body):
             read = self._reads.get(self._next)
         read.body.pop("readTime", None)
-        read.body["transaction"] = reference(begin, *place)
+        read.body["transaction"] = transaction
         # Over REST the emulator never answers a GET with a transaction.
         self._add(replace(read, kind=f"{read.method} in transaction"), grpc_only=True)
 
@@ -193,14 +197,15 @@ class Episode:
     def _add(self, request: Request, grpc_only: bool = False) -> None:
         assert request.index == self._next
         wanted = self._transport == "rest" or self._transport == "both" and self._rng.random() < 0.4
-        rest = wanted and not grpc_only and not request.tags & {"grpc only"} and expressible(request.method, request.body)
-        if "rest only" in request.tags:
-            rest = True
+        wanted = "rest only" in request.tags or wanted and "grpc only" not in request.tags
+        rest = wanted and not grpc_only and expressible(request.method, request.body)
         self.requests.append(replace(request, rest=rest))
 
 
 def _kindless(body: Json) -> bool:
     if "collectionId" in body:
         return not body["collectionId"]
+    if "documents" in body:
+        return False
     query = body.get("structuredQuery") or body.get("structuredAggregationQuery", {}).get("structuredQuery")
     return query is not None and not any(source.get("collectionId") for source in query["from"])

@@ -9,7 +9,8 @@ from typing import Any, TextIO
 
 from .differences import RULES
 from .request import Request
-from .runner import Difference, Outcome
+from .runner import Difference
+from .workers import Result
 
 EXAMPLES_MAX = 40
 MESSAGE_PAIRS_MAX = 60
@@ -22,6 +23,7 @@ class Group:
     count: int = 0
     # The shortest history first seen: seed's episode, its requests up to the difference, and the difference.
     episode: int = 0
+    project: str = ""
     history: list[Request] = field(default_factory=list)
     example: Difference | None = None
     shrunk: bool = False
@@ -42,7 +44,8 @@ class Report:
     episodes: int = 0
     differences: int = 0
 
-    def add(self, number: int, history: list[Request], outcome: Outcome) -> None:
+    def add(self, result: Result) -> None:
+        outcome = result.outcome
         self.episodes += 1
         self.compared += len(outcome.compared)
         self.left_out += outcome.left_out
@@ -53,15 +56,16 @@ class Report:
             self.transports["REST" if request.rest else "gRPC"] += 1
             self.spoiled += bool(request.spoiled)
         for _, explanation in outcome.explained:
-            self.rules.update(rule.name for rule in explanation.rules)
+            self.rules.update(explanation.rules)
         self.messages.update(outcome.messages)
         self.differences += len(outcome.differences)
         for difference in outcome.differences:
             group = self.groups[difference.signature]
             group.count += 1
-            before = [request for request in history if request.index <= difference.request.index]
+            before = [request for request in result.requests if request.index <= difference.request.index]
             if group.example is None or len(before) < len(group.history):
-                group.episode, group.history, group.example = number, before, difference
+                group.episode, group.project = result.number, result.project
+                group.history, group.example = before, difference
 
     def write(self, out: TextIO, seconds: float) -> None:
         print(f"{self.compared} requests compared in {self.episodes} episodes, {seconds:.0f} s", file=out)

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .answers import Canonical, Canonicaliser, Chronicle
-from .differences import Explanation, explain
+from .differences import RULES
 from .request import WRITES, Json, Missing, Request, mentions, resolve
+from .rules import Explanation, explain
 from .transports import Answer, Server, Unsendable
 
 READS_AT_ONCE_MAX = 8
@@ -29,18 +30,30 @@ class Difference:
     hearth: Canonical
     emulator: Canonical
 
+    # The same answers without what known differences explain.
+    rest: tuple[Canonical, Canonical]
+
     @property
     def signature(self) -> str:
         """What kind of difference it is: the same for many random requests with one cause."""
-        if self.hearth.key[:3] != self.emulator.key[:3]:
-            outcome = f"{_outcome(self.emulator)} -> {_outcome(self.hearth)}"
+        hearth, emulator = self.rest
+        if hearth.code != emulator.code:
+            outcome = f"{emulator.code} -> {hearth.code}: {_gist(emulator, hearth)}"
+        elif hearth.key[:3] != emulator.key[:3]:
+            outcome = f"{_outcome(emulator)} -> {_outcome(hearth)}"
         else:
-            outcome = "content: " + first_difference(self.emulator.body, self.hearth.body)
+            outcome = "content: " + first_difference(emulator.body, hearth.body)
         return f"{self.request.method} | {self.request.spoiled or 'good'} | {outcome}"
 
 
 def _outcome(answer: Canonical) -> str:
     return answer.code + (f" ({answer.shape})" if answer.shape else "") + (f" {answer.http}" if answer.http else "")
+
+
+def _gist(*answers: Canonical) -> str:
+    """The beginning of the first message there is, without names: enough to tell causes apart."""
+    text = next((answer.message for answer in answers if answer.message), "")
+    return re.sub(r'"[^"]*"|\[[^\]]*\]|\d+', "…", _text(text))[:60]
 
 
 def first_difference(left: Any, right: Any, path: str = "") -> str:
@@ -171,18 +184,20 @@ class Pair:
                 if pair[1] != pair[2]:
                     outcome.messages.append(pair)
             return True
-        explanation = explain(request, sent[0], copy.deepcopy(hearth), copy.deepcopy(emulator))
+        explanation = explain(RULES, request, sent[0], copy.deepcopy(hearth), copy.deepcopy(emulator))
         if explanation.complete:
             outcome.explained.append((request, explanation))
             return not explanation.diverges
-        outcome.differences.append(Difference(request, sent[0], hearth, emulator))
+        rest = explanation.case
+        assert rest is not None
+        outcome.differences.append(Difference(request, sent[0], hearth, emulator, (rest.hearth, rest.emulator)))
         # After an unexplained difference in a write the states differ, and all later differences follow from it.
         return request.method not in WRITES
 
 
 def _text(message: str) -> str:
     """A message without what varies from episode to episode, so that equal texts are counted together."""
-    message = re.sub(r"demo-\d+-\d+", "P", message)
+    message = re.sub(r"demo(-\w+)+", "P", message)
     message = re.sub(r"\d{13,}", "#", message)
     return re.sub(r"(.)\1{40,}", r"\1…", message)[:400]
 

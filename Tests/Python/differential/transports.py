@@ -21,7 +21,13 @@ from .rest import http_request
 ANSWER_SECONDS_MAX = 15.0
 HEADERS = {"Authorization": "Bearer owner", "Content-Type": "application/json"}
 _METADATA = (("authorization", "Bearer owner"),)
-_OPTIONS = (("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1))
+_OPTIONS = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # Error texts repeat names of several kilobytes; past the default of 8 KiB the client library drops answers at random.
+    ("grpc.max_metadata_size", 262_144),
+    ("grpc.absolute_max_metadata_size", 524_288),
+)
 
 
 @dataclass(frozen=True)

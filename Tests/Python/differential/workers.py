@@ -10,14 +10,22 @@ from queue import Empty
 from typing import Any
 
 from .episodes import Episode
-from .request import Request
+from .request import Request, mentions
 from .runner import Outcome, Pair
 
 SILENCE_SECONDS_MAX = 120.0
 # How many episodes may wait for the parent.
 BACKLOG_MAX = 50
 
-Result = tuple[int, list[Request], Outcome]
+
+@dataclass(frozen=True)
+class Result:
+    """One episode: its number, its project, all its requests and what became of them."""
+
+    number: int
+    project: str
+    requests: list[Request]
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
@@ -29,16 +37,17 @@ class Plan:
     seed: int
     transport: str
     jobs: int
+    run: str
 
 
-def run_episode(pair: Pair, seed: int, number: int, transport: str) -> Result:
-    episode = Episode(seed, number, transport)
+def run_episode(pair: Pair, plan: Plan, number: int) -> Result:
+    episode = Episode(plan.seed, number, plan.transport, plan.run)
     requests = episode.draw()
     outcome = pair.run(requests)
     # The emulator hangs when it clears a database in which a transaction was begun.
-    if not any(request.method == "BeginTransaction" for request in requests):
+    if not any(mentions(request.body, ("transaction", "newTransaction")) for request in requests):
         pair.clear(episode.world.database)
-    return number, requests, outcome
+    return Result(number, episode.project, requests, outcome)
 
 
 def _work(plan: Plan, first: int, results: Any, enough: Any) -> None:
@@ -47,7 +56,7 @@ def _work(plan: Plan, first: int, results: Any, enough: Any) -> None:
     number = first
     try:
         while not enough.is_set():
-            results.put(run_episode(pair, plan.seed, number, plan.transport))
+            results.put(run_episode(pair, plan, number))
             number += plan.jobs
         results.put(None)
     except Exception:
@@ -78,7 +87,7 @@ def run_episodes(plan: Plan, wanted: int) -> Iterator[Result]:
         if result is None:
             running -= 1
         elif not enough.is_set():
-            compared += len(result[2].compared)
+            compared += len(result.outcome.compared)
             yield result
             if compared >= wanted:
                 enough.set()

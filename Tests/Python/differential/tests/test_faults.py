@@ -68,7 +68,7 @@ _projects = iter(range(10**9))
 def _episodes() -> Iterator[list[Request]]:
     for _ in range(EPISODES_MAX):
         # Every run takes new numbers, because the emulators keep what earlier runs have written.
-        yield Episode(SEED, next(_projects), "both").draw()
+        yield Episode(SEED, next(_projects), "both", "faults").draw()
 
 
 def test_equal_servers_show_no_difference(pair: Pair) -> None:

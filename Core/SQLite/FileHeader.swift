@@ -1,0 +1,35 @@
+import HearthModel
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A look at the first bytes of a database file, which tells a file of a newer hearth without opening it: so that a
+/// server refuses to start instead of failing at the first request. Source: "Database File Format" of SQLite, 1.3.
+enum FileHeader {
+    private static let sizeBytes = 100
+    private static let userVersionOffset = 60
+    private static let applicationIDOffset = 68
+
+    /// - Throws: FAILED_PRECONDITION for a file of a newer format. What else is wrong shows when the file is opened; and a
+    ///   version that still lies in the log, after a crash of the newer one, shows then as well.
+    static func check(_ path: String) throws(Status) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { throw DataFolder.failure("read \(path)") }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: sizeBytes)
+        guard pread(descriptor, &bytes, sizeBytes, 0) == sizeBytes, bytes.starts(with: Array("SQLite format 3".utf8)),
+            number(bytes, at: applicationIDOffset) == FileFormat.applicationID
+        else { return }
+        let version = number(bytes, at: userVersionOffset)
+        if version > FileFormat.version { throw FileFormat.newer(path, version) }
+    }
+
+    private static func number(_ bytes: [UInt8], at offset: Int) -> Int {
+        bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
+}

@@ -1,0 +1,146 @@
+"""What a known difference is, and how the rules are applied to a pair of answers.
+
+A rule looks at one request and both answers. If its difference is there, it takes it out of the two
+answers. When all rules have been asked, the answers must be equal, or the difference is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from .answers import Canonical
+from .request import WRITES, Json, Request
+
+
+@dataclass
+class Case:
+    """One request and what the two servers made of it. Rules change the answers."""
+
+    request: Request
+    sent: Json
+    hearth: Canonical
+    emulator: Canonical
+
+    @property
+    def both_good(self) -> bool:
+        return self.hearth.code == self.emulator.code == "OK"
+
+    def agree(self) -> None:
+        """Takes the whole difference out: the answers count as equal."""
+        self.hearth = self.emulator
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A known difference: `reconcile` takes it out of the case and says whether it was there."""
+
+    name: str
+    emulator: str
+    hearth: str
+    source: str
+    reconcile: Callable[[Case], bool]
+    # The two servers hold different documents afterwards, even though both said the same.
+    diverges: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """A known difference that no random request shows; the end-to-end tests look at it."""
+
+    name: str
+    emulator: str
+    hearth: str
+    source: str
+
+
+@dataclass
+class Explanation:
+    rules: list[str] = field(default_factory=list)
+    complete: bool = False
+    diverges: bool = False
+    # The answers without what the rules explain; equal if the explanation is complete.
+    case: Case | None = None
+
+
+def explain(rules: list[Rule], request: Request, sent: Json, hearth: Canonical, emulator: Canonical) -> Explanation:
+    """Applies all rules. States differ from here on if a write went through on one side only."""
+    one_sided = request.method in WRITES and (hearth.code == "OK") != (emulator.code == "OK")
+    case = Case(request, sent, hearth, emulator)
+    explanation = Explanation(diverges=one_sided, case=case)
+    for rule in rules:
+        if case.hearth.key == case.emulator.key:
+            break
+        if rule.reconcile(case):
+            explanation.rules.append(rule.name)
+            explanation.diverges = explanation.diverges or rule.diverges
+    explanation.complete = case.hearth.key == case.emulator.key
+    return explanation
+
+
+def outcome(
+    emulator: str,
+    hearth: str,
+    *,
+    text: str = "",
+    methods: tuple[str, ...] = (),
+    when: Callable[[Case], bool] = lambda case: True,
+) -> Callable[[Case], bool]:
+    """A difference of the outcome itself: `emulator` and `hearth` are codes, several joined by `|`.
+
+    `text` is a regular expression that the emulator's message has to match.
+    """
+
+    def reconcile(case: Case) -> bool:
+        if case.emulator.code not in emulator.split("|") or case.hearth.code not in hearth.split("|"):
+            return False
+        if methods and case.request.method not in methods:
+            return False
+        if text and not re.search(text, case.emulator.message):
+            return False
+        if not when(case):
+            return False
+        case.agree()
+        return True
+
+    return reconcile
+
+
+def query_of(sent: Json) -> Json:
+    """The structured query of a request, or an empty one."""
+    return sent.get("structuredQuery") or sent.get("structuredAggregationQuery", {}).get("structuredQuery", {})
+
+
+def filters_of(sent: Json) -> Iterator[Json]:
+    """Every field filter and unary filter in a query."""
+
+    def walk(node: Json) -> Iterator[Json]:
+        if "compositeFilter" in node:
+            for member in node["compositeFilter"].get("filters", []):
+                yield from walk(member)
+        else:
+            yield from (member for member in node.values() if isinstance(member, dict))
+
+    yield from walk(query_of(sent).get("where", {}))
+
+
+def written_names(sent: Json) -> list[str]:
+    """The documents that a commit or batch write names, one entry a write."""
+    names = []
+    for write in sent.get("writes", []):
+        target = write.get("update", {}).get("name") or write.get("delete") or write.get("verify")
+        names.append(target or write.get("transform", {}).get("document", ""))
+    return names
+
+
+def members(node: Json, key: str) -> Iterator[Json]:
+    """Every member of that name, at any depth."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name == key:
+                yield value
+            yield from members(value, key)
+    elif isinstance(node, list):
+        for value in node:
+            yield from members(value, key)
