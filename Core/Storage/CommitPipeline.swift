@@ -65,13 +65,20 @@ final class CommitPipeline: Sendable {
         worker.withLock { $0 = thread }
     }
 
+    /// Ends the writer's thread; what was queued is committed before.
     func stop() {
-        worker.withLock { $0 }?.stop()
+        let shutdown = Status.unavailable("The server is shutting down.")
+        for job in worker.withLock({ $0 })?.stop() ?? [] {
+            switch job {
+            case .commit(let request): request.completion(.failure(shutdown))
+            case .maintenance(_, let completion): completion(.failure(shutdown))
+            }
+        }
         let waiting = parked.withLock { parked in
             defer { parked.requests = [:] }
             return Array(parked.requests.values)
         }
-        for request in waiting { request.completion(.failure(.unavailable("The server is shutting down."))) }
+        for request in waiting { request.completion(.failure(shutdown)) }
     }
 
     var statistics: DatabaseStatistics {

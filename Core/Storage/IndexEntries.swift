@@ -217,7 +217,8 @@ struct IndexDifference {
     private static func check(_ new: IndexEntries, path: ResourcePath) throws(Status) {
         if new.sizeBytes > Limits.indexEntriesSizeBytesMax {
             throw .invalidArgument(
-                "The index entries of entity /\(path.text) are larger than \(Limits.indexEntriesSizeBytesMax) bytes together.")
+                "The index entries of entity /\(path.text) are larger than \(Limits.indexEntriesSizeBytesMax) bytes together."
+            )
         }
         if new.entries.contains(where: { $0.key.count > Limits.indexEntrySizeBytesMax }) {
             throw .invalidArgument("Index entry is too large.")

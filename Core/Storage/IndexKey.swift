@@ -81,7 +81,9 @@ enum IndexKey {
         let collection = entry[5..<position]
         for field in definition.fields {
             let complemented = field.kind == .descending
-            guard let end = IndexValue.end(of: entry, from: position, complemented: complemented)?.end else { return nil }
+            guard let end = IndexValue.end(of: entry, from: position, complemented: complemented)?.end else {
+                return nil
+            }
             position = end
         }
         let name = entry[position...].map { definition.nameDescending ? ~$0 : $0 }

@@ -124,7 +124,8 @@ public struct IntegrityCheck {
             recordsFound += 1
             let record = try Feed.Record(key: Feed.key(changed, key), value: value)
             if let before = record.before, before.updateVersion != record.previousVersion {
-                note("\(path): the state before \(changed) is of \(before.updateVersion), not \(record.previousVersion)")
+                note(
+                    "\(path): the state before \(changed) is of \(before.updateVersion), not \(record.previousVersion)")
             }
             if record.previousVersion >= changed {
                 note("\(path): the change at \(changed) comes after one at \(record.previousVersion)")

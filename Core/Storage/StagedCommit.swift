@@ -72,7 +72,8 @@ struct StagedCommit {
             let original = try snapshot.get(.documents, key).map { bytes throws(Status) in
                 try StoredDocument(stored: bytes)
             }
-            states[key] = State(name: write.document, original: original, content: original == nil ? .missing : .original)
+            states[key] = State(
+                name: write.document, original: original, content: original == nil ? .missing : .original)
             order.append(key)
         }
         // Taken out, changed and put back, so that no copy is made.
@@ -114,7 +115,8 @@ struct StagedCommit {
             let stored = state.exists ? state.original?.updateVersion ?? 0 : 0
             if stored != required.microseconds {
                 throw .failedPrecondition(
-                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))")
+                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))"
+                )
             }
         }
     }

@@ -55,16 +55,20 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         return pending.count
     }
 
-    /// Works off what is waiting, and ends the thread. From the thread itself it returns at once, and the thread ends when
-    /// it has worked off the rest.
-    func stop() {
+    /// Works off what is waiting, and ends the thread.
+    /// - Returns: what is not worked off, when the thread stops itself: it can't wait for its own end.
+    @discardableResult
+    func stop() -> [Element] {
         pthread_mutex_lock(mutex)
         let wasRunning = isRunning && !isStopping
         isStopping = true
+        let isOwnThread = isRunning && pthread_equal(thread, pthread_self()) != 0
+        let rest = isOwnThread ? pending : []
+        if isOwnThread { pending = [] }
         pthread_cond_signal(condition)
         pthread_mutex_unlock(mutex)
-        guard wasRunning else { return }
-        if pthread_equal(thread, pthread_self()) != 0 { pthread_detach(thread) } else { pthread_join(thread, nil) }
+        if wasRunning { if isOwnThread { pthread_detach(thread) } else { pthread_join(thread, nil) } }
+        return rest
     }
 
     private func start() -> Bool {

@@ -15,13 +15,16 @@ import Testing
     static let cases: [Case] = [
         // An empty mask changes nothing; input outside of the mask is ignored.
         Case(stored: map(("a", one)), input: map(("a", two), ("b", two)), mask: [], result: map(("a", one))),
-        Case(stored: map(("a", one)), input: map(("a", two), ("b", two)), mask: ["b"], result: map(("a", one), ("b", two))),
+        Case(
+            stored: map(("a", one)), input: map(("a", two), ("b", two)), mask: ["b"],
+            result: map(("a", one), ("b", two))),
         // A path without a value deletes; the last key of a map leaves an empty map.
         Case(stored: map(("a", one), ("b", two)), input: map(), mask: ["a", "c"], result: map(("b", two))),
         Case(stored: map(("m", .map(map(("x", one))))), input: map(), mask: ["m.x"], result: map(("m", .map(map())))),
         // A whole subtree replaces the stored one.
         Case(
-            stored: map(("m", .map(map(("x", one), ("y", one))))), input: map(("m", .map(map(("x", two))))), mask: ["m"],
+            stored: map(("m", .map(map(("x", one), ("y", one))))), input: map(("m", .map(map(("x", two))))),
+            mask: ["m"],
             result: map(("m", .map(map(("x", two)))))),
         Case(
             stored: map(("m", .map(map(("x", one), ("y", one))))), input: map(("m", .map(map(("x", two))))),

@@ -15,6 +15,11 @@ import Testing
 
     static let root = "projects/p/databases/(default)/documents/"
 
+    private func feedRecords() throws -> Int {
+        let view = try database.view()
+        return try view.snapshot.count(.feed, KeyRange(lower: [], upper: nil), limit: .max)
+    }
+
     private func time(_ path: String) throws -> Timestamp? {
         try database.view().document(resource(path).path).map { Timestamp(microseconds: $0.updateVersion) }
     }
@@ -34,7 +39,9 @@ import Testing
     @Test func existsFalseWantsNone() throws {
         try database.commit([.verify("c/d", .exists(false)), .set("c/d", map(), .exists(false))])
         let present = Status(.alreadyExists, "Document already exists: \(Self.root)c/d")
-        for write in [Write.set("c/d", map(), .exists(false)), .delete("c/d", .exists(false)), .verify("c/d", .exists(false))] {
+        for write in [
+            Write.set("c/d", map(), .exists(false)), .delete("c/d", .exists(false)), .verify("c/d", .exists(false)),
+        ] {
             #expect(statusOf { () throws(Status) in try database.commit([write]) } == present)
         }
     }
@@ -83,7 +90,8 @@ import Testing
             .delete("c/e", .exists(true)),
             .verify("c/e", .exists(false)),
             try .merge(
-                "c/d", map(), [], transforms: [FieldTransform(path: FieldPath("n"), operation: .increment(.integer(5)))]),
+                "c/d", map(), [], transforms: [FieldTransform(path: FieldPath("n"), operation: .increment(.integer(5)))]
+            ),
         ])
         #expect(try database.fields("c/d") == map(("m", .integer(2)), ("n", .integer(6))))
         #expect(try database.fields("c/e") == nil)
@@ -101,7 +109,8 @@ import Testing
         #expect(
             statusOf { () throws(Status) in
                 try database.commit([
-                    .set("c/b", map()), .delete("c/a"), .set("c/none", map(), .exists(true)), .set("c/b", map(), .exists(false)),
+                    .set("c/b", map()), .delete("c/a"), .set("c/none", map(), .exists(true)),
+                    .set("c/b", map(), .exists(false)),
                 ])
             } == .notFound("No document to update: \(Self.root)c/none"))
         #expect(try database.fields("c/a") != nil)
@@ -156,7 +165,8 @@ import Testing
     }
 
     @Test func whatChangesNothingKeepsTheUpdateTime() throws {
-        let time = try database.commit([.set("c/d", map(("a", .integer(3)), ("m", .map(map(("x", .null))))))]).commitTime
+        let time = try database.commit([.set("c/d", map(("a", .integer(3)), ("m", .map(map(("x", .null))))))])
+            .commitTime
         let noops: [Write] = [
             .set("c/d", map(("m", .map(map(("x", .null)))), ("a", .integer(3)))),
             try .merge("c/d", map(("a", .integer(3))), ["a"]), try .merge("c/d", map(("a", .integer(9))), []),
@@ -171,7 +181,7 @@ import Testing
             #expect(outcome.results.map(\.updateTime) == [time])
             #expect(try self.time("c/d") == time)
         }
-        #expect(try database.view().snapshot.count(.feed, KeyRange(lower: [], upper: nil), limit: .max) == 1)
+        #expect(try feedRecords() == 1)
         // Equivalent isn't identical.
         let outcome = try database.commit([.set("c/d", map(("a", .double(3)), ("m", .map(map(("x", .null))))))])
         #expect(try self.time("c/d") == outcome.commitTime)
@@ -184,7 +194,7 @@ import Testing
         #expect(try self.time("c/d") == time)
         let created = try database.commit([.set("c/new", map()), .delete("c/new")])
         #expect(created.results.map(\.updateTime) == [created.commitTime, nil])
-        #expect(try database.view().snapshot.count(.feed, KeyRange(lower: [], upper: nil), limit: .max) == 1)
+        #expect(try feedRecords() == 1)
     }
 
     @Test func anEmptyDocumentOverNothingIsAChange() throws {
@@ -234,7 +244,9 @@ import Testing
         // Name 4 + 16, field 2, 32 more: the rest is the string with its end.
         let rest = Limits.documentSizeBytesMax - (2 + 2 + 16) - 32
         func document(_ size: Int) -> MapValue {
-            map(("a", .bytes(Array(repeating: 7, count: size / 2 - 2))), ("b", .bytes(Array(repeating: 7, count: size - size / 2 - 2))))
+            map(
+                ("a", .bytes(Array(repeating: 7, count: size / 2 - 2))),
+                ("b", .bytes(Array(repeating: 7, count: size - size / 2 - 2))))
         }
         try database.commit([.set("c/d", document(rest))])
         #expect(
@@ -254,7 +266,9 @@ import Testing
         #expect(try database.fields("c/d") == map(("n", .integer(500))))
         #expect(
             statusOf { () throws(Status) in
-                try database.commit([.set("c/d", map(), transforms: most), try! .merge("c/d", map(), [], transforms: [one])])
+                try database.commit([
+                    .set("c/d", map(), transforms: most), try! .merge("c/d", map(), [], transforms: [one]),
+                ])
             }
                 == .invalidArgument(
                     "Document \(Self.root)c/d cannot have more than 500 field transforms on a single document"))
@@ -268,7 +282,9 @@ import Testing
             (.appendMissingElements([.map(map(("x", .null)))]), 19),
         ]
         for (operation, depth) in operations {
-            try database.commit([.set("c/d", map(), transforms: [FieldTransform(path: path(depth), operation: operation)])])
+            try database.commit([
+                .set("c/d", map(), transforms: [FieldTransform(path: path(depth), operation: operation)])
+            ])
             for deeper in [depth + 1, 700] {
                 let transform = FieldTransform(path: path(deeper), operation: operation)
                 #expect(
@@ -280,14 +296,19 @@ import Testing
     }
 
     @Test func indexEntriesAreBounded() throws {
-        func numbers(_ count: Int, from start: Int = 0) -> Value { .array((start..<(start + count)).map { .integer(Int64($0)) }) }
+        func numbers(_ count: Int, from start: Int = 0) -> Value {
+            .array((start..<(start + count)).map { .integer(Int64($0)) })
+        }
         let tooMany = Status.invalidArgument("too many index entries for entity /c/d")
         // Two for the array, two for each distinct element.
         try database.commit([.set("c/d", map(("a", numbers(19_999))))])
-        #expect(statusOf { () throws(Status) in try database.commit([.set("c/d", map(("a", numbers(20_000))))]) } == tooMany)
+        #expect(
+            statusOf { () throws(Status) in try database.commit([.set("c/d", map(("a", numbers(20_000))))]) } == tooMany
+        )
         // Also when an update brings only a part of them.
         #expect(
-            statusOf { () throws(Status) in try database.commit([try! .merge("c/d", map(("b", .null)), ["b"])]) } == tooMany)
+            statusOf { () throws(Status) in try database.commit([try! .merge("c/d", map(("b", .null)), ["b"])]) }
+                == tooMany)
         // Equal elements count once.
         try database.commit([.set("c/d", map(("a", .array(Array(repeating: .integer(1), count: 30_000)))))])
         // An exempt field counts nothing.

@@ -207,8 +207,8 @@ struct QueryChecker {
         let operators: [Aggregation.Operator] = [.count(upTo: 3), .sum(path), .average(path)]
         let isKindless = query.scope == .anyCollection || query.scope == .allDescendants
         let documents = NaiveQuery(query, existing: [path]).results(in: state)
-        // Refused for the same reasons as orders are.
-        if isKindless || (query.start?.values.count ?? 0) > 0 || (query.end?.values.count ?? 0) > 0 { return nil }
+        // Nothing can be ordered by behind the name, and kindless queries know nothing but names.
+        if isKindless || query.orders.last?.field.isDocumentName ?? false { return nil }
         let results = try AggregationExecution(
             query, operators.enumerated().map { Aggregation(alias: "r\($0.offset)", operator: $0.element) }, view: view
         ).run()
