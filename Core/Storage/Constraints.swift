@@ -34,8 +34,6 @@ struct Constraints {
                 if !narrow(path, to: ValueRanges(op, value)) { return nil }
             case .unary(let path, let op):
                 if !narrow(path, to: ValueRanges(op)) { return nil }
-            case .exists(let path):
-                _ = narrow(path, to: .any)
             }
         }
     }

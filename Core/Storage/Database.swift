@@ -14,18 +14,10 @@ public final class Database: Sendable {
     private let transactions: TransactionTable
     private let recent: RecentChanges
     let pipeline: CommitPipeline
-    private let catalogState: Mutex<CatalogState>
+    let currentCatalog: CurrentCatalog
     /// Reads before this version are refused: the feed does not go back farther.
     private let earliestState: Mutex<Int64>
-    private let observers = Mutex<[@Sendable (ChangeSet) -> Void]>([])
-
-    /// The catalog in force, and whether another is just being made durable.
-    private struct CatalogState {
-        var catalog: IndexCatalog
-        var isChanging = false
-        /// Counts the beginnings and ends of changes.
-        var epoch: UInt64 = 0
-    }
+    private let observers = ChangeObservers()
 
     static let versionKey = Array("version".utf8)
     static let earliestKey = Array("earliest".utf8)
@@ -40,33 +32,17 @@ public final class Database: Sendable {
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         let earliest = try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0
         earliestState = Mutex(earliest)
-        catalogState = Mutex(CatalogState(catalog: try CatalogStore.load(from: snapshot)))
+        currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
         transactions = TransactionTable(clock: clock, database: name)
         recent = RecentChanges(since: version)
-        let catalogBox = CatalogBox()
-        let observerBox = ObserverBox()
         pipeline = CommitPipeline(
-            store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent,
-            catalog: { catalogBox.read() }, observer: { observerBox.tell($0) })
-        catalogBox.database = self
-        observerBox.database = self
+            store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
+            observers: observers)
     }
 
-    /// Lets the pipeline, which is made before the database is whole, reach back to it. Set once, in `init`.
-    private final class CatalogBox: @unchecked Sendable {
-        weak var database: Database?
-        func read() -> IndexCatalog { database?.catalog ?? IndexCatalog() }
-    }
-
-    private final class ObserverBox: @unchecked Sendable {
-        weak var database: Database?
-        func tell(_ set: ChangeSet) {
-            guard let database else { return }
-            for observer in database.observers.withLock({ $0 }) { observer(set) }
-        }
-    }
+    deinit { pipeline.stop() }
 
     static func encode(_ version: Int64) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -76,7 +52,7 @@ public final class Database: Sendable {
 
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
 
-    public var catalog: IndexCatalog { catalogState.withLock { $0.catalog } }
+    public var catalog: IndexCatalog { currentCatalog.value }
     public var openTransactions: Int { transactions.openCount }
     public var statistics: DatabaseStatistics {
         var statistics = pipeline.statistics
@@ -87,7 +63,7 @@ public final class Database: Sendable {
 
     /// Has `observer` told of every later commit, in order, from the writer's thread.
     public func observe(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
-        observers.withLock { $0.append(observer) }
+        observers.add(observer)
     }
 
     /// Ends the writer; what was queued is committed before.
@@ -108,7 +84,7 @@ public final class Database: Sendable {
     /// The present state.
     public func view() throws(Status) -> ReadView {
         let promise = commitClock.promise()
-        let (snapshot, catalog) = try snapshotAndCatalog()
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
         if let promise, commitClock.holds(promise) {
             return ReadView(
                 snapshot: snapshot, version: promise.committed, snapshotVersion: promise.committed,
@@ -120,28 +96,13 @@ public final class Database: Sendable {
             readTime: Timestamp(microseconds: max(version, 1)), catalog: catalog)
     }
 
-    /// A snapshot, and the catalog whose entries it holds: with an older or a newer one, a query could trust an index that
-    /// isn't whole.
-    private func snapshotAndCatalog() throws(Status) -> (any Snapshot, IndexCatalog) {
-        let epoch = catalogState.withLock { $0.epoch }
-        let snapshot = try store.snapshot()
-        let settled = catalogState.withLock { $0.epoch == epoch && !$0.isChanging ? $0.catalog : nil }
-        if let settled { return (snapshot, settled) }
-        do throws(Status) {
-            return (snapshot, try CatalogStore.load(from: snapshot))
-        } catch {
-            snapshot.close()
-            throw error
-        }
-    }
-
     private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 
     /// The state at a version within the retention.
     private func view(at version: Int64, readTime: Timestamp) throws(Status) -> ReadView {
-        let (snapshot, catalog) = try snapshotAndCatalog()
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
         let present = try Self.version(of: snapshot)
         return ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
@@ -435,23 +396,6 @@ public final class Database: Sendable {
     ) {
         IndexBuilder(database: self, pipeline: pipeline).install(
             resuming: resuming, change, installed: installed, completion: completion)
-    }
-
-    /// From now on snapshots may have the entries of another catalog than the one in force. Writer's thread.
-    func beginCatalogChange() {
-        catalogState.withLock { state in
-            state.isChanging = true
-            state.epoch += 1
-        }
-    }
-
-    /// - Parameter catalog: what has become durable; nil when nothing has.
-    func endCatalogChange(_ catalog: IndexCatalog?) {
-        catalogState.withLock { state in
-            if let catalog { state.catalog = catalog }
-            state.isChanging = false
-            state.epoch += 1
-        }
     }
 }
 

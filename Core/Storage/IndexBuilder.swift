@@ -68,14 +68,14 @@ struct IndexBuilder: Sendable {
             { transaction throws(Status) in
                 guard let catalog = try step(transaction) else { return }
                 changed.value.withLock { $0 = catalog }
-                database.beginCatalogChange()
+                database.currentCatalog.beginChange()
             },
             completion: { result in
                 if let catalog = changed.value.withLock({ $0 }) {
                     if case .success = result {
-                        database.endCatalogChange(catalog)
+                        database.currentCatalog.endChange(catalog)
                     } else {
-                        database.endCatalogChange(nil)
+                        database.currentCatalog.endChange(nil)
                     }
                 }
                 completion(result)
@@ -109,7 +109,7 @@ struct IndexBuilder: Sendable {
     }
 
     private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
-        let prefix = IndexKey.definitionPrefix(definition, collectionPrefix: [])
+        let prefix = IndexKey.idPrefix(definition)
         try transaction.delete(.entries, KeyRange(prefix: prefix), limit: .max)
     }
 

@@ -8,15 +8,13 @@ public struct NormalizedQuery: Sendable {
     enum Predicate: Sendable {
         case field(FieldPath, Filter.Operator, Value)
         case unary(FieldPath, Filter.UnaryOperator)
-        /// The field is there, whatever its value.
-        case exists(FieldPath)
         /// A filter on `__name__`: the path keys that it lets through.
         case names(ValueRanges)
 
         /// The field that is looked at; nil for the name.
         var path: FieldPath? {
             switch self {
-            case .field(let path, _, _), .unary(let path, _), .exists(let path): path
+            case .field(let path, _, _), .unary(let path, _): path
             case .names: nil
             }
         }
@@ -59,18 +57,7 @@ public struct NormalizedQuery: Sendable {
         }
         let inequalities = Self.inequalityFields(query.filter)
         try QueryRules.check(query, disjunction: disjunction, inequalities: inequalities)
-        let implied = inequalities.union(existing).filter { !$0.isDocumentName }.sorted()
-        if query.orders.last?.field.isDocumentName ?? false {
-            // Nothing can be ordered behind the name, but the fields must be there all the same.
-            orders = query.orders
-            for field in implied where !orders.contains(where: { $0.field == field }) {
-                for index in disjunction.indices where !disjunction[index].contains(where: { $0.path == field }) {
-                    disjunction[index].append(.exists(field))
-                }
-            }
-        } else {
-            orders = Self.completeOrders(query.orders, implied)
-        }
+        orders = Self.completeOrders(query.orders, inequalities.union(existing))
         self.disjunction = disjunction
         bounds = try Self.bounds(query, orders: orders, namePrefix: namePrefix)
     }
@@ -164,14 +151,15 @@ public struct NormalizedQuery: Sendable {
         }
         guard case .reference(let name) = operand else { return .empty }
         let key = try pathKey(name, in: query)
-        // Keys are complete: the next possible one has another byte behind.
+        // Not the key with a byte behind: in descending form that would stand before the key.
+        let after = KeyRange.successor(ofPrefix: key) ?? [0xFF]
         return switch op {
         case .lessThan: .names(from: [], to: key)
-        case .lessThanOrEqual: .names(from: [], to: key + [0])
-        case .greaterThan: .names(from: key + [0])
+        case .lessThanOrEqual: .names(from: [], to: after)
+        case .greaterThan: .names(from: after)
         case .greaterThanOrEqual: .names(from: key)
-        case .notEqual: ValueRanges.names(from: []).subtracting(.names(from: key, to: key + [0]))
-        default: .names(from: key, to: key + [0])
+        case .notEqual: ValueRanges.names(from: []).subtracting(.names(from: key, to: after))
+        default: .names(from: key, to: after)
         }
     }
 
@@ -186,11 +174,13 @@ public struct NormalizedQuery: Sendable {
         }
     }
 
-    /// - Parameter implied: the fields of inequalities and aggregations, sorted.
-    private static func completeOrders(_ explicit: [Query.Order], _ implied: [FieldPath]) -> [Query.Order] {
+    /// - Parameter implied: the fields of inequalities and aggregations.
+    private static func completeOrders(_ explicit: [Query.Order], _ implied: Set<FieldPath>) -> [Query.Order] {
+        // Nothing can come behind the name; `QueryRules` has seen to it that nothing would have to.
+        if explicit.last?.field.isDocumentName ?? false { return explicit }
         var orders = explicit
         let descending = explicit.last?.descending ?? false
-        for field in implied where !orders.contains(where: { $0.field == field }) {
+        for field in implied.sorted() where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
             orders.append(Query.Order(field: field, descending: descending))
         }
         orders.append(Query.Order(field: .documentName, descending: descending))
@@ -314,8 +304,8 @@ public struct NormalizedQuery: Sendable {
         var rest = self
         rest.query.limit = remaining
         rest.query.offset = offset
-        // Complete order keys are no prefixes of others, so the next possible key follows at once.
-        rest.bounds.lower = orderKey + [0]
+        // Complete order keys are no prefixes of others, so nothing else lies before the successor.
+        rest.bounds.lower = KeyRange.successor(ofPrefix: orderKey) ?? orderKey
         return rest
     }
 

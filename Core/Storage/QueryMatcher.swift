@@ -46,7 +46,6 @@ struct QueryMatcher: Sendable {
     func matches(_ predicate: NormalizedQuery.Predicate, key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
         switch predicate {
         case .names(let ranges): return DocumentKey.toPathKey(key).map(ranges.contains) ?? false
-        case .exists(let path): return try FieldsReader(fields).locate(path) != nil
         case .field(let path, let op, let operand):
             return try FieldsReader(fields).value(at: path).map { Self.matches(op, $0, operand) } ?? false
         case .unary(let path, let op):

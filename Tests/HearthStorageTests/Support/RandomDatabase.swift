@@ -13,6 +13,9 @@ struct RandomDatabase {
     /// Values that documents and filters are made of.
     let palette: [Value]
     let scalars: [Value]
+    /// Those of them that filters may name: no long texts.
+    let operands: [Value]
+    let scalarOperands: [Value]
     let paths: [ResourcePath]
     private(set) var state: NaiveState = [:]
     /// The state after each version, oldest first.
@@ -37,9 +40,16 @@ struct RandomDatabase {
         var maker = ValueMaker(random.fork())
         scalars = (0..<5).map { _ in maker.scalar() }
         palette = scalars + (0..<7).map { _ in maker.value(depth: 2) }
+        operands = palette.filter(Self.isOperand)
+        scalarOperands = scalars.filter(Self.isOperand)
         paths = Self.somePaths(&random)
         self.random = random
         history.append((clock.now().microseconds - 1000, [:]))
+    }
+
+    private static func isOperand(_ value: Value) -> Bool {
+        let filter = Filter.field(FieldPath("a"), .equal, value)
+        return statusOf { () throws(Status) in try QueryRules.check(filter) } == nil
     }
 
     /// Documents at several depths, many below documents that don't exist, many in collections of one id.

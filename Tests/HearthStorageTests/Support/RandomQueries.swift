@@ -54,6 +54,11 @@ extension RandomDatabase {
 
     // MARK: Filters
 
+    private mutating func randomOperand() -> Value { operands.isEmpty ? .integer(1) : random.pick(operands) }
+    private mutating func randomScalarOperand() -> Value {
+        scalarOperands.isEmpty ? .integer(1) : random.pick(scalarOperands)
+    }
+
     /// What a filter may still hold, so that few queries are refused.
     struct FilterBudget {
         var isKindless: Bool
@@ -85,9 +90,9 @@ extension RandomDatabase {
     /// Several equalities, as merges of indexes serve them.
     private mutating func randomEqualities() -> Filter {
         var filters = Self.fields.shuffled(using: &random).prefix(2 + random.below(2)).map { path in
-            Filter.field(path, .equal, random.pick(palette))
+            Filter.field(path, .equal, randomOperand())
         }
-        if random.chance(40) { filters.append(.field(FieldPath("t"), .arrayContains, random.pick(scalars))) }
+        if random.chance(40) { filters.append(.field(FieldPath("t"), .arrayContains, randomScalarOperand())) }
         return .and(filters)
     }
 
@@ -124,9 +129,9 @@ extension RandomDatabase {
             let count = 1 + random.below(min(4, max(1, budget.disjunctions)))
             budget.disjunctions /= count
             budget.hasDisjunction = true
-            return .field(target, op, .array((0..<count).map { _ in random.pick(palette) }))
-        case .notIn: return .field(target, op, .array((0..<(1 + random.below(3))).map { _ in random.pick(palette) }))
-        default: return .field(target, op, random.pick(isArrayFilter ? scalars : palette))
+            return .field(target, op, .array((0..<count).map { _ in randomOperand() }))
+        case .notIn: return .field(target, op, .array((0..<(1 + random.below(3))).map { _ in randomOperand() }))
+        default: return .field(target, op, isArrayFilter ? randomScalarOperand() : randomOperand())
         }
     }
 
