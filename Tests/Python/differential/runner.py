@@ -38,7 +38,8 @@ class Difference:
         """What kind of difference it is: the same for many random requests with one cause."""
         hearth, emulator = self.rest
         if hearth.code != emulator.code:
-            outcome = f"{emulator.code} -> {hearth.code}: {_gist(emulator, hearth)}"
+            # The refusal's text tells causes apart better than what was made wrong on purpose.
+            return f"{self.request.method} | {emulator.code} -> {hearth.code}: {_gist(emulator, hearth)}"
         elif hearth.key[:3] != emulator.key[:3]:
             outcome = f"{_outcome(emulator)} -> {_outcome(hearth)}"
         else:
@@ -53,7 +54,8 @@ def _outcome(answer: Canonical) -> str:
 def _gist(*answers: Canonical) -> str:
     """The beginning of the first message there is, without names: enough to tell causes apart."""
     text = next((answer.message for answer in answers if answer.message), "")
-    return re.sub(r'"[^"]*"|\[[^\]]*\]|\d+', "…", _text(text))[:60]
+    text = re.sub(r"(value for|property) \S+", r"\1 …", _text(text))
+    return re.sub(r'"[^"]*"|\[[^\]]*\]|\d+', "…", text)[:60]
 
 
 def first_difference(left: Any, right: Any, path: str = "") -> str:
@@ -192,7 +194,7 @@ class Pair:
         assert rest is not None
         outcome.differences.append(Difference(request, sent[0], hearth, emulator, (rest.hearth, rest.emulator)))
         # After an unexplained difference in a write the states differ, and all later differences follow from it.
-        return request.method not in WRITES
+        return request.method not in WRITES and not explanation.diverges
 
 
 def _text(message: str) -> str:
