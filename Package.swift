@@ -38,23 +38,27 @@ let package = Package(
 
         // The tool.
         .executableTarget(
-            name: "hearth", dependencies: ["HearthServer", "HearthNetwork"], path: "Tools/hearth"),
+            name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
 
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
-            name: "HearthWireTests", dependencies: ["HearthWire", "HearthModel"], path: "Tests/HearthWireTests"),
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
+            exclude: ["Golden"]),
         .testTarget(
-            name: "HearthStorageTests", dependencies: ["HearthStorage", "HearthSQLite", "HearthWire", "HearthModel"],
+            name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
             path: "Tests/HearthStorageTests"),
         .testTarget(
-            name: "HearthSQLiteTests", dependencies: ["HearthSQLite", "HearthStorage"], path: "Tests/HearthSQLiteTests"),
+            name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
+            path: "Tests/HearthSQLiteTests"),
         .testTarget(
-            name: "HearthNetworkTests", dependencies: ["HearthNetwork", "HearthModel"],
-            path: "Tests/HearthNetworkTests"),
+            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["HearthServer", "HearthNetwork", "HearthWire", "HearthModel"],
-            path: "Tests/EndToEnd"),
+            name: "HearthServerTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
+            path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthToolTests", dependencies: ["HearthServer", "hearth"], path: "Tests/HearthToolTests"),
     ],
     swiftLanguageModes: [.v6]
 )

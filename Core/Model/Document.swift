@@ -1,0 +1,55 @@
+/// A document as a value tree. Stored documents rest in wire form (`HearthWire.EncodedDocument`); this form is for what
+/// has to look inside: writes, filters, transforms, rules.
+public struct Document: Sendable, Equatable {
+    /// The full name, or empty where a request leaves it out.
+    public var name: String
+    public var fields: MapValue
+    public var createTime: Timestamp?
+    public var updateTime: Timestamp?
+
+    public init(
+        name: String = "", fields: MapValue = MapValue(), createTime: Timestamp? = nil, updateTime: Timestamp? = nil
+    ) {
+        self.name = name
+        self.fields = fields
+        self.createTime = createTime
+        self.updateTime = updateTime
+    }
+}
+
+/// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the documentation; maps inside a
+/// document carry no overhead of their own, as measured at the 1 MiB edge.
+public enum StorageSize {
+    public static func of(_ text: String) -> Int { text.utf8.count + 1 }
+
+    public static func of(_ path: ResourcePath) -> Int {
+        path.segments.reduce(16) { $0 + (ResourcePath.numericID($1) == nil ? of($1) : 8) }
+    }
+
+    public static func of(_ value: Value) -> Int {
+        switch value {
+        case .null, .boolean: 1
+        case .integer, .double, .timestamp: 8
+        case .string(let text): of(text)
+        case .bytes(let bytes): bytes.count
+        case .geoPoint: 16
+        case .reference(let name): ofReference(name)
+        case .array(let values): values.reduce(0) { $0 + of($1) }
+        case .vector(let elements): 8 * elements.count
+        case .map(let map): of(map)
+        }
+    }
+
+    public static func of(_ map: MapValue) -> Int {
+        map.fields.reduce(0) { $0 + of($1.name) + of($1.value) }
+    }
+
+    public static func ofDocument(_ path: ResourcePath, _ fields: MapValue) -> Int {
+        of(path) + of(fields) + 32
+    }
+
+    /// A reference counts as the name that it holds: the path below `documents`.
+    private static func ofReference(_ name: String) -> Int {
+        of(ResourcePath(Array(ResourcePath.split(name).dropFirst(5))))
+    }
+}

@@ -1,0 +1,141 @@
+/// A path of map keys to a value inside a document.
+///
+/// As text, segments are joined by `.`; a segment that isn't `[A-Za-z_][A-Za-z0-9_]*` stands in backquotes, in which
+/// `\` escapes a backquote and itself. Source: google.firestore.v1.StructuredQuery.FieldReference.
+public struct FieldPath: Sendable, CustomStringConvertible {
+    public let segments: [String]
+
+    public init(segments: [String]) {
+        self.segments = segments
+    }
+
+    public init(_ name: String) {
+        segments = [name]
+    }
+
+    /// `__name__`: the document's name, where a query names a field.
+    public static let documentName = FieldPath("__name__")
+
+    public var isDocumentName: Bool { segments.count == 1 && segments[0] == "__name__" }
+
+    /// Parses a path's text.
+    /// - Throws: INVALID_ARGUMENT with Google's wording when the text is no path, is longer than 1500 bytes, or names a
+    ///   reserved field other than `__name__`.
+    public init(parsing text: String) throws(Status) {
+        let bytes = Array(text.utf8)
+        if bytes.isEmpty { throw .invalidArgument("Invalid empty property path string.") }
+        if bytes.count > Limits.fieldPathSizeBytesMax {
+            throw .invalidArgument("The property path is longer than \(Limits.fieldPathSizeBytesMax) bytes.")
+        }
+        var segments: [String] = []
+        var index = 0
+        while true {
+            guard let segment = Self.parseSegment(bytes, &index) else { throw Self.malformed(text) }
+            segments.append(segment)
+            if index == bytes.count { break }
+            guard bytes[index] == UInt8(ascii: ".") else { throw Self.malformed(text) }
+            index += 1
+        }
+        self.segments = segments
+        if segments.count > Limits.fieldPathSegmentsMax {
+            throw .invalidArgument("paths must have at most \(Limits.fieldPathSegmentsMax) elements")
+        }
+        if !isDocumentName, let reserved = segments.first(where: Self.isReserved) {
+            throw .invalidArgument("Invalid reserved name in field path \(reserved)")
+        }
+    }
+
+    private static func parseSegment(_ bytes: [UInt8], _ index: inout Int) -> String? {
+        guard index < bytes.count else { return nil }
+        if bytes[index] == UInt8(ascii: "`") { return parseQuotedSegment(bytes, &index) }
+        let start = index
+        while index < bytes.count, isNameByte(bytes[index], first: index == start) { index += 1 }
+        return index > start ? String(decoding: bytes[start..<index], as: UTF8.self) : nil
+    }
+
+    private static func parseQuotedSegment(_ bytes: [UInt8], _ index: inout Int) -> String? {
+        index += 1
+        var unescaped: [UInt8] = []
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: "`"):
+                index += 1
+                return unescaped.isEmpty ? nil : String(decoding: unescaped, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard index + 1 < bytes.count else { return nil }
+                unescaped.append(bytes[index + 1])
+                index += 2
+            default:
+                unescaped.append(bytes[index])
+                index += 1
+            }
+        }
+        return nil
+    }
+
+    private static func isNameByte(_ byte: UInt8, first: Bool) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): !first
+        default: false
+        }
+    }
+
+    private static func malformed(_ text: String) -> Status {
+        .invalidArgument(
+            "Invalid property path \"\(text)\". Unquoted property paths must match regex "
+                + "([a-zA-Z_][a-zA-Z_0-9]*), and quoted property paths must match regex (`(?:[^`\\\\]|(?:\\\\.))+`)")
+    }
+
+    /// Whether a name matches `__.+__`, which Firestore keeps for itself.
+    public static func isReserved(_ name: String) -> Bool {
+        // By bytes: to Swift, an underscore with an accent upon it is another character.
+        let bytes = name.utf8
+        return bytes.count >= 5 && bytes.starts(with: "__".utf8) && bytes.suffix(2).elementsEqual("__".utf8)
+    }
+
+    /// The path's text, quoted where needed: equal paths have equal texts.
+    public var text: String {
+        segments.map(Self.quoted).joined(separator: ".")
+    }
+
+    public var description: String { text }
+
+    private static func quoted(_ segment: String) -> String {
+        let plain = !segment.isEmpty && segment.utf8.enumerated().allSatisfy { isNameByte($1, first: $0 == 0) }
+        if plain { return segment }
+        var escaped = "`"
+        for scalar in segment.unicodeScalars {
+            if scalar == "`" || scalar == "\\" { escaped.unicodeScalars.append("\\") }
+            escaped.unicodeScalars.append(scalar)
+        }
+        return escaped + "`"
+    }
+
+    /// Whether this path is `other` or lies above it.
+    public func isPrefix(of other: FieldPath) -> Bool {
+        segments.count <= other.segments.count && zip(segments, other.segments).allSatisfy { UTF8Order.equal($0, $1) }
+    }
+}
+
+extension FieldPath: Hashable, Comparable {
+    public static func == (lhs: FieldPath, rhs: FieldPath) -> Bool {
+        lhs.segments.count == rhs.segments.count && lhs.isPrefix(of: rhs)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for segment in segments {
+            for byte in segment.utf8 { hasher.combine(byte) }
+            hasher.combine(UInt8(0))
+        }
+    }
+
+    /// By segments, each by its UTF-8 bytes.
+    public static func < (lhs: FieldPath, rhs: FieldPath) -> Bool {
+        for (x, y) in zip(lhs.segments, rhs.segments) {
+            let order = UTF8Order.compare(x, y)
+            if order != 0 { return order < 0 }
+        }
+        return lhs.segments.count < rhs.segments.count
+    }
+}

@@ -1,0 +1,132 @@
+/// Every documented limit of Cloud Firestore and every bound of our own, by name.
+///
+/// Source: "Usage and limits" of the Firestore documentation, where no other source is given. A bound marked "ours"
+/// guards memory or time and isn't part of the service's contract.
+public enum Limits {
+    // MARK: Documents and values
+
+    /// A document's size in bytes, computed as documented under "Storage size calculations".
+    public static let documentSizeBytesMax = 1_048_576
+    /// The size in bytes of one field's value: 1 MiB less 89 bytes.
+    public static let fieldValueSizeBytesMax = 1_048_487
+    /// The UTF-8 length of a collection or document id.
+    public static let idSizeBytesMax = 1500
+    /// The UTF-8 length of a document's name below the database.
+    public static let documentNameSizeBytesMax = 6144
+    /// Pairs of collection id and document id in a name.
+    public static let pathDepthMax = 100
+    /// The UTF-8 length of a field name, and of a field path as a whole.
+    public static let fieldPathSizeBytesMax = 1500
+    /// Segments of a field path.
+    public static let fieldPathSegmentsMax = 20
+    /// Levels of maps and arrays in a field's value; its own map or array is level 1.
+    public static let valueDepthMax = 20
+    /// Levels that a decoder follows before it refuses a message (ours; above `valueDepthMax`, so that validation can
+    /// name the field).
+    public static let messageDepthMax = 100
+    /// Dimensions of a vector.
+    public static let vectorDimensionMax = 2048
+
+    // MARK: Indexes
+
+    /// Index entries of one document.
+    public static let indexEntriesPerDocumentMax = 40_000
+    /// Bytes of an encoded value in an index; what is longer is truncated.
+    public static let indexedValueSizeBytesMax = 1500
+    /// Bytes of one index entry.
+    public static let indexEntrySizeBytesMax = 7680
+    /// Fields of a composite index.
+    public static let compositeIndexFieldsMax = 100
+
+    /// Composite indexes of a database.
+    public static let compositeIndexesMax = 1000
+    /// Single-field configurations of a database.
+    public static let fieldOverridesMax = 1000
+
+    // MARK: Administration
+
+    /// Entries of a list of the admin API when the request names no page size (ours).
+    public static let adminPageSizeDefault = 100
+    /// Entries of one page of a list of the admin API (ours).
+    public static let adminPageSizeMax = 1000
+    /// Operations that are remembered for a database (ours).
+    public static let operationsPerDatabaseMax = 1000
+    /// Databases of a project that the admin API makes.
+    public static let databasesPerProjectMax = 100
+
+    // MARK: Requests
+
+    /// A request's size in bytes, as measured of the service (documented as 10 MiB).
+    public static let requestSizeBytesMax = 11_534_336
+    /// Labels of a stream (ours).
+    public static let labelsMax = 1000
+    /// Field transforms on one document in one commit.
+    public static let transformsPerDocumentMax = 500
+    /// Entries of `ListDocuments` when the request names no page size (ours).
+    public static let listPageSizeDefault = 100
+    /// Entries of one `ListDocuments` page; larger sizes are cut (ours).
+    public static let listPageSizeMax = 300
+    /// Entries of one `ListCollectionIds` page (ours).
+    public static let collectionIdsPageSizeMax = 300
+
+    // MARK: Queries
+
+    /// Values of `IN` and `ARRAY_CONTAINS_ANY`.
+    public static let inValuesMax = 30
+    /// Values of `NOT_IN`.
+    public static let notInValuesMax = 10
+    /// Disjunctions of a query in disjunctive normal form.
+    public static let disjunctionsMax = 30
+    /// Fields with inequality filters.
+    public static let inequalityFieldsMax = 10
+    /// Filters, sort orders and the ancestor, together, counted on the normal form.
+    public static let queryComponentsMax = 100
+    /// Aggregations of one aggregation query.
+    public static let aggregationsMax = 5
+    /// The `limit` of a nearest-neighbour search.
+    public static let findNearestLimitMax = 1000
+    /// Nesting of a filter tree (ours).
+    public static let filterDepthMax = 100
+    /// Bytes that one query may hold while it sorts.
+    public static let queryMemoryBytesMax = 128 << 20
+    /// Seconds that a query may run.
+    public static let queryTimeSecondsMax = 60
+
+    // MARK: Transactions
+
+    /// Seconds until an unused transaction expires.
+    public static let transactionIdleSecondsMax = 60
+    /// Seconds until any transaction expires.
+    public static let transactionTotalSecondsMax = 270
+    /// Transactions open at a time in one database (ours).
+    public static let transactionsOpenMax = 20_000
+    /// Documents and queries in the read set of one transaction (ours).
+    public static let transactionReadSetMax = 100_000
+    /// Seconds that a read-write transaction holds its turn on what it read before others may overtake it (ours). Each
+    /// read of the transaction renews it.
+    public static let leaseSeconds = 5.0
+    /// Seconds that a commit waits for the turns of others (as in Google's emulator).
+    public static let lockWaitSeconds = 2.0
+    /// Reads that wait for one document's or collection's turn (ours).
+    public static let lockQueueLengthMax = 10_000
+
+    // MARK: Storage
+
+    /// Databases kept open although nobody uses them (ours).
+    public static let databasesOpenMax = 256
+    /// Seconds after which an unused database beyond that number is closed (ours).
+    public static let databaseIdleSeconds = 60
+
+    /// Seconds for which old versions are readable.
+    public static let retentionSeconds = 3600
+    /// Commits that share one durable transaction at most (ours).
+    public static let groupCommitRequestsMax = 1000
+    /// Bytes of staged changes after which a group is closed (ours).
+    public static let groupCommitBytesMax = 8 << 20
+    /// Bytes of staged changes that one commit may make (ours).
+    public static let commitBytesMax = 64 << 20
+    /// Commits that wait for the writer (ours).
+    public static let commitQueueMax = 20_000
+    /// Bytes of queued commits (ours).
+    public static let commitQueueBytesMax = 256 << 20
+}

@@ -1,0 +1,173 @@
+/// A query as a client gave it: parsed, not yet normalised. Source: google.firestore.v1.StructuredQuery.
+public struct Query: Sendable {
+    /// Which documents are looked at, below the parent.
+    public enum Scope: Sendable, Equatable {
+        /// The documents of one collection directly below the parent.
+        case collection(String)
+        /// The documents of every collection with this id, at any depth below the parent.
+        case collectionGroup(String)
+        /// The documents of all collections directly below the parent.
+        case anyCollection
+        /// Every document below the parent.
+        case allDescendants
+    }
+
+    public struct Order: Sendable, Equatable {
+        public var field: FieldPath
+        public var descending: Bool
+
+        public init(field: FieldPath, descending: Bool) {
+            self.field = field
+            self.descending = descending
+        }
+    }
+
+    public struct Cursor: Sendable {
+        public var values: [Value]
+        public var before: Bool
+
+        public init(values: [Value], before: Bool) {
+            self.values = values
+            self.before = before
+        }
+    }
+
+    public struct FindNearest: Sendable {
+        public enum Measure: Int, Sendable {
+            case euclidean = 1
+            case cosine = 2
+            case dotProduct = 3
+        }
+
+        public var field: FieldPath
+        public var vector: [Double]
+        public var measure: Measure
+        public var limit: Int
+        public var resultField: FieldPath?
+        public var threshold: Double?
+
+        public init(
+            field: FieldPath, vector: [Double], measure: Measure, limit: Int, resultField: FieldPath?,
+            threshold: Double?
+        ) {
+            self.field = field
+            self.vector = vector
+            self.measure = measure
+            self.limit = limit
+            self.resultField = resultField
+            self.threshold = threshold
+        }
+    }
+
+    /// The database root or a document.
+    public var parent: ResourceName
+    public var scope: Scope
+    public var filter: Filter?
+    /// As given; the implied orders are added by the planner.
+    public var orders: [Order]
+    public var start: Cursor?
+    public var end: Cursor?
+    public var offset: Int
+    public var limit: Int?
+    /// The fields to return: nil for all, an empty list for names only.
+    public var projection: [FieldPath]?
+    public var findNearest: FindNearest?
+
+    public init(
+        parent: ResourceName, scope: Scope, filter: Filter? = nil, orders: [Order] = [], start: Cursor? = nil,
+        end: Cursor? = nil, offset: Int = 0, limit: Int? = nil, projection: [FieldPath]? = nil,
+        findNearest: FindNearest? = nil
+    ) {
+        self.parent = parent
+        self.scope = scope
+        self.filter = filter
+        self.orders = orders
+        self.start = start
+        self.end = end
+        self.offset = offset
+        self.limit = limit
+        self.projection = projection
+        self.findNearest = findNearest
+    }
+}
+
+/// A filter tree. Source: google.firestore.v1.StructuredQuery.Filter.
+public indirect enum Filter: Sendable {
+    case and([Filter])
+    case or([Filter])
+    case field(FieldPath, Operator, Value)
+    case unary(FieldPath, UnaryOperator)
+
+    public enum Operator: Int, Sendable, CaseIterable {
+        case lessThan = 1
+        case lessThanOrEqual = 2
+        case greaterThan = 3
+        case greaterThanOrEqual = 4
+        case equal = 5
+        case notEqual = 6
+        case arrayContains = 7
+        case `in` = 8
+        case arrayContainsAny = 9
+        case notIn = 10
+
+        /// The name in Google's messages.
+        public var name: String {
+            switch self {
+            case .lessThan: "LESS_THAN"
+            case .lessThanOrEqual: "LESS_THAN_OR_EQUAL"
+            case .greaterThan: "GREATER_THAN"
+            case .greaterThanOrEqual: "GREATER_THAN_OR_EQUAL"
+            case .equal: "EQUAL"
+            case .notEqual: "NOT_EQUAL"
+            case .arrayContains: "ARRAY_CONTAINS"
+            case .in: "IN"
+            case .arrayContainsAny: "ARRAY_CONTAINS_ANY"
+            case .notIn: "NOT_IN"
+            }
+        }
+
+        /// Whether a field under this operator is ordered by implicitly.
+        public var isInequality: Bool {
+            switch self {
+            case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual, .notIn: true
+            case .equal, .arrayContains, .in, .arrayContainsAny: false
+            }
+        }
+    }
+
+    public enum UnaryOperator: Int, Sendable, CaseIterable {
+        case isNaN = 2
+        case isNull = 3
+        case isNotNaN = 4
+        case isNotNull = 5
+
+        public var name: String {
+            switch self {
+            case .isNaN: "IS_NAN"
+            case .isNull: "IS_NULL"
+            case .isNotNaN: "IS_NOT_NAN"
+            case .isNotNull: "IS_NOT_NULL"
+            }
+        }
+
+        public var isInequality: Bool { self == .isNotNaN || self == .isNotNull }
+    }
+}
+
+/// One figure over a query's results. Source: google.firestore.v1.StructuredAggregationQuery.Aggregation.
+public struct Aggregation: Sendable {
+    public enum Operator: Sendable {
+        /// - Parameter upTo: counting stops there; nil counts all.
+        case count(upTo: Int64?)
+        case sum(FieldPath)
+        case average(FieldPath)
+    }
+
+    public var alias: String
+    public var `operator`: Operator
+
+    public init(alias: String, operator: Operator) {
+        self.alias = alias
+        self.operator = `operator`
+    }
+}

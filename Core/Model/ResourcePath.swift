@@ -1,0 +1,194 @@
+/// A database of a project: the island in which every name, query and transaction lives.
+public struct DatabaseName: Sendable, CustomStringConvertible {
+    public var project: String
+    public var database: String
+
+    public static let defaultDatabase = "(default)"
+
+    public init(project: String, database: String = DatabaseName.defaultDatabase) {
+        self.project = project
+        self.database = database
+    }
+
+    /// `projects/P/databases/D`
+    public var text: String { "projects/\(project)/databases/\(database)" }
+    /// `projects/P/databases/D/documents`
+    public var documentsRoot: String { text + "/documents" }
+    public var description: String { text }
+
+    /// Parses `projects/P/databases/D`.
+    public init(parsing text: String) throws(Status) {
+        let segments = ResourcePath.split(text)
+        guard segments.count == 4, segments[0] == "projects", segments[2] == "databases", !segments[1].isEmpty,
+            !segments[3].isEmpty
+        else {
+            throw .invalidArgument(
+                "Invalid database name \"\(text)\": expected projects/{project}/databases/{database}.")
+        }
+        self.init(project: segments[1], database: segments[3])
+    }
+}
+
+extension DatabaseName: Hashable {
+    public static func == (lhs: DatabaseName, rhs: DatabaseName) -> Bool {
+        UTF8Order.equal(lhs.project, rhs.project) && UTF8Order.equal(lhs.database, rhs.database)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
+    }
+}
+
+/// The segments of a name below a database: collection id, document id, collection id, …
+public struct ResourcePath: Sendable, CustomStringConvertible {
+    public var segments: [String]
+
+    public init(_ segments: [String] = []) {
+        self.segments = segments
+    }
+
+    public var isRoot: Bool { segments.isEmpty }
+    public var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
+    public var isCollection: Bool { !segments.count.isMultiple(of: 2) }
+    public var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
+    public var text: String { segments.joined(separator: "/") }
+    public var description: String { text }
+
+    public func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
+
+    static func split(_ text: String) -> [String] {
+        text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }
+    }
+
+    /// The number in an id of the form `__id<int64>__`, which Datastore's numeric ids take; nil for other spellings,
+    /// leading zeros included.
+    @inlinable
+    public static func numericID(_ segment: String) -> Int64? {
+        guard segment.utf8.first == UInt8(ascii: "_"), segment.utf8.count >= 7, segment.hasPrefix("__id"),
+            segment.hasSuffix("__")
+        else { return nil }
+        let digits = segment.dropFirst(4).dropLast(2)
+        guard let number = Int64(digits), String(number) == digits else { return nil }
+        return number
+    }
+
+    /// Checks one collection or document id.
+    /// - Parameter kind: true for a collection id.
+    static func validate(_ segment: String, kind: Bool, index: Int, name: String) throws(Status) {
+        if segment.isEmpty {
+            throw .invalidArgument("Document name \"\(name)\" contains an empty resource id at index \(index).")
+        }
+        let length = segment.utf8.count
+        if length > Limits.idSizeBytesMax {
+            throw .invalidArgument(
+                "The key path element \(kind ? "kind" : "name") is longer than \(Limits.idSizeBytesMax) bytes.")
+        }
+        if segment == "." || segment == ".." {
+            throw .invalidArgument("Document name \"\(name)\" contains a resource id \"\(segment)\" at index \(index).")
+        }
+        if FieldPath.isReserved(segment), kind || numericID(segment) == nil {
+            throw .invalidArgument(
+                "\(kind ? "Collection" : "Resource") id \"\(segment)\" is invalid because it is reserved.")
+        }
+    }
+}
+
+extension ResourcePath: Hashable {
+    public static func == (lhs: ResourcePath, rhs: ResourcePath) -> Bool {
+        lhs.segments.count == rhs.segments.count
+            && zip(lhs.segments, rhs.segments).allSatisfy { UTF8Order.equal($0, $1) }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for segment in segments {
+            for byte in segment.utf8 { hasher.combine(byte) }
+            hasher.combine(UInt8(ascii: "/"))
+        }
+    }
+}
+
+/// The name of a document, or of the place below which a request works: `projects/P/databases/D/documents[/…]`.
+public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
+    public var database: DatabaseName
+    public var path: ResourcePath
+
+    public init(database: DatabaseName, path: ResourcePath) {
+        self.database = database
+        self.path = path
+    }
+
+    public var text: String { path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.text }
+    public var description: String { text }
+
+    /// Parses the name of a document.
+    /// - Throws: INVALID_ARGUMENT with Google's wording.
+    public init(document text: String) throws(Status) {
+        try self.init(parsing: text)
+        if !path.isDocument {
+            throw .invalidArgument("Document name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
+        }
+    }
+
+    /// Parses a parent: the root (`…/documents`) or a document.
+    public init(parent text: String) throws(Status) {
+        try self.init(parsing: text)
+        if path.isCollection {
+            throw .invalidArgument("Document parent name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
+        }
+    }
+
+    /// Parses any name below a database; each id is checked.
+    /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`), which are
+    ///   positions only; both are legal in ids anyway, so nothing is relaxed but the depth.
+    public init(parsing text: String) throws(Status) {
+        let segments = ResourcePath.split(text)
+        let heads = ["projects", nil, "databases", nil, "documents"]
+        var offset = 0
+        for (index, head) in heads.enumerated() {
+            guard index < segments.count else {
+                throw .invalidArgument(
+                    "Document name \"\(text)\" lacks \"\(head ?? "/")\" at index \(max(0, offset - 1)).")
+            }
+            if let head, segments[index] != head {
+                throw .invalidArgument("Document name \"\(text)\" lacks \"\(head)\" at index \(offset).")
+            }
+            if head == nil, segments[index].isEmpty {
+                throw .invalidArgument("Document name \"\(text)\" contains an empty resource id at index \(offset).")
+            }
+            offset += segments[index].utf8.count + 1
+        }
+        database = DatabaseName(project: segments[1], database: segments[3])
+        path = ResourcePath(Array(segments.dropFirst(5)))
+        try Self.validate(path, name: text)
+    }
+
+    private static func validate(_ path: ResourcePath, name: String) throws(Status) {
+        if path.segments.count > Limits.pathDepthMax * 2 {
+            throw .invalidArgument("Key path is too long. Cannot exceed \(Limits.pathDepthMax) elements.")
+        }
+        var size = 0
+        for (index, segment) in path.segments.enumerated() {
+            try ResourcePath.validate(segment, kind: index.isMultiple(of: 2), index: index, name: name)
+            size += segment.utf8.count + 1
+        }
+        if size > Limits.documentNameSizeBytesMax {
+            throw .invalidArgument("The document name is longer than \(Limits.documentNameSizeBytesMax) bytes.")
+        }
+    }
+
+    /// Checks a collection id given as an argument of its own.
+    public static func validate(collectionID: String) throws(Status) {
+        if collectionID.utf8.contains(UInt8(ascii: "/")) {
+            throw .invalidArgument("Collection id \"\(collectionID)\" is invalid because it contains \"/\".")
+        }
+        try ResourcePath.validate(collectionID, kind: true, index: 0, name: collectionID)
+    }
+
+    /// Checks a document id given as an argument of its own.
+    public static func validate(documentID: String) throws(Status) {
+        if documentID.utf8.contains(UInt8(ascii: "/")) {
+            throw .invalidArgument("Document id \"\(documentID)\" is invalid because it contains \"/\".")
+        }
+        try ResourcePath.validate(documentID, kind: false, index: 0, name: documentID)
+    }
+}

@@ -1,0 +1,45 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Comparison of texts by their UTF-8 bytes.
+///
+/// Firestore orders and identifies strings by bytes. Swift's own `==` and `<` compare by canonical equivalence: to them
+/// the two spellings of "é" are one string, and two documents would become one.
+public enum UTF8Order {
+    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    @inlinable
+    public static func compare(_ lhs: String, _ rhs: String) -> Int {
+        let fast = lhs.utf8.withContiguousStorageIfAvailable { left in
+            rhs.utf8.withContiguousStorageIfAvailable { right in
+                compare(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+            }
+        }
+        if let outer = fast, let result = outer { return result }
+        return compare(Array(lhs.utf8), Array(rhs.utf8))
+    }
+
+    @inlinable
+    public static func compare(_ lhs: [UInt8], _ rhs: [UInt8]) -> Int {
+        lhs.withUnsafeBytes { left in rhs.withUnsafeBytes { right in compare(left, right) } }
+    }
+
+    @inlinable
+    public static func compare(_ lhs: UnsafeRawBufferPointer, _ rhs: UnsafeRawBufferPointer) -> Int {
+        let shared = min(lhs.count, rhs.count)
+        if shared > 0 {
+            let order = memcmp(lhs.baseAddress!, rhs.baseAddress!, shared)
+            if order != 0 { return Int(order) }
+        }
+        return lhs.count - rhs.count
+    }
+
+    @inlinable
+    public static func equal(_ lhs: String, _ rhs: String) -> Bool {
+        lhs.utf8.count == rhs.utf8.count && compare(lhs, rhs) == 0
+    }
+}

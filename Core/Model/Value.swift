@@ -1,0 +1,210 @@
+/// A value of a document's field. Source: google.firestore.v1.Value.
+///
+/// A vector is a type of its own here, although it travels as a map with `__type__` = `__vector__`: it sorts and filters
+/// as its own class.
+public enum Value: Sendable {
+    case null
+    case boolean(Bool)
+    case integer(Int64)
+    case double(Double)
+    case timestamp(Timestamp)
+    case string(String)
+    case bytes([UInt8])
+    /// The full name of a document: `projects/P/databases/D/documents/…`.
+    case reference(String)
+    case geoPoint(GeoPoint)
+    case array([Value])
+    case vector([Double])
+    case map(MapValue)
+}
+
+/// A place on Earth, in degrees. Source: google.type.LatLng.
+public struct GeoPoint: Hashable, Sendable {
+    public var latitude: Double
+    public var longitude: Double
+
+    @inlinable
+    public init(latitude: Double, longitude: Double) {
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}
+
+/// The members of a map, or the fields of a document: always sorted by the UTF-8 bytes of their names, each name once.
+public struct MapValue: Sendable {
+    public struct Field: Sendable {
+        public var name: String
+        public var value: Value
+
+        @inlinable
+        public init(name: String, value: Value) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    public private(set) var fields: [Field]
+
+    @inlinable
+    public init() {
+        self.init(sorted: [])
+    }
+
+    /// - Parameter sorted: fields in the order of their names' UTF-8 bytes, without duplicates.
+    public init(sorted: [Field]) {
+        fields = sorted
+    }
+
+    /// Takes fields in any order. Of two fields with one name the later wins, as in a protobuf map.
+    public init(_ unsorted: [Field]) {
+        fields = unsorted
+        let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
+        if !isSorted { fields = Self.sorted(unsorted) }
+    }
+
+    private static func sorted(_ unsorted: [Field]) -> [Field] {
+        // Positions keep the sort stable, so that the last of equal names is known.
+        let order = unsorted.indices.sorted { left, right in
+            let names = UTF8Order.compare(unsorted[left].name, unsorted[right].name)
+            return names != 0 ? names < 0 : left < right
+        }
+        var sorted: [Field] = []
+        sorted.reserveCapacity(unsorted.count)
+        for index in order {
+            if let last = sorted.last, UTF8Order.equal(last.name, unsorted[index].name) { sorted.removeLast() }
+            sorted.append(unsorted[index])
+        }
+        return sorted
+    }
+
+    @inlinable public var isEmpty: Bool { fields.isEmpty }
+    @inlinable public var count: Int { fields.count }
+
+    /// The position of a name, or where it would be inserted.
+    func position(of name: String) -> (index: Int, found: Bool) {
+        if let last = fields.last {
+            let order = UTF8Order.compare(last.name, name)
+            if order < 0 { return (fields.count, false) }
+            if order == 0 { return (fields.count - 1, true) }
+        }
+        var low = 0
+        var high = fields.count
+        while low < high {
+            let middle = (low + high) / 2
+            let order = UTF8Order.compare(fields[middle].name, name)
+            if order == 0 { return (middle, true) }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return (low, false)
+    }
+
+    public subscript(name: String) -> Value? {
+        let (index, found) = position(of: name)
+        return found ? fields[index].value : nil
+    }
+
+    public mutating func set(_ name: String, _ value: Value) {
+        let (index, found) = position(of: name)
+        if found {
+            fields[index].value = value
+        } else {
+            fields.insert(Field(name: name, value: value), at: index)
+        }
+    }
+
+    @discardableResult
+    public mutating func remove(_ name: String) -> Bool {
+        let (index, found) = position(of: name)
+        if found { fields.remove(at: index) }
+        return found
+    }
+
+    // MARK: Field paths
+
+    /// The value at a path. Paths walk maps only, never into arrays or vectors.
+    public subscript(path path: FieldPath) -> Value? {
+        value(at: path.segments[...])
+    }
+
+    private func value(at path: ArraySlice<String>) -> Value? {
+        guard let first = path.first, let value = self[first] else { return nil }
+        let rest = path.dropFirst()
+        if rest.isEmpty { return value }
+        guard case .map(let map) = value else { return nil }
+        return map.value(at: rest)
+    }
+
+    /// Sets the value at a path; what stands on the way and is no map is replaced by one.
+    public mutating func set(_ path: FieldPath, _ value: Value) {
+        set(path.segments[...], value)
+    }
+
+    private mutating func set(_ path: ArraySlice<String>, _ value: Value) {
+        guard let first = path.first else { return }
+        let rest = path.dropFirst()
+        if rest.isEmpty { return set(first, value) }
+        let (index, found) = position(of: first)
+        if !found { fields.insert(Field(name: first, value: .null), at: index) }
+        var inner = takeMap(at: index) ?? MapValue()
+        inner.set(rest, value)
+        fields[index].value = .map(inner)
+    }
+
+    /// Deletes the value at a path; nothing happens when a map on the way is missing.
+    public mutating func remove(_ path: FieldPath) {
+        remove(path.segments[...])
+    }
+
+    private mutating func remove(_ path: ArraySlice<String>) {
+        guard let first = path.first else { return }
+        let rest = path.dropFirst()
+        if rest.isEmpty {
+            remove(first)
+            return
+        }
+        let (index, found) = position(of: first)
+        guard found, var inner = takeMap(at: index) else { return }
+        inner.remove(rest)
+        fields[index].value = .map(inner)
+    }
+
+    /// Takes a map out to be changed and put back: while it stood in its place too, every change would copy it, and many
+    /// paths into one large map would cost the square of its size.
+    private mutating func takeMap(at index: Int) -> MapValue? {
+        guard case .map(let map) = fields[index].value else { return nil }
+        fields[index].value = .null
+        return map
+    }
+}
+
+extension Value: Equatable {
+    /// Identity: the same type and the same bits, `3` and `3.0` differ. Two values that only *compare* the same are
+    /// found by `ValueOrder.compare`.
+    public static func == (lhs: Value, rhs: Value) -> Bool {
+        switch (lhs, rhs) {
+        case (.null, .null): true
+        case (.boolean(let left), .boolean(let right)): left == right
+        case (.integer(let left), .integer(let right)): left == right
+        case (.double(let left), .double(let right)): left.bitPattern == right.bitPattern
+        case (.timestamp(let left), .timestamp(let right)): left == right
+        case (.string(let left), .string(let right)): UTF8Order.equal(left, right)
+        case (.bytes(let left), .bytes(let right)): left == right
+        case (.reference(let left), .reference(let right)): UTF8Order.equal(left, right)
+        case (.geoPoint(let left), .geoPoint(let right)):
+            left.latitude.bitPattern == right.latitude.bitPattern
+                && left.longitude.bitPattern == right.longitude.bitPattern
+        case (.array(let left), .array(let right)): left == right
+        case (.vector(let left), .vector(let right)):
+            left.count == right.count && zip(left, right).allSatisfy { $0.bitPattern == $1.bitPattern }
+        case (.map(let left), .map(let right)): left == right
+        default: false
+        }
+    }
+}
+
+extension MapValue: Equatable {
+    public static func == (lhs: MapValue, rhs: MapValue) -> Bool {
+        lhs.fields.count == rhs.fields.count
+            && zip(lhs.fields, rhs.fields).allSatisfy { UTF8Order.equal($0.name, $1.name) && $0.value == $1.value }
+    }
+}

@@ -1,0 +1,110 @@
+/// What a document's fields must obey before they are stored. Source: chapters "Constraints on field names" and "Limits"
+/// of the documentation; wordings are the service's.
+public enum ValueValidation {
+    /// Checks the fields of a document that is about to be written.
+    public static func validate(_ fields: MapValue) throws(Status) {
+        for field in fields.fields {
+            try validateName(field.name)
+            try validate(field.value, of: field.name)
+        }
+    }
+
+    /// Checks one value that is about to be stored in `field`: written, or an operand of a transform.
+    public static func validate(_ value: Value, of field: String) throws(Status) {
+        try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
+        let size: Int
+        switch value {
+        case .string(let text): size = text.utf8.count
+        case .bytes(let bytes): size = bytes.count
+        default: return
+        }
+        if size > Limits.fieldValueSizeBytesMax {
+            throw .invalidArgument(
+                "The value of property \"\(field)\" is longer than \(Limits.fieldValueSizeBytesMax) bytes.")
+        }
+    }
+
+    private static func validateName(_ name: String) throws(Status) {
+        if name.isEmpty { throw .invalidArgument("The property.name is the empty string.") }
+        if name.utf8.count > Limits.fieldPathSizeBytesMax {
+            throw .invalidArgument("The property.name is longer than \(Limits.fieldPathSizeBytesMax) bytes.")
+        }
+        if FieldPath.isReserved(name) { throw .invalidArgument("field name \(name) is reserved") }
+    }
+
+    /// - Parameter keyBytes: the length of the field's name and of the keys on the way to the value, together.
+    private static func validate(
+        _ value: Value, of field: String, depth: Int, keyBytes: Int, inArray: Bool
+    ) throws(Status) {
+        switch value {
+        case .geoPoint(let point):
+            try validate(point)
+        case .reference(let name):
+            _ = try ResourceName(document: name)
+        case .vector(let elements):
+            if inArray { throw .invalidArgument("Cannot convert a vector value in an array value.") }
+            try validateVector(elements)
+        case .array(let elements):
+            if inArray { throw .invalidArgument("Cannot convert an array value in an array value.") }
+            try validateDepth(depth + 1, of: field)
+            for element in elements {
+                try validate(element, of: field, depth: depth + 1, keyBytes: keyBytes, inArray: true)
+            }
+        case .map(let map):
+            try validateDepth(depth + 1, of: field)
+            try validateMap(map, of: field, depth: depth, keyBytes: keyBytes)
+        case .null, .boolean, .integer, .double, .timestamp, .string, .bytes:
+            break
+        }
+    }
+
+    private static func validateMap(
+        _ map: MapValue, of field: String, depth: Int, keyBytes: Int
+    ) throws(Status) {
+        // A well-formed vector was recognised when the message was decoded: what still carries its mark is malformed.
+        if case .string("__vector__")? = map["__type__"] { throw malformedVector(map) }
+        for member in map.fields {
+            if member.name.isEmpty { throw .invalidArgument("The property.name is the empty string.") }
+            let keyBytes = keyBytes + member.name.utf8.count
+            if keyBytes > Limits.fieldPathSizeBytesMax || member.name == "__type__" { throw invalidNested(field) }
+            if FieldPath.isReserved(member.name) {
+                throw .invalidArgument("field name '\(member.name)' is reserved.")
+            }
+            try validate(member.value, of: field, depth: depth + 1, keyBytes: keyBytes, inArray: false)
+        }
+    }
+
+    private static func validateDepth(_ depth: Int, of field: String) throws(Status) {
+        if depth > Limits.valueDepthMax { throw invalidNested(field) }
+    }
+
+    private static func invalidNested(_ field: String) -> Status {
+        .invalidArgument("Property \(field) contains an invalid nested entity.")
+    }
+
+    private static func malformedVector(_ map: MapValue) -> Status {
+        guard let value = map["value"] else { return .invalidArgument("Vector map is missing key 'value'.") }
+        if map.count > 2 { return .invalidArgument("Vector Value map has extraneous entries.") }
+        guard case .array(let elements) = value else {
+            return .invalidArgument("Vector map key 'value' must be an array.")
+        }
+        if elements.isEmpty { return .invalidArgument("Cannot have a zero length vector.") }
+        return .invalidArgument("Vector must only contain values of type 'double'")
+    }
+
+    public static func validateVector(_ elements: [Double]) throws(Status) {
+        if elements.isEmpty { throw .invalidArgument("Cannot have a zero length vector.") }
+        if elements.count > Limits.vectorDimensionMax {
+            throw .invalidArgument("Vectors must be at most \(Limits.vectorDimensionMax) dimensions.")
+        }
+    }
+
+    public static func validate(_ point: GeoPoint) throws(Status) {
+        if !(point.latitude >= -90 && point.latitude <= 90) {
+            throw .invalidArgument("Geo point latitude '\(point.latitude)' outside permitted range -90.0 to 90.0.")
+        }
+        if !(point.longitude >= -180 && point.longitude <= 180) {
+            throw .invalidArgument("Geo point longitude '\(point.longitude)' outside permitted range -180.0 to 180.0.")
+        }
+    }
+}

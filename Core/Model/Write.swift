@@ -1,0 +1,131 @@
+/// One change of a commit. Source: google.firestore.v1.Write.
+public struct Write: Sendable {
+    public enum Operation: Sendable {
+        /// Writes fields: the whole document, or with a mask the fields that it names.
+        case update(fields: MapValue, mask: [FieldPath]?)
+        case delete
+        /// Tests the precondition only.
+        case verify
+    }
+
+    public var document: ResourceName
+    public var operation: Operation
+    public var transforms: [FieldTransform]
+    public var precondition: Precondition
+
+    public init(
+        document: ResourceName, operation: Operation, transforms: [FieldTransform] = [],
+        precondition: Precondition = .none
+    ) {
+        self.document = document
+        self.operation = operation
+        self.transforms = transforms
+        self.precondition = precondition
+    }
+}
+
+/// What must hold of the stored document for a write to happen. Source: google.firestore.v1.Precondition.
+public enum Precondition: Sendable, Equatable {
+    case none
+    case exists(Bool)
+    case updateTime(Timestamp)
+}
+
+/// A change that depends on the stored value. Source: google.firestore.v1.DocumentTransform.FieldTransform.
+public struct FieldTransform: Sendable {
+    public enum Operation: Sendable {
+        /// The time of the request, in whole milliseconds, one value for the whole commit.
+        case requestTime
+        /// The operand is an integer or a double, here and in `maximum` and `minimum`.
+        case increment(Value)
+        case maximum(Value)
+        case minimum(Value)
+        case appendMissingElements([Value])
+        case removeAllFromArray([Value])
+    }
+
+    public var path: FieldPath
+    public var operation: Operation
+
+    public init(path: FieldPath, operation: Operation) {
+        self.path = path
+        self.operation = operation
+    }
+
+    /// The field's new value and the value reported in `transformResults`.
+    /// - Parameter stored: the field's value, nil when it is missing.
+    public func apply(to stored: Value?, requestTime: Timestamp) -> (value: Value, result: Value) {
+        switch operation {
+        case .requestTime:
+            let time = Timestamp(
+                microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
+            return (.timestamp(time), .timestamp(time))
+        case .increment(let operand):
+            let sum = Self.add(stored, operand)
+            return (sum, sum)
+        case .maximum(let operand):
+            let greater = Self.extreme(stored, operand, keepStored: { $0 >= 0 })
+            return (greater, greater)
+        case .minimum(let operand):
+            let lesser = Self.extreme(stored, operand, keepStored: { $0 <= 0 })
+            return (lesser, lesser)
+        case .appendMissingElements(let elements):
+            var array = Self.elements(of: stored)
+            for element in elements where !array.contains(where: { ValueOrder.equivalent($0, element) }) {
+                array.append(element)
+            }
+            return (.array(array), .null)
+        case .removeAllFromArray(let elements):
+            let kept = Self.elements(of: stored).filter { element in
+                !elements.contains { ValueOrder.equivalent($0, element) }
+            }
+            return (.array(kept), .null)
+        }
+    }
+
+    private static func elements(of stored: Value?) -> [Value] {
+        if case .array(let elements)? = stored { elements } else { [] }
+    }
+
+    private static func add(_ stored: Value?, _ operand: Value) -> Value {
+        switch (stored, operand) {
+        case (.integer(let left)?, .integer(let right)):
+            let (sum, overflow) = left.addingReportingOverflow(right)
+            return .integer(overflow ? (right > 0 ? .max : .min) : sum)
+        case (.integer(let left)?, .double(let right)): return .double(Double(left) + right)
+        case (.double(let left)?, .integer(let right)): return .double(left + Double(right))
+        case (.double(let left)?, .double(let right)): return .double(left + right)
+        default: return operand
+        }
+    }
+
+    /// The greater or the lesser of two numbers; the stored one stays when they are equivalent, NaN wins always.
+    private static func extreme(_ stored: Value?, _ operand: Value, keepStored: (Int) -> Bool) -> Value {
+        guard let stored else { return operand }
+        switch ValueOrder.typeClass(of: stored) {
+        case .nan: return stored
+        case .number:
+            if case .double(let number) = operand, number.isNaN { return operand }
+            return keepStored(ValueOrder.compare(stored, operand)) ? stored : operand
+        default: return operand
+        }
+    }
+}
+
+/// The remainder of a division towards negative infinity: 0..<divisor.
+func positiveRemainder(_ dividend: Int64, _ divisor: Int64) -> Int64 {
+    let remainder = dividend % divisor
+    return remainder < 0 ? remainder + divisor : remainder
+}
+
+/// What a write did. Source: google.firestore.v1.WriteResult.
+public struct WriteResult: Sendable, Equatable {
+    /// The document's update time after the write; nil for a delete.
+    public var updateTime: Timestamp?
+    public var transformResults: [Value]
+
+    public init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
+        self.updateTime = updateTime
+        self.transformResults = transformResults
+    }
+}

@@ -1,0 +1,347 @@
+import CSQLite
+import HearthModel
+import HearthStorage
+
+/// One SQLite handle with its prepared statements, lent out for one read or write transaction at a time.
+///
+/// A *lease* is the right to use the connection for one transaction; its number is known to the snapshot and to its
+/// cursors only. Each call enters with the number and is refused when the lease has ended: the snapshot was closed, the
+/// store was closed, or the connection was taken away from a snapshot that kept too many old pages alive.
+///
+/// A failure of the engine ends the use of a lease: SQLite may have rolled the transaction back on its own, and what was
+/// run after it would be a transaction of its own.
+final class Connection: @unchecked Sendable {
+    // Guards everything below.
+    private let monitor = Monitor()
+    private(set) var handle: OpaquePointer?
+    private var lease = 0
+    private var isLeased = false
+    private var failure: Status?
+    /// Whether `pin` stands on a row, which keeps a read transaction open.
+    private var isPinned = false
+    /// The commits of the store that the read transaction shows at least.
+    private var commitsSeen: UInt64 = 0
+    /// The read transaction's number.
+    private var read: UInt64 = 0
+
+    private var statements: [OpaquePointer?]
+    private var controls: [OpaquePointer?]
+    private var pin: OpaquePointer?
+    private var idleScans: [[ScanStatement]]
+    private var busyScans: [ScanStatement] = []
+
+    /// Scan statements of one shape that are kept for the next walk; a merge join has up to 30 open.
+    private static let idleScansMax = 32
+
+    init(path: String, configuration: [String]) throws(Status) {
+        statements = Array(repeating: nil, count: StatementKind.indexCount)
+        controls = Array(repeating: nil, count: TransactionControl.allCases.count)
+        idleScans = Array(repeating: [], count: StatementShape.indexCount)
+        _ = Self.configureProcess
+        // "unix-excl": the file is locked against other processes, and the WAL's index lives in this one's heap, so that
+        // beginning and ending a transaction makes no system call.
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
+        let result = sqlite3_open_v2(path, &handle, flags, "unix-excl")
+        if result != SQLITE_OK {
+            let status = EngineError.status(handle, result, "cannot open \(path)")
+            closeHandle()
+            throw status
+        }
+        sqlite3_extended_result_codes(handle, 1)
+        do throws(Status) {
+            for text in configuration { try execute(text, "cannot open \(path)") }
+        } catch {
+            closeHandle()
+            throw error
+        }
+    }
+
+    deinit { closeHandle() }
+
+    private static let configureProcess: Bool = {
+        // Fails when someone used SQLite before us in this process: then its statistics cost a lock, nothing else.
+        hearth_sqlite3_disable_memory_statistics() == SQLITE_OK
+    }()
+
+    // MARK: Leases
+
+    /// Gives out the writer's connection; the number goes into each call.
+    func beginLease() throws(Status) -> Int {
+        monitor.lock()
+        defer { monitor.unlock() }
+        return try startLease()
+    }
+
+    /// Gives out a reader's connection with a read transaction on the present state.
+    func beginReading(_ counters: StoreCounters) throws(Status) -> Int {
+        monitor.lock()
+        defer { monitor.unlock() }
+        let number = try startLease()
+        // Read before the transaction begins: it shows these commits, perhaps more.
+        let commits = counters.commits.load(ordering: .acquiring)
+        if isPinned, commitsSeen == commits { return number }
+        commitsSeen = commits
+        read = counters.reads.add(1, ordering: .relaxed).newValue
+        try renewPin()
+        return number
+    }
+
+    private func startLease() throws(Status) -> Int {
+        guard handle != nil else { throw .unavailable("The database is closed.") }
+        failure = nil
+        isLeased = true
+        return lease
+    }
+
+    enum LeaseEnd {
+        /// The lease had ended before.
+        case before
+        case reusable
+        /// The engine failed in it; better open another connection.
+        case broken
+    }
+
+    /// Ends a lease: its cursors are reset, later calls with it are refused.
+    /// - Parameter counters: a reader's; its read transaction ends as well when it is no longer the present state, which
+    ///   would be of no more use and holds up the checkpoint.
+    func endLease(_ number: Int, _ counters: StoreCounters? = nil) -> LeaseEnd {
+        monitor.withLock {
+            guard lease == number else { return .before }
+            finishLease()
+            if let counters, counters.commits.load(ordering: .relaxed) != commitsSeen { unpin() }
+            return failure == nil ? .reusable : .broken
+        }
+    }
+
+    /// Ends the read transaction of a reader that nobody has.
+    func releasePin() {
+        monitor.withLock {
+            if !isLeased { unpin() }
+        }
+    }
+
+    /// Closes the handle under a snapshot whose read transaction's number is at most `last`.
+    func revoke(begunUpTo last: UInt64) -> Bool {
+        monitor.withLock {
+            guard isLeased, isPinned, read <= last else { return false }
+            finishLease()
+            closeHandle()
+            return true
+        }
+    }
+
+    /// What went wrong in the present lease.
+    var leaseFailure: Status? { monitor.withLock { failure } }
+
+    private func finishLease() {
+        lease += 1
+        isLeased = false
+        for scan in busyScans {
+            sqlite3_reset(scan.handle)
+            scan.use += 1
+            retire(scan)
+        }
+        busyScans.removeAll(keepingCapacity: true)
+    }
+
+    /// Waits for the call that runs and closes the handle under whoever holds the lease.
+    func close() {
+        monitor.withLock {
+            finishLease()
+            closeHandle()
+        }
+    }
+
+    private func closeHandle() {
+        for statement in statements + controls { sqlite3_finalize(statement) }
+        for scan in idleScans.joined() { sqlite3_finalize(scan.handle) }
+        for scan in busyScans { sqlite3_finalize(scan.handle) }
+        sqlite3_finalize(pin)
+        statements = []
+        controls = []
+        idleScans = []
+        busyScans = []
+        pin = nil
+        isPinned = false
+        // Rolls back what is open. All statements are finalised, so it can't be busy.
+        sqlite3_close(handle)
+        handle = nil
+    }
+
+    /// For what needs no lease: the end of a cursor.
+    func withLock(_ body: () -> Void) { monitor.withLock(body) }
+
+    /// Begins a call; `leave` ends it when this didn't throw.
+    @inline(__always)
+    func enter(_ number: Int) throws(Status) {
+        monitor.lock()
+        if lease == number, failure == nil, handle != nil { return }
+        let status =
+            failure
+            ?? .unavailable("The snapshot is closed, or was taken away because it kept too much old data alive.")
+        monitor.unlock()
+        throw status
+    }
+
+    @inline(__always)
+    func leave() { monitor.unlock() }
+
+    // MARK: Transactions
+
+    /// Opens a read transaction on the present state, after ending the one that is open.
+    ///
+    /// Not by BEGIN: a statement that stands on a row keeps the state as well, and costs one call instead of three.
+    private func renewPin() throws(Status) {
+        unpin()
+        if pin == nil { pin = try prepare("SELECT 1 FROM sqlite_schema") }
+        let result = sqlite3_step(pin)
+        guard result == SQLITE_ROW else {
+            sqlite3_reset(pin)
+            throw fail(result, "cannot read")
+        }
+        isPinned = true
+    }
+
+    private func unpin() {
+        guard isPinned else { return }
+        sqlite3_reset(pin)
+        isPinned = false
+    }
+
+    /// Begins or ends a transaction.
+    func control(_ control: TransactionControl) throws(Status) {
+        var statement = controls[control.rawValue]
+        if statement == nil {
+            statement = try prepare(control.text)
+            controls[control.rawValue] = statement
+        }
+        let result = sqlite3_step(statement)
+        // The handle's words belong to the step.
+        let status = result == SQLITE_DONE ? nil : EngineError.status(handle, result, control.action)
+        sqlite3_reset(statement)
+        if let status { throw status }
+    }
+
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// Runs a text once. For what is rare.
+    func execute(_ text: String, _ action: String) throws(Status) {
+        let result = sqlite3_exec(handle, text, nil, nil, nil)
+        if result != SQLITE_OK { throw EngineError.status(handle, result, action) }
+    }
+
+    /// The number in the first column of the first row of a text's result.
+    func number(_ text: String, _ action: String) throws(Status) -> Int {
+        let statement = try prepare(text)
+        defer { sqlite3_finalize(statement) }
+        let result = sqlite3_step(statement)
+        guard result == SQLITE_ROW else { throw EngineError.status(handle, result, action) }
+        return Int(sqlite3_column_int64(statement, 0))
+    }
+
+    // MARK: Statements
+
+    @inline(__always)
+    func statement(
+        _ kind: StatementKind, _ keyspace: Keyspace, bounded: Bool = false
+    ) throws(Status) -> OpaquePointer {
+        if let statement = statements[kind.index(keyspace, bounded: bounded)] { return statement }
+        return try prepareStatement(kind, keyspace, bounded: bounded)
+    }
+
+    private func prepareStatement(
+        _ kind: StatementKind, _ keyspace: Keyspace, bounded: Bool
+    ) throws(Status) -> OpaquePointer {
+        let statement = try prepare(kind.text(keyspace, bounded: bounded))
+        statements[kind.index(keyspace, bounded: bounded)] = statement
+        return statement
+    }
+
+    func prepare(_ text: String) throws(Status) -> OpaquePointer {
+        var statement: OpaquePointer?
+        let result = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard result == SQLITE_OK, let statement else { throw fail(result, "cannot prepare a statement") }
+        return statement
+    }
+
+    func takeScan(_ shape: StatementShape) throws(Status) -> ScanStatement {
+        let scan: ScanStatement
+        if let idle = idleScans[shape.index].popLast() {
+            scan = idle
+        } else {
+            scan = ScanStatement(try prepare(shape.text), shape)
+        }
+        scan.position = busyScans.count
+        busyScans.append(scan)
+        return scan
+    }
+
+    /// Ends one use of a statement, unless it has ended.
+    func returnScan(_ scan: ScanStatement, use: Int) {
+        guard scan.use == use else { return }
+        sqlite3_reset(scan.handle)
+        scan.use += 1
+        let last = busyScans.removeLast()
+        if last !== scan {
+            busyScans[scan.position] = last
+            last.position = scan.position
+        }
+        retire(scan)
+    }
+
+    private func retire(_ scan: ScanStatement) {
+        if idleScans[scan.shape.index].count < Self.idleScansMax {
+            idleScans[scan.shape.index].append(scan)
+        } else {
+            sqlite3_finalize(scan.handle)
+        }
+    }
+
+    /// Notes a failure of the engine, which ends the use of this lease.
+    func fail(_ result: Int32, _ action: String) -> Status {
+        let status = EngineError.status(handle, result, action)
+        failure = status
+        return status
+    }
+
+    // MARK: Rows
+
+    /// Binds bytes without copying them: they must stay where they are until the statement is reset.
+    @inline(__always)
+    func bind(_ statement: OpaquePointer, _ index: Int32, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+        // SQLite takes a null pointer for NULL, not for an empty value.
+        sqlite3_bind_blob64(statement, index, bytes.baseAddress ?? Self.somewhere, UInt64(bytes.count), nil)
+    }
+
+    /// Binds a copy, for statements that go on after the call.
+    func bindCopy(_ statement: OpaquePointer, _ index: Int32, _ bytes: [UInt8]) -> Int32 {
+        bytes.withUnsafeBytes { bytes in
+            sqlite3_bind_blob64(
+                statement, index, bytes.baseAddress ?? Self.somewhere, UInt64(bytes.count), Self.transient)
+        }
+    }
+
+    private static var somewhere: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 1)! }
+    /// SQLITE_TRANSIENT, a macro with a cast that isn't imported.
+    private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+    @inline(__always)
+    func column(_ statement: OpaquePointer, _ index: Int32) -> [UInt8] {
+        guard let base = sqlite3_column_blob(statement, index) else { return [] }
+        return [UInt8](UnsafeRawBufferPointer(start: base, count: Int(sqlite3_column_bytes(statement, index))))
+    }
+}
+
+/// A prepared walk. Between `takeScan` and `returnScan` it belongs to one cursor, which knows the number of its use.
+final class ScanStatement {
+    let handle: OpaquePointer
+    let shape: StatementShape
+    var use = 0
+    /// Its place among the connection's busy statements.
+    var position = 0
+
+    init(_ handle: OpaquePointer, _ shape: StatementShape) {
+        self.handle = handle
+        self.shape = shape
+    }
+}

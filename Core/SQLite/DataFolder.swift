@@ -1,0 +1,139 @@
+import HearthModel
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The folder that holds the files of all databases, locked for this process as long as this object lives.
+///
+/// The lock is `flock` on the file `.lock`, which the system drops when the process ends, however it ends. The file holds
+/// the process's number, for people; no project's folder begins with a dot.
+final class DataFolder: Sendable {
+    let path: String
+    private let lock: Int32
+
+    /// Makes the folder when it doesn't exist, and locks it.
+    init(path: String) throws(Status) {
+        self.path = path
+        try Self.makeFolder(path)
+        let lockPath = path + "/.lock"
+        let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        if descriptor < 0 { throw Self.failure("open \(lockPath)") }
+        if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            let code = errno
+            let holder = Self.contents(descriptor)
+            closeDescriptor(descriptor)
+            if code == EWOULDBLOCK {
+                throw .failedPrecondition(
+                    "Another hearth process\(holder.isEmpty ? "" : " (\(holder))") uses the data folder \(path).")
+            }
+            throw Self.failure("lock \(lockPath)", code)
+        }
+        lock = descriptor
+        let number = Array(String(getpid()).utf8)
+        if ftruncate(descriptor, 0) != 0 || pwrite(descriptor, number, number.count, 0) != number.count {
+            let status = Self.failure("write \(lockPath)")
+            closeDescriptor(descriptor)
+            throw status
+        }
+    }
+
+    deinit { closeDescriptor(lock) }
+
+    /// Makes a folder, durably, and those above it.
+    static func makeFolder(_ path: String) throws(Status) {
+        if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
+        if errno == ENOENT, parent(path) != path {
+            try makeFolder(parent(path))
+            // Once only: some file systems answer ENOENT although all that is above is there.
+            if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
+        }
+        if errno != EEXIST { throw failure("make the folder \(path)") }
+    }
+
+    private static func parent(_ path: String) -> String {
+        let trimmed = path.utf8.last == UInt8(ascii: "/") ? path.dropLast() : path[...]
+        guard let slash = trimmed.lastIndex(of: "/") else { return "." }
+        return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+    }
+
+    /// Names of what is in a folder, without `.` and `..`.
+    static func names(_ path: String) throws(Status) -> [String] {
+        guard let folder = opendir(path) else { throw failure("read the folder \(path)") }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// The text of a small file; nil when there is none.
+    static func read(_ path: String) throws(Status) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 {
+            if errno == ENOENT { return nil }
+            throw failure("read \(path)")
+        }
+        defer { closeDescriptor(descriptor) }
+        return contents(descriptor)
+    }
+
+    private static func contents(_ descriptor: Int32) -> String {
+        let bytes = [UInt8](unsafeUninitializedCapacity: 8192) { buffer, count in
+            count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Writes a small file, durably and all or nothing.
+    static func write(_ text: String, _ path: String) throws(Status) {
+        let draft = path + ".new"
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        if descriptor < 0 { throw failure("write \(draft)") }
+        let bytes = Array(text.utf8)
+        let isWritten = pwrite(descriptor, bytes, bytes.count, 0) == bytes.count && fsync(descriptor) == 0
+        let status = failure("write \(draft)")
+        closeDescriptor(descriptor)
+        if !isWritten { throw status }
+        if rename(draft, path) != 0 { throw failure("write \(path)") }
+        try synchronize(parent(path))
+    }
+
+    /// Removes a file; false when there was none.
+    @discardableResult
+    static func remove(_ path: String) throws(Status) -> Bool {
+        if unlink(path) == 0 { return true }
+        if errno == ENOENT { return false }
+        throw failure("remove \(path)")
+    }
+
+    /// Makes the names in a folder durable.
+    static func synchronize(_ folder: String) throws(Status) {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if descriptor < 0 { throw failure("open the folder \(folder)") }
+        defer { closeDescriptor(descriptor) }
+        if fsync(descriptor) != 0 { throw failure("write the folder \(folder)") }
+    }
+
+    /// One sentence with the system's words.
+    static func failure(_ action: String, _ code: Int32 = errno) -> Status {
+        let words = "Cannot \(action): \(EngineError.describe(errno: code))."
+        return switch code {
+        case EACCES, EPERM, EROFS, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG: .failedPrecondition(words)
+        default: .unavailable(words)
+        }
+    }
+}
+
+/// `close`, which a method would hide.
+private func closeDescriptor(_ descriptor: Int32) {
+    close(descriptor)
+}

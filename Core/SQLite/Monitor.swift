@@ -1,0 +1,84 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A lock with a condition to wait on.
+///
+/// `Synchronization.Mutex` has no condition, and its closures can't return a generic result that isn't Sendable, as
+/// `Store.write` must.
+final class Monitor: @unchecked Sendable {
+    // Both are made for calls from any thread.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        #if os(Linux)
+        // Else a step of the system's clock would lengthen or cut waits.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        #endif
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    @inline(__always)
+    func lock() { pthread_mutex_lock(mutex) }
+
+    @inline(__always)
+    func unlock() { pthread_mutex_unlock(mutex) }
+
+    func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        lock()
+        defer { unlock() }
+        return try body()
+    }
+
+    /// Wakes all that wait.
+    func signal() { pthread_cond_broadcast(condition) }
+
+    /// Waits for a signal; the lock must be held, and is again afterwards.
+    func wait() { pthread_cond_wait(condition, mutex) }
+
+    /// Waits for a signal at most until `deadline`; the lock must be held, and is again afterwards.
+    func wait(until deadline: MonotonicTime) {
+        #if os(Linux)
+        var time = timespec(
+            tv_sec: Int(deadline.nanoseconds / 1_000_000_000), tv_nsec: Int(deadline.nanoseconds % 1_000_000_000))
+        pthread_cond_timedwait(condition, mutex, &time)
+        #else
+        let left = max(0, deadline.nanoseconds - MonotonicTime.now.nanoseconds)
+        var time = timespec(tv_sec: Int(left / 1_000_000_000), tv_nsec: Int(left % 1_000_000_000))
+        pthread_cond_timedwait_relative_np(condition, mutex, &time)
+        #endif
+    }
+}
+
+/// A moment of the clock that never steps.
+struct MonotonicTime: Comparable {
+    var nanoseconds: Int64
+
+    static var now: MonotonicTime {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    func advanced(milliseconds: Int) -> MonotonicTime {
+        MonotonicTime(nanoseconds: nanoseconds + Int64(milliseconds) * 1_000_000)
+    }
+
+    static func < (lhs: MonotonicTime, rhs: MonotonicTime) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
+}

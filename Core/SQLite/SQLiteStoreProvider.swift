@@ -1,0 +1,110 @@
+import HearthModel
+import HearthStorage
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The stores of a data folder, one file a database; see `DatabaseFileName`.
+///
+/// A database has one store at a time: `open` gives the same store again until that is closed.
+public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
+    private let folder: DataFolder
+    private let options: SQLiteStoreOptions
+    // Guards `stores` and the files.
+    private let monitor = Monitor()
+    // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
+    private var stores: [DatabaseFileName: SQLiteStore] = [:]
+
+    /// Locks the data folder for as long as the provider or a store of it lives.
+    /// - Throws: FAILED_PRECONDITION when another process uses the folder or it can't be used.
+    public init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
+        folder = try DataFolder(path: path)
+        self.options = options
+    }
+
+    public func open(_ database: DatabaseName) throws(Status) -> any Store {
+        monitor.lock()
+        defer { monitor.unlock() }
+        let name = DatabaseFileName(database)
+        let project = folder.path + "/" + name.folder
+        let file = project + "/" + name.file
+        try claim(project, id: database.project)
+        try DataFolder.makeFolder(project)
+        try claim(file, id: database.database)
+        if let store = stores[name], store.isOpen { return store }
+        let store = try SQLiteStore(path: file + DatabaseFileName.suffix, options: options, folder: folder)
+        stores[name] = store
+        return store
+    }
+
+    /// Writes the id of a shortened component beside it, or checks that it's the one that stands there.
+    private func claim(_ path: String, id: String) throws(Status) {
+        guard DatabaseFileName.isShortened(path) else { return }
+        let file = path + DatabaseFileName.idSuffix
+        guard let found = try DataFolder.read(file) else {
+            try DataFolder.write(id, file)
+            return
+        }
+        if !UTF8Order.equal(found, id) {
+            throw .failedPrecondition("The id \"\(id)\" has the same file name as \"\(found)\"; choose another id.")
+        }
+    }
+
+    public func databases() throws(Status) -> [DatabaseName] {
+        monitor.lock()
+        defer { monitor.unlock() }
+        var found: [DatabaseName] = []
+        for component in try DataFolder.names(folder.path) {
+            let path = folder.path + "/" + component
+            guard isFolder(path), let project = try id(path, component: component) else { continue }
+            for file in try DataFolder.names(path) where file.hasSuffix(DatabaseFileName.suffix) {
+                let component = String(file.dropLast(DatabaseFileName.suffix.count))
+                if let database = try id(path + "/" + component, component: component) {
+                    found.append(DatabaseName(project: project, database: database))
+                }
+            }
+        }
+        return found
+    }
+
+    /// The id that belongs to a file or folder; nil when it's none of ours.
+    private func id(_ path: String, component: String) throws(Status) -> String? {
+        if DatabaseFileName.isShortened(component) { return try DataFolder.read(path + DatabaseFileName.idSuffix) }
+        return DatabaseFileName.id(ofComponent: component)
+    }
+
+    private func isFolder(_ path: String) -> Bool {
+        var information = stat()
+        return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
+    }
+
+    public func delete(_ database: DatabaseName) throws(Status) {
+        monitor.lock()
+        defer { monitor.unlock() }
+        let name = DatabaseFileName(database)
+        let project = folder.path + "/" + name.folder
+        let file = project + "/" + name.file
+        let ids = (try id(project, component: name.folder), try id(file, component: name.file))
+        guard let foundProject = ids.0, UTF8Order.equal(foundProject, database.project), let foundDatabase = ids.1,
+            UTF8Order.equal(foundDatabase, database.database)
+        else { throw .notFound("The database \(database) does not exist.") }
+        if let store = stores[name], store.isOpen {
+            throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
+        }
+        stores[name] = nil
+        // The log first, for the next database of this name must not find it.
+        try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
+        guard try DataFolder.remove(file + DatabaseFileName.suffix) else {
+            throw .notFound("The database \(database) does not exist.")
+        }
+        try DataFolder.remove(file + DatabaseFileName.idSuffix)
+        try DataFolder.synchronize(project)
+        // Only when it was the project's last; the system refuses otherwise.
+        if rmdir(project) == 0 { try DataFolder.remove(project + DatabaseFileName.idSuffix) }
+    }
+}

@@ -1,0 +1,42 @@
+import Synchronization
+
+/// The writer's lock, with a way past the queue for the checkpointer.
+///
+/// A thread that writes in a loop locks again before a sleeping one has woken up, so without it the checkpointer might
+/// never get its turn, and the WAL would grow.
+final class WriterGate: Sendable {
+    private let monitor = Monitor()
+    private let isWanted = Atomic(false)
+
+    func lock() {
+        monitor.lock()
+        while isWanted.load(ordering: .acquiring) { monitor.wait() }
+    }
+
+    /// Locks after at most one other; for one thread at a time.
+    func lockFirst() {
+        isWanted.store(true, ordering: .releasing)
+        monitor.lock()
+        isWanted.store(false, ordering: .releasing)
+        monitor.signal()
+    }
+
+    func unlock() { monitor.unlock() }
+
+    /// Makes others wait until `lockFirst` or `endReservation` was called.
+    func reserve() { isWanted.store(true, ordering: .releasing) }
+
+    func endReservation() {
+        if !isWanted.load(ordering: .acquiring) { return }
+        monitor.withLock {
+            isWanted.store(false, ordering: .releasing)
+            monitor.signal()
+        }
+    }
+
+    func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        lock()
+        defer { unlock() }
+        return try body()
+    }
+}

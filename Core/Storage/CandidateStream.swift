@@ -1,0 +1,297 @@
+import HearthModel
+import HearthWire
+
+/// A document on its way through a query, known by its key; its content is read when somebody needs it.
+struct Candidate {
+    var key: [UInt8]
+    /// Its place in the query's order, or as much of it from the start as is known.
+    var orderKey: [UInt8]
+    /// Whether `orderKey` is whole and exact.
+    var isComplete: Bool
+    var document: StoredDocument?
+    /// The value of the index entry that it came from.
+    var entryValue: [UInt8] = []
+}
+
+/// A sequence of candidates in the order of a query.
+class CandidateStream {
+    func next() throws(Status) -> Candidate? { nil }
+}
+
+/// What the streams of one query share.
+final class QueryContext {
+    let query: NormalizedQuery
+    let view: ReadView
+    let matcher: QueryMatcher
+    let meter: WorkMeter
+    let overlay: PastOverlay?
+
+    init(_ query: NormalizedQuery, view: ReadView, meter: WorkMeter) throws(Status) {
+        self.query = query
+        self.view = view
+        self.meter = meter
+        matcher = QueryMatcher(query)
+        overlay = try view.overlay()
+    }
+
+    /// Results beyond this many are never asked for; nil when there is no limit.
+    var resultsMax: Int? {
+        query.query.findNearest == nil ? query.query.limit.map { $0 + query.query.offset } : nil
+    }
+
+    /// The content of a candidate, read now if nobody has needed it before.
+    func document(of candidate: Candidate) throws(Status) -> StoredDocument? {
+        if let document = candidate.document { return document }
+        return try load(candidate.key)
+    }
+
+    /// Reads a document of the present state. Candidates of index scans are never those that the overlay replaces.
+    func load(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        meter.documentsRead += 1
+        return try view.snapshot.get(.documents, key).map { bytes throws(Status) in try StoredDocument(stored: bytes) }
+    }
+}
+
+/// The candidates of one branch of the plan, filtered, ordered as far as its sources order them.
+final class BranchStream: CandidateStream {
+    private let branch: QueryPlan.Branch
+    private let context: QueryContext
+    private let join: JoinCursor
+    private let nameDescending: Bool
+    private let descending: [Bool]
+
+    init(_ branch: QueryPlan.Branch, _ context: QueryContext, values: Bool = false) {
+        self.branch = branch
+        self.context = context
+        join = JoinCursor(
+            branch.sources.map {
+                SuffixCursor(
+                    $0, reverse: branch.reverse, values: values && $0.keyspace == .entries,
+                    snapshot: context.view.snapshot, meter: context.meter)
+            })
+        descending = context.query.orders.map(\.descending)
+        nameDescending = descending.last ?? false
+    }
+
+    override func next() throws(Status) -> Candidate? {
+        while try join.next() {
+            if let candidate = try candidate(join.suffix) { return candidate }
+        }
+        return nil
+    }
+
+    private func candidate(_ suffix: [UInt8]) throws(Status) -> Candidate? {
+        guard let (ends, isCut) = componentEnds(suffix) else { throw Self.damaged }
+        let name = Array(suffix[(ends.last ?? 0)...]).map { branch.nameComplemented ? ~$0 : $0 }
+        guard let key = documentKey(name) else { throw Self.damaged }
+        if let overlay = context.overlay, overlay.documents[key] != nil { return nil }
+        if branch.checksScope, !context.matcher.isInScope(key) { return nil }
+        var candidate = Candidate(key: key, orderKey: [], isComplete: true)
+        if !branch.residual.isEmpty {
+            candidate.document = try context.load(key)
+            guard let document = candidate.document,
+                try context.matcher.matches(branch.residual, key: key, fields: document.fields)
+            else { return nil }
+        }
+        appendOrderKey(suffix, ends, isCut, name, to: &candidate)
+        if candidate.isComplete, context.query.hasBounds, !context.query.isWithinBounds(candidate.orderKey) { return nil }
+        candidate.entryValue = join.value
+        return candidate
+    }
+
+    private static var damaged: Status { Status(.dataLoss, "An index entry can't be read.") }
+
+    /// Where each component ends, and which are cut.
+    private func componentEnds(_ suffix: [UInt8]) -> (ends: [Int], isCut: [Bool])? {
+        if branch.complemented.isEmpty { return ([], []) }
+        var ends: [Int] = []
+        var isCut: [Bool] = []
+        for complemented in branch.complemented {
+            guard let end = IndexValue.end(of: suffix, from: ends.last ?? 0, complemented: complemented) else { return nil }
+            ends.append(end.end)
+            isCut.append(end.isCut)
+        }
+        return (ends, isCut)
+    }
+
+    private func documentKey(_ name: [UInt8]) -> [UInt8]? {
+        let key = branch.keyPrefix + name
+        return branch.nameIsPath ? DocumentKey.fromPathKey(key) : key
+    }
+
+    private func appendOrderKey(
+        _ suffix: [UInt8], _ ends: [Int], _ isCut: [Bool], _ name: [UInt8], to candidate: inout Candidate
+    ) {
+        var scanned = 0
+        for part in branch.parts {
+            switch part {
+            case .constant(let bytes): candidate.orderKey.append(contentsOf: bytes)
+            case .scanned:
+                let component = suffix[(scanned == 0 ? 0 : ends[scanned - 1])..<ends[scanned]]
+                NormalizedQuery.appendComponent(Array(component), descending: branch.reverse, to: &candidate.orderKey)
+                scanned += 1
+                if isCut[scanned - 1] {
+                    candidate.isComplete = false
+                    return
+                }
+            case .name:
+                NormalizedQuery.appendComponent(
+                    branch.namePrefix + name, descending: nameDescending, to: &candidate.orderKey)
+            }
+        }
+        candidate.isComplete = branch.isFullyOrdered(context.query.orders)
+    }
+}
+
+/// Sorts within groups of candidates whose order is known only in part, by what stands in the documents.
+final class RefiningStream: CandidateStream {
+    private let input: CandidateStream
+    private let context: QueryContext
+    private let readsDocuments: Bool
+    private var group: [Candidate] = []
+    private var position = 0
+    private var lookahead: Candidate?
+    private var heldBytes = 0
+
+    init(_ input: CandidateStream, _ context: QueryContext) {
+        self.input = input
+        self.context = context
+        readsDocuments = context.query.orders.count > 1
+    }
+
+    override func next() throws(Status) -> Candidate? {
+        while true {
+            if position < group.count {
+                position += 1
+                return group[position - 1]
+            }
+            group.removeAll(keepingCapacity: true)
+            position = 0
+            heldBytes = 0
+            guard let first = try nextInput() else { return nil }
+            if first.isComplete { return first }
+            try gather(first)
+        }
+    }
+
+    private func nextInput() throws(Status) -> Candidate? {
+        guard let candidate = lookahead else { return try input.next() }
+        lookahead = nil
+        return candidate
+    }
+
+    /// Collects all candidates with the known part of `first`, and sorts them.
+    private func gather(_ first: Candidate) throws(Status) {
+        let known = first.orderKey
+        try add(first)
+        while let candidate = try input.next() {
+            if candidate.isComplete || candidate.orderKey != known {
+                lookahead = candidate
+                break
+            }
+            try add(candidate)
+        }
+        sort()
+    }
+
+    private func add(_ candidate: Candidate) throws(Status) {
+        var candidate = candidate
+        if readsDocuments {
+            guard let document = try context.document(of: candidate), let key = try context.query.orderKey(fields: document.fields, key: candidate.key) else {
+                return
+            }
+            candidate.orderKey = key
+        } else {
+            NormalizedQuery.appendComponent(
+                context.query.relativeName(key: candidate.key), descending: context.query.orders[0].descending,
+                to: &candidate.orderKey)
+        }
+        if context.query.hasBounds, !context.query.isWithinBounds(candidate.orderKey) { return }
+        candidate.isComplete = true
+        // Contents are read again when they are sent: a sort holds keys only.
+        candidate.document = nil
+        group.append(candidate)
+        heldBytes += candidate.orderKey.count + candidate.key.count + 96
+        try bound()
+    }
+
+    /// Drops what a limit can never reach, and refuses to hold more than a query may.
+    private func bound() throws(Status) {
+        if let most = context.resultsMax, group.count > 2 * most + 1000 {
+            sort()
+            group.removeLast(group.count - most)
+            heldBytes = group.reduce(0) { $0 + $1.orderKey.count + $1.key.count + 96 }
+        }
+        if heldBytes > Limits.queryMemoryBytesMax {
+            throw .resourceExhausted(
+                "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys in memory. Add an index for its "
+                    + "filters and order, or a limit.")
+        }
+    }
+
+    private func sort() {
+        group.sort { UTF8Order.compare($0.orderKey, $1.orderKey) < 0 }
+    }
+}
+
+/// Merges streams in the order of their keys; a document that comes from several appears once.
+final class MergingStream: CandidateStream {
+    private let inputs: [CandidateStream]
+    private var heads: [Candidate?] = []
+    private var isPrimed = false
+    private var last: [UInt8]?
+
+    init(_ inputs: [CandidateStream]) {
+        self.inputs = inputs
+    }
+
+    override func next() throws(Status) -> Candidate? {
+        if !isPrimed {
+            for input in inputs { heads.append(try input.next()) }
+            isPrimed = true
+        }
+        while let index = smallest() {
+            let candidate = heads[index]!
+            heads[index] = try inputs[index].next()
+            if candidate.orderKey == last { continue }
+            last = candidate.orderKey
+            return candidate
+        }
+        return nil
+    }
+
+    private func smallest() -> Int? {
+        var best: Int?
+        for index in heads.indices {
+            guard let head = heads[index] else { continue }
+            if let present = best, UTF8Order.compare(heads[present]!.orderKey, head.orderKey) <= 0 { continue }
+            best = index
+        }
+        return best
+    }
+}
+
+/// Candidates that are known beforehand, in order.
+final class ListStream: CandidateStream {
+    private let candidates: [Candidate]
+    private var position = 0
+
+    /// The documents of a past state that match a query.
+    init(_ overlay: PastOverlay, _ context: QueryContext) throws(Status) {
+        var matching: [Candidate] = []
+        for case (let key, let document?) in overlay.documents {
+            guard try context.matcher.matches(key: key, fields: document.fields),
+                let orderKey = try context.query.orderKey(fields: document.fields, key: key),
+                context.query.isWithinBounds(orderKey)
+            else { continue }
+            matching.append(Candidate(key: key, orderKey: orderKey, isComplete: true, document: document))
+        }
+        candidates = matching.sorted { UTF8Order.compare($0.orderKey, $1.orderKey) < 0 }
+    }
+
+    override func next() throws(Status) -> Candidate? {
+        guard position < candidates.count else { return nil }
+        position += 1
+        return candidates[position - 1]
+    }
+}

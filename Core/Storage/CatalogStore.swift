@@ -1,0 +1,140 @@
+import HearthModel
+import HearthWire
+
+/// Keeps the index catalog in the `meta` keyspace, as the fields of one document in wire form.
+///
+///     key "catalog": {next: integer, definitions: [{id, collection, scope, name, state, fields: [{path, kind, dimension}]}],
+///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}]}
+enum CatalogStore {
+    static let key = Array("catalog".utf8)
+
+    static func load(from snapshot: any Snapshot) throws(Status) -> IndexCatalog {
+        guard let bytes = try snapshot.get(.meta, key) else { return IndexCatalog() }
+        let fields = try FieldsCodec.decode(bytes)
+        return IndexCatalog(
+            definitions: maps(fields["definitions"]).compactMap(definition),
+            overrides: maps(fields["overrides"]).compactMap(override))
+    }
+
+    static func nextID(in snapshot: any Snapshot) throws(Status) -> UInt32 {
+        guard let bytes = try snapshot.get(.meta, key), let next = integer(try FieldsCodec.decode(bytes)["next"]) else {
+            return 1
+        }
+        return UInt32(clamping: next)
+    }
+
+    static func save(_ catalog: IndexCatalog, nextID: UInt32, to transaction: any StoreTransaction) throws(Status) {
+        let fields = MapValue([
+            .init(name: "next", value: .integer(Int64(nextID))),
+            .init(name: "definitions", value: .array(catalog.definitions.map { .map(encode($0)) })),
+            .init(name: "overrides", value: .array(catalog.overrides.map { .map(encode($0)) })),
+        ])
+        try transaction.put(.meta, key, FieldsCodec.encode(fields))
+    }
+
+    // MARK: Definitions
+
+    private static func encode(_ definition: IndexDefinition) -> MapValue {
+        MapValue([
+            .init(name: "id", value: .integer(Int64(definition.id))),
+            .init(name: "collection", value: .string(definition.collectionID)),
+            .init(name: "scope", value: .string(definition.scope.rawValue)),
+            .init(name: "name", value: .boolean(definition.nameDescending)),
+            .init(name: "state", value: .string(definition.state.rawValue)),
+            .init(
+                name: "fields",
+                value: .array(
+                    definition.fields.map { field in
+                        .map(MapValue([.init(name: "path", value: .string(field.path.text))] + encode(field.kind)))
+                    })),
+        ])
+    }
+
+    private static func definition(_ map: MapValue) -> IndexDefinition? {
+        guard let id = integer(map["id"]), let collectionID = string(map["collection"]),
+            let scope = string(map["scope"]).flatMap(IndexDefinition.Scope.init),
+            let state = string(map["state"]).flatMap(IndexDefinition.State.init)
+        else { return nil }
+        var fields: [IndexField] = []
+        for field in maps(map["fields"]) {
+            guard let path = path(field["path"]), let kind = kind(field) else { return nil }
+            fields.append(IndexField(path: path, kind: kind))
+        }
+        return IndexDefinition(
+            id: UInt32(clamping: id), collectionID: collectionID, scope: scope, fields: fields,
+            nameDescending: map["name"] == .boolean(true), state: state)
+    }
+
+    private static func encode(_ kind: IndexField.Kind) -> [MapValue.Field] {
+        switch kind {
+        case .ascending: [.init(name: "kind", value: .string("ASCENDING"))]
+        case .descending: [.init(name: "kind", value: .string("DESCENDING"))]
+        case .contains: [.init(name: "kind", value: .string("CONTAINS"))]
+        case .vector(let dimension):
+            [
+                .init(name: "kind", value: .string("VECTOR")),
+                .init(name: "dimension", value: .integer(Int64(dimension))),
+            ]
+        }
+    }
+
+    private static func kind(_ map: MapValue) -> IndexField.Kind? {
+        switch string(map["kind"]) {
+        case "ASCENDING": .ascending
+        case "DESCENDING": .descending
+        case "CONTAINS": .contains
+        case "VECTOR": .vector(dimension: Int(integer(map["dimension"]) ?? 0))
+        default: nil
+        }
+    }
+
+    // MARK: Overrides
+
+    private static func encode(_ override: FieldOverride) -> MapValue {
+        var map = MapValue([
+            .init(name: "collection", value: .string(override.collectionID)),
+            .init(name: "ttl", value: .boolean(override.isTimeToLive)),
+            .init(
+                name: "indexes",
+                value: .array(
+                    override.indexes.map { index in
+                        .map(MapValue([.init(name: "scope", value: .string(index.scope.rawValue))] + encode(index.kind)))
+                    })),
+        ])
+        if let path = override.path { map.set("path", .string(path.text)) }
+        return map
+    }
+
+    private static func override(_ map: MapValue) -> FieldOverride? {
+        guard let collectionID = string(map["collection"]) else { return nil }
+        let indexes = maps(map["indexes"]).compactMap { index -> FieldOverride.Index? in
+            guard let scope = string(index["scope"]).flatMap(IndexDefinition.Scope.init), let kind = kind(index) else {
+                return nil
+            }
+            return FieldOverride.Index(scope: scope, kind: kind)
+        }
+        return FieldOverride(
+            collectionID: collectionID, path: path(map["path"]), indexes: indexes,
+            isTimeToLive: map["ttl"] == .boolean(true))
+    }
+
+    // MARK: Reading values
+
+    private static func maps(_ value: Value?) -> [MapValue] {
+        guard case .array(let elements)? = value else { return [] }
+        return elements.compactMap { if case .map(let map) = $0 { map } else { nil } }
+    }
+
+    private static func string(_ value: Value?) -> String? {
+        if case .string(let text)? = value { text } else { nil }
+    }
+
+    private static func integer(_ value: Value?) -> Int64? {
+        if case .integer(let number)? = value { number } else { nil }
+    }
+
+    private static func path(_ value: Value?) -> FieldPath? {
+        guard let text = string(value) else { return nil }
+        do { return try FieldPath(parsing: text) } catch { return nil }
+    }
+}

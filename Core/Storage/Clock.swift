@@ -1,0 +1,135 @@
+import HearthModel
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Where time comes from: the system, or a test that moves it.
+public protocol Clock: Sendable {
+    /// The time of day.
+    func now() -> Timestamp
+    /// Nanoseconds since some start; never goes back.
+    func monotonicNanoseconds() -> UInt64
+}
+
+public struct SystemClock: Clock {
+    public init() {}
+
+    public func now() -> Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+
+    public func monotonicNanoseconds() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}
+
+/// Gives commits their versions, and reads their times, so that the two never contradict each other.
+///
+/// What holds at all times: versions only grow; a commit's version is greater than every read time that was given out
+/// before it; a read time that is later than the last commit is given out only while no commit is on its way.
+final class CommitClock: Sendable {
+    private struct State {
+        /// The greatest version or read time given out.
+        var last: Int64
+        /// The version of the last commit that is durable and visible.
+        var committed: Int64
+        /// Whether the writer has begun to give versions to commits that aren't visible yet.
+        var isCommitting = false
+        /// Changes with every group of commits.
+        var generation: UInt64 = 0
+        var waiting: [@Sendable () -> Void] = []
+    }
+
+    private let state: Mutex<State>
+    private let clock: any Clock
+
+    init(clock: any Clock, lastVersion: Int64) {
+        self.clock = clock
+        state = Mutex(State(last: lastVersion, committed: lastVersion))
+    }
+
+    /// The time before which nothing can be read that isn't there yet.
+    var latest: Int64 {
+        state.withLock { max($0.last, clock.now().microseconds) }
+    }
+
+    var committed: Int64 { state.withLock { $0.committed } }
+
+    // MARK: Writer
+
+    func beginGroup() {
+        state.withLock { state in
+            state.isCommitting = true
+            state.generation += 1
+        }
+    }
+
+    /// A version for the next commit of the group.
+    /// - Parameter earliest: the commit's own request time, which its version must not precede.
+    func nextVersion(notBefore earliest: Int64) -> Int64 {
+        let now = clock.now().microseconds
+        return state.withLock { state in
+            state.last = max(now, state.last + 1, earliest)
+            return state.last
+        }
+    }
+
+    /// - Parameter committed: the version of the last commit of the group, nil when nothing was committed.
+    func endGroup(committed: Int64?) {
+        let waiting = state.withLock { state in
+            state.isCommitting = false
+            state.generation += 1
+            if let committed { state.committed = committed }
+            let waiting = state.waiting
+            state.waiting = []
+            return waiting
+        }
+        for body in waiting { body() }
+    }
+
+    // MARK: Readers
+
+    /// A promise that the state as of `time` is what a snapshot shows that is taken while `generation` stands.
+    struct Promise {
+        var time: Int64
+        var committed: Int64
+        var generation: UInt64
+    }
+
+    /// Nil while commits are on their way.
+    func promise() -> Promise? {
+        let now = clock.now().microseconds
+        return state.withLock { state in
+            guard !state.isCommitting else { return nil }
+            state.last = max(state.last, now)
+            return Promise(time: state.last, committed: state.committed, generation: state.generation)
+        }
+    }
+
+    func holds(_ promise: Promise) -> Bool {
+        state.withLock { $0.generation == promise.generation }
+    }
+
+    /// Runs `body` when no commit is on its way whose version might lie at or before a read time: at once, or from the
+    /// writer's thread.
+    func whenSettled(_ body: @escaping @Sendable () -> Void) {
+        let isSettled = state.withLock { state in
+            if state.isCommitting { state.waiting.append(body) }
+            return !state.isCommitting
+        }
+        if isSettled { body() }
+    }
+
+    /// Keeps later commits above a read time that is being served.
+    func raise(to time: Int64) {
+        state.withLock { $0.last = max($0.last, time) }
+    }
+}

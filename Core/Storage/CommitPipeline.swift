@@ -1,0 +1,363 @@
+import HearthModel
+import HearthWire
+import Synchronization
+
+/// The one way by which a database changes.
+///
+/// Commits queue for the writer's thread. It takes all that has gathered, works out each on the state left by the ones
+/// before it, and makes them durable together: one sync for the group, each commit within it all or nothing. Answers
+/// leave after the sync. A commit that must wait for a transaction's turn leaves the queue and comes back.
+final class CommitPipeline: Sendable {
+    struct Request: Sendable {
+        var writes: [Write]
+        /// The transaction's id and the state on which its reads rest.
+        var transaction: (id: [UInt8], version: Int64?, readSet: ReadSet)?
+        /// Who takes the turns that the commit has to wait for.
+        var owner: LockTable.Owner
+        var requestTime: Timestamp
+        var sizeBytes: Int
+        /// When waiting for turns ends, in monotonic nanoseconds.
+        var waitUntil: UInt64
+        var completion: @Sendable (Result<CommitOutcome, Status>) -> Void
+    }
+
+    enum Job: Sendable {
+        case commit(Request)
+        /// Anything else that writes: index builds, collection of old versions, clearing. Runs in a group of its own.
+        case maintenance(@Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
+    }
+
+    private struct Parked {
+        var requests: [UInt64: Request] = [:]
+        var next: UInt64 = 0
+    }
+
+    private let store: any Store
+    private let clock: any Clock
+    private let commitClock: CommitClock
+    private let locks: LockTable
+    private let recent: RecentChanges
+    private let catalog: @Sendable () -> IndexCatalog
+    private let observer: @Sendable (ChangeSet) -> Void
+    private let parked = Mutex(Parked())
+    private let queuedBytes = Atomic<Int>(0)
+    private let queuedCount = Atomic<Int>(0)
+    private let counters = CommitCounters()
+    private let worker: Mutex<WorkerThread<Job>?>
+
+    /// - Parameter observer: told of every commit, in order, after it is durable and visible.
+    init(
+        store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
+        catalog: @escaping @Sendable () -> IndexCatalog, observer: @escaping @Sendable (ChangeSet) -> Void
+    ) {
+        self.store = store
+        self.clock = clock
+        self.commitClock = commitClock
+        self.locks = locks
+        self.recent = recent
+        self.catalog = catalog
+        self.observer = observer
+        worker = Mutex(nil)
+        let thread = WorkerThread<Job>(idle: { [unowned self] in self.store.maintain() }) { [unowned self] jobs in
+            self.process(jobs)
+        }
+        worker.withLock { $0 = thread }
+    }
+
+    func stop() {
+        worker.withLock { $0 }?.stop()
+        let waiting = parked.withLock { parked in
+            defer { parked.requests = [:] }
+            return Array(parked.requests.values)
+        }
+        for request in waiting { request.completion(.failure(.unavailable("The server is shutting down."))) }
+    }
+
+    var statistics: DatabaseStatistics {
+        var statistics = DatabaseStatistics()
+        statistics.commits = counters.commits.load(ordering: .relaxed)
+        statistics.failures = counters.failures.load(ordering: .relaxed)
+        statistics.groups = counters.groups.load(ordering: .relaxed)
+        statistics.groupSizes = counters.groupSizes
+        statistics.queuedCommits = queuedCount.load(ordering: .relaxed)
+        statistics.queuedBytes = queuedBytes.load(ordering: .relaxed)
+        return statistics
+    }
+
+    // MARK: Queueing
+
+    func submit(_ request: Request) {
+        if queuedCount.load(ordering: .relaxed) >= Limits.commitQueueMax
+            || queuedBytes.load(ordering: .relaxed) + request.sizeBytes > Limits.commitQueueBytesMax
+        {
+            request.completion(.failure(.resourceExhausted("Too many commits are waiting for the disk.")))
+            return
+        }
+        enqueue(request)
+    }
+
+    private func enqueue(_ request: Request) {
+        queuedCount.add(1, ordering: .relaxed)
+        queuedBytes.add(request.sizeBytes, ordering: .relaxed)
+        if !push(.commit(request)) {
+            request.completion(.failure(.unavailable("The server is shutting down.")))
+        }
+    }
+
+    @discardableResult
+    private func push(_ job: Job) -> Bool {
+        worker.withLock { $0 }?.push(job) ?? false
+    }
+
+    func perform(
+        _ body: @escaping @Sendable (any StoreTransaction) throws(Status) -> Void,
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        if !push(.maintenance(body, completion)) {
+            completion(.failure(.unavailable("The server is shutting down.")))
+        }
+    }
+
+    // MARK: The writer's thread
+
+    private func process(_ jobs: [Job]) {
+        var group: [Request] = []
+        var groupBytes = 0
+        func flush() {
+            if !group.isEmpty { commit(group) }
+            group = []
+            groupBytes = 0
+        }
+        for job in jobs {
+            switch job {
+            case .commit(let request):
+                queuedCount.subtract(1, ordering: .relaxed)
+                queuedBytes.subtract(request.sizeBytes, ordering: .relaxed)
+                group.append(request)
+                groupBytes += request.sizeBytes
+                if group.count >= Limits.groupCommitRequestsMax || groupBytes >= Limits.groupCommitBytesMax { flush() }
+            case .maintenance(let body, let completion):
+                flush()
+                completion(maintain(body))
+            }
+        }
+        flush()
+    }
+
+    private func maintain(_ body: (any StoreTransaction) throws(Status) -> Void) -> Result<Void, Status> {
+        do {
+            try store.write { transaction throws(Status) in try body(transaction) }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// What became of a request of a group, told when the group is durable.
+    private enum Verdict {
+        case committed(CommitOutcome)
+        case failed(Status)
+        case parked(holder: LockTable.Owner, key: [UInt8]?)
+    }
+
+    private func commit(_ group: [Request]) {
+        commitClock.beginGroup()
+        var verdicts: [Verdict] = []
+        var sets: [ChangeSet] = []
+        var failure: Status?
+        do {
+            try store.write { transaction throws(Status) in
+                for request in group {
+                    verdicts.append(try self.apply(request, to: transaction, earlier: &sets))
+                }
+                if let last = sets.last { try transaction.put(.meta, Database.versionKey, Database.encode(last.version)) }
+            }
+        } catch {
+            failure = error
+        }
+        if failure == nil {
+            for set in sets { recent.append(set) }
+        }
+        commitClock.endGroup(committed: failure == nil ? sets.last?.version : nil)
+        if failure == nil {
+            for set in sets { observer(set) }
+        }
+        for (index, request) in group.enumerated() {
+            if let failure {
+                request.completion(.failure(Status(.unavailable, failure.message)))
+                locks.remove(request.owner)
+                continue
+            }
+            finish(request, verdicts[index])
+        }
+        // While the writer is never idle, checkpoints still have to happen now and then.
+        counters.count(group: group.count, failed: failure != nil)
+        if counters.groups.load(ordering: .relaxed).isMultiple(of: 64) { store.maintain() }
+    }
+
+    private func finish(_ request: Request, _ verdict: Verdict) {
+        switch verdict {
+        case .committed(let outcome):
+            locks.remove(request.owner)
+            request.completion(.success(outcome))
+        case .failed(let status):
+            locks.remove(request.owner)
+            request.completion(.failure(status))
+        case .parked(let holder, let key): park(request, holder, key)
+        }
+    }
+
+    /// - Throws: only what the store throws, which fails the group; what is wrong with the request is its verdict.
+    private func apply(
+        _ request: Request, to transaction: any StoreTransaction, earlier sets: inout [ChangeSet]
+    ) throws(Status) -> Verdict {
+        do throws(Status) {
+            if locks.isDoomed(request.owner) { throw Self.contention }
+            if !request.writes.isEmpty, let read = request.transaction {
+                try validate(read.readSet, since: read.version, earlier: sets, in: transaction)
+            }
+            let catalog = catalog()
+            let staged = try StagedCommit(
+                request.writes, on: transaction, catalog: catalog, requestTime: request.requestTime,
+                latest: commitClock.latest)
+            // The version is given only when nothing can fail any more; until then 0 stands for it.
+            for change in staged.changes(version: 0) {
+                if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
+                    return .parked(holder: holder, key: isDocument ? change.key : nil)
+                }
+            }
+            let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
+            let set = ChangeSet(version: version, changes: staged.changes(version: version))
+            var differences: [IndexDifference] = []
+            var size = 0
+            for change in set.changes {
+                let difference = try staged.difference(change)
+                size += difference.sizeBytes + (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0)
+                differences.append(difference)
+            }
+            if size > Limits.commitBytesMax {
+                throw .invalidArgument("Transaction too big. Decrease transaction size.")
+            }
+            try store(set, differences, to: transaction)
+            if !set.changes.isEmpty { sets.append(set) }
+            return .committed(
+                CommitOutcome(commitTime: Timestamp(microseconds: version), results: staged.results(version: version)))
+        } catch {
+            switch error.code {
+            case .unavailable, .dataLoss: throw error
+            default: return .failed(error)
+            }
+        }
+    }
+
+    private func store(
+        _ set: ChangeSet, _ differences: [IndexDifference], to transaction: any StoreTransaction
+    ) throws(Status) {
+        for (change, difference) in zip(set.changes, differences) {
+            var previous = change.before?.updateVersion ?? 0
+            if change.before == nil, let deleted = try Feed.tombstone(change.key, in: transaction) {
+                previous = deleted
+                try transaction.delete(.meta, Feed.tombstoneKey(change.key))
+            }
+            if let after = change.after {
+                try transaction.put(.documents, change.key, after.stored)
+            } else {
+                try transaction.delete(.documents, change.key)
+                try transaction.put(.meta, Feed.tombstoneKey(change.key), Database.encode(set.version))
+            }
+            for key in difference.deleted { try transaction.delete(.entries, key) }
+            for entry in difference.inserted { try transaction.put(.entries, entry.key, entry.value) }
+            let record = Feed.Record(
+                version: set.version, documentKey: change.key, previousVersion: previous, before: change.before)
+            try transaction.put(.feed, record.key, record.value)
+        }
+    }
+
+    // MARK: Validation
+
+    private static let contention = Status.aborted(
+        "Aborted due to cross-transaction contention. This occurs when multiple transactions attempt to access the same "
+            + "data, requiring Firestore to abort at least one in order to enforce serializability.")
+
+    private func validate(
+        _ readSet: ReadSet, since version: Int64?, earlier sets: [ChangeSet], in snapshot: any Snapshot
+    ) throws(Status) {
+        guard let version, !readSet.isEmpty else { return }
+        for set in sets where set.version > version {
+            if try readSet.isTouched(by: set) { throw Self.contention }
+        }
+        if try isTouched(readSet, since: version, in: snapshot) { throw Self.contention }
+    }
+
+    /// Whether commits after a version have changed what was read.
+    func isTouched(_ readSet: ReadSet, since version: Int64, in snapshot: any Snapshot) throws(Status) -> Bool {
+        if recent.wasReset(after: version) { return true }
+        if let sets = recent.changes(after: version) {
+            for set in sets {
+                if try readSet.isTouched(by: set) { return true }
+            }
+            return false
+        }
+        let cursor = try snapshot.scan(.feed, Feed.range(after: version), reverse: false, values: true)
+        defer { cursor.close() }
+        while try cursor.next() {
+            let record = try Feed.Record(key: cursor.key, value: cursor.value)
+            // The state after is that before the next change; reading the present one instead can only find too much.
+            let after = try snapshot.get(.documents, record.documentKey).map { bytes throws(Status) in
+                try StoredDocument(stored: bytes)
+            }
+            let change = Change(key: record.documentKey, before: record.before, after: after)
+            if try readSet.isTouched(by: change) { return true }
+        }
+        return false
+    }
+
+    // MARK: Waiting for turns
+
+    private func park(_ request: Request, _ holder: LockTable.Owner, _ key: [UInt8]?) {
+        if clock.monotonicNanoseconds() >= request.waitUntil {
+            locks.remove(request.owner)
+            request.completion(.failure(.aborted("Transaction lock timeout.")))
+            return
+        }
+        let ticket = parked.withLock { parked in
+            parked.next += 1
+            parked.requests[parked.next] = request
+            return parked.next
+        }
+        let resume: @Sendable () -> Void = { [weak self] in
+            guard let self, let request = self.unpark(ticket) else { return }
+            self.enqueue(request)
+        }
+        if request.transaction == nil { locks.add(request.owner, age: request.owner) }
+        if let key {
+            if !locks.acquire(.document(key), for: request.owner, granted: resume) { resume() }
+        } else {
+            locks.whenReleased(holder, waiting: request.owner, resume)
+        }
+    }
+
+    private func unpark(_ ticket: UInt64) -> Request? {
+        parked.withLock { $0.requests.removeValue(forKey: ticket) }
+    }
+
+    /// Fails the commits that have waited too long. To be called some times a second.
+    func tick() {
+        let now = clock.monotonicNanoseconds()
+        let late = parked.withLock { parked in
+            let tickets = parked.requests.filter { $0.value.waitUntil <= now }.map(\.key)
+            return tickets.compactMap { parked.requests.removeValue(forKey: $0) }
+        }
+        for request in late {
+            locks.remove(request.owner)
+            request.completion(.failure(.aborted("Transaction lock timeout.")))
+        }
+    }
+}
+
+/// The answer to a commit.
+public struct CommitOutcome: Sendable {
+    public var commitTime: Timestamp
+    /// One for each write, in order.
+    public var results: [WriteResult]
+}

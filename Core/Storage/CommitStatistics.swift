@@ -1,0 +1,41 @@
+import Synchronization
+
+/// What a database's writer has done so far. The writer counts, anyone may read.
+final class CommitCounters: Sendable {
+    static let bucketCount = 11
+
+    let commits = Atomic<Int>(0)
+    let failures = Atomic<Int>(0)
+    let groups = Atomic<Int>(0)
+    private let histogram = Mutex([Int](repeating: 0, count: bucketCount))
+
+    /// - Parameter size: the commits of one durable transaction.
+    func count(group size: Int, failed: Bool) {
+        groups.add(1, ordering: .relaxed)
+        if failed { failures.add(size, ordering: .relaxed) } else { commits.add(size, ordering: .relaxed) }
+        // Bucket n holds the groups of at most 2^n.
+        let bucket = min(Self.bucketCount - 1, Int.bitWidth - (size - 1).leadingZeroBitCount)
+        histogram.withLock { $0[size <= 1 ? 0 : bucket] += 1 }
+    }
+
+    var groupSizes: [Int] { histogram.withLock { $0 } }
+}
+
+/// A view of a database's counters at one moment.
+public struct DatabaseStatistics: Sendable {
+    /// Commits that went through the writer, whether they were accepted or refused.
+    public var commits = 0
+    /// Commits that failed because the disk did.
+    public var failures = 0
+    /// Durable transactions, each of one or more commits.
+    public var groups = 0
+    /// How many groups had at most 1, 2, 4, … 1024 commits; each group in the first bucket that holds it.
+    public var groupSizes: [Int] = []
+    public var queuedCommits = 0
+    public var queuedBytes = 0
+    public var openTransactions = 0
+    /// Bytes on the disk, or held in place of it; nil when the store can't tell.
+    public var sizeBytes: Int?
+
+    public init() {}
+}

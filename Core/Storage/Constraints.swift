@@ -1,0 +1,134 @@
+import HearthModel
+
+/// What a conjunction demands, field by field.
+struct Constraints {
+    struct Membership {
+        var path: FieldPath
+        var value: Value
+        /// The predicate's position in `predicates`.
+        var index: Int
+    }
+
+    let predicates: [NormalizedQuery.Predicate]
+    /// The values let through, for every field with a filter other than an array membership; in order of first mention.
+    private(set) var fields: [(path: FieldPath, ranges: ValueRanges)] = []
+    private(set) var memberships: [Membership] = []
+    /// The names let through, relative to the query's `namePrefix`; nil without a filter on `__name__`.
+    private(set) var names: ValueRanges?
+
+    /// Nil when the conjunction contradicts itself and can have no results.
+    init?(_ conjunction: NormalizedQuery.Conjunction, query: NormalizedQuery) throws(Status) {
+        predicates = conjunction
+        for (index, predicate) in conjunction.enumerated() {
+            if predicate.path.isDocumentName {
+                let ranges = try QueryMatcher(query).nameRanges(predicate)
+                let relative = ValueRanges(
+                    ranges: ranges.ranges.map { range in
+                        KeyRange(
+                            lower: range.lower.isEmpty ? [] : NormalizedQuery.relative(range.lower, to: query.namePrefix),
+                            upper: range.upper.map { NormalizedQuery.relative($0, to: query.namePrefix) })
+                    })
+                names = names.map { $0.intersection(relative) } ?? relative
+                if names!.isEmpty { return nil }
+                continue
+            }
+            if case .field(let path, .arrayContains, let value) = predicate {
+                switch ValueOrder.typeClass(of: value) {
+                case .null, .nan, .array: return nil
+                default: memberships.append(Membership(path: path, value: value, index: index))
+                }
+                continue
+            }
+            let ranges = Self.ranges(predicate)
+            if let known = fields.firstIndex(where: { $0.path == predicate.path }) {
+                fields[known].ranges = fields[known].ranges.intersection(ranges)
+            } else {
+                fields.append((predicate.path, ranges))
+            }
+            if fields.contains(where: { $0.ranges.isEmpty }) { return nil }
+        }
+    }
+
+    private static func ranges(_ predicate: NormalizedQuery.Predicate) -> ValueRanges {
+        switch predicate {
+        case .unary(_, let op): ValueRanges(op)
+        case .field(_, let op, let value): ValueRanges(op, value)
+        }
+    }
+
+    func ranges(_ path: FieldPath) -> ValueRanges {
+        fields.first { $0.path == path }?.ranges ?? .any
+    }
+
+    /// Whether a field is fixed by an equality, so that ordering by it is without effect. IS_NULL and IS_NAN fix it too.
+    func isEquality(_ path: FieldPath) -> Bool {
+        predicates.contains { predicate in
+            guard predicate.path == path else { return false }
+            return switch predicate {
+            case .field(_, .equal, _), .unary(_, .isNull), .unary(_, .isNaN): true
+            default: false
+            }
+        }
+    }
+
+    var isOnlyByName: Bool { fields.isEmpty && memberships.isEmpty }
+
+    /// Whether no other field is filtered.
+    func isOnly(_ path: FieldPath) -> Bool {
+        memberships.isEmpty && fields.allSatisfy { $0.path == path }
+    }
+
+    func indices(of path: FieldPath) -> [Int] {
+        predicates.indices.filter { index in
+            guard predicates[index].path == path else { return false }
+            if case .field(_, .arrayContains, _) = predicates[index] { return false }
+            return true
+        }
+    }
+
+    func residual(covered: Set<Int>, namesCovered: Bool) -> [NormalizedQuery.Predicate] {
+        predicates.indices.filter { index in
+            !covered.contains(index) && !(namesCovered && predicates[index].path.isDocumentName)
+        }.map { predicates[$0] }
+    }
+
+    // MARK: Against the order
+
+    /// The order without the name and without what equalities fix.
+    func sortFields(_ query: NormalizedQuery) -> [Query.Order] {
+        query.orders.filter { !$0.field.isDocumentName && !isEquality($0.field) }
+    }
+
+    /// The parts of the whole order key, when the sort fields are scanned in their order.
+    func parts(_ query: NormalizedQuery) -> [QueryPlan.OrderPart] {
+        query.orders.map { order in
+            if order.field.isDocumentName { return .name }
+            return constant(order) ?? .scanned
+        }
+    }
+
+    func hasNoConstants(_ query: NormalizedQuery) -> Bool {
+        !query.orders.contains { !$0.field.isDocumentName && isEquality($0.field) }
+    }
+
+    /// The constant parts that stand before a field in the order.
+    func constantsBefore(_ path: FieldPath, _ query: NormalizedQuery) -> [QueryPlan.OrderPart] {
+        query.orders.prefix { $0.field != path }.compactMap(constant)
+    }
+
+    private func constant(_ order: Query.Order) -> QueryPlan.OrderPart? {
+        for predicate in predicates where predicate.path == order.field {
+            let value: Value
+            switch predicate {
+            case .field(_, .equal, let operand): value = operand
+            case .unary(_, .isNull): value = .null
+            case .unary(_, .isNaN): value = .double(.nan)
+            default: continue
+            }
+            var bytes: [UInt8] = []
+            NormalizedQuery.appendComponent(IndexValue.encode(value), descending: order.descending, to: &bytes)
+            return .constant(bytes)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,148 @@
+import HearthModel
+
+/// The keys of documents in the store, and the two forms of a document's name in order keys.
+///
+///     path key:     SEG(collection) SEG(id) … SEG(collection) SEG(id) 02
+///     document key: SEG(collection) SEG(id) … SEG(collection) 02 SEG(id) 02
+///
+/// SEG is that of `IndexValue`. Path keys have the order of names: segment by segment, a parent before its descendants.
+/// Document keys are the same but for a terminator behind the last collection: so the documents of one collection stand
+/// side by side (a scan of the prefix up to that terminator), and all that lies below a document or in and below a
+/// collection is one range too. `documents` is kept by document keys.
+public enum DocumentKey {
+    private typealias Tag = IndexValue.Tag
+
+    public static func encode(_ path: ResourcePath) -> [UInt8] {
+        var key: [UInt8] = []
+        key.reserveCapacity(path.segments.reduce(2) { $0 + $1.utf8.count + 3 })
+        let last = path.segments.count - 1
+        for (index, segment) in path.segments.enumerated() {
+            if index == last { key.append(Tag.terminator) }
+            IndexValue.appendSegment(segment, to: &key)
+        }
+        key.append(Tag.terminator)
+        return key
+    }
+
+    /// The path key of a path with any number of segments.
+    static func encodePath(_ path: ResourcePath) -> [UInt8] {
+        encodeSegments(path) + [Tag.terminator]
+    }
+
+    /// The segments alone, without terminator: the prefix of everything at and below the path.
+    static func encodeSegments(_ path: ResourcePath) -> [UInt8] {
+        var key: [UInt8] = []
+        for segment in path.segments { IndexValue.appendSegment(segment, to: &key) }
+        return key
+    }
+
+    /// The prefix of the documents directly in a collection.
+    static func collectionPrefix(_ collection: ResourcePath) -> [UInt8] {
+        encodePath(collection)
+    }
+
+    /// The path of a document key; nil when the bytes are none.
+    public static func decode(_ key: [UInt8]) -> ResourcePath? {
+        var position = 0
+        var segments: [String] = []
+        while position < key.count {
+            if key[position] == Tag.terminator {
+                position += 1
+                continue
+            }
+            guard let segment = readSegment(key, &position) else { return nil }
+            segments.append(segment)
+        }
+        return ResourcePath(segments)
+    }
+
+    /// Reads one SEG at `position` and moves behind it.
+    static func readSegment(_ key: [UInt8], _ position: inout Int) -> String? {
+        guard position < key.count else { return nil }
+        switch key[position] {
+        case Tag.numericSegment:
+            guard position + 9 <= key.count else { return nil }
+            let bits = IndexValue.readBigEndian(key[(position + 1)...])
+            position += 9
+            return "__id\(Int64(bitPattern: bits ^ (1 << 63)))__"
+        case Tag.textSegment:
+            let start = position + 1
+            guard let end = textEnd(key, start) else { return nil }
+            position = end + 2
+            return text(key, start, end)
+        default: return nil
+        }
+    }
+
+    /// Where a TEXT that begins at `start` has its terminator.
+    private static func textEnd(_ key: [UInt8], _ start: Int) -> Int? {
+        var index = start
+        while index + 1 < key.count {
+            if key[index] == 0 {
+                if key[index + 1] == 1 { return index }
+                index += 1
+            }
+            index += 1
+        }
+        return nil
+    }
+
+    private static func text(_ key: [UInt8], _ start: Int, _ end: Int) -> String {
+        let raw = key[start..<end]
+        guard raw.contains(0) else { return String(decoding: raw, as: UTF8.self) }
+        var unescaped: [UInt8] = []
+        var index = start
+        while index < end {
+            unescaped.append(key[index])
+            index += key[index] == 0 ? 2 : 1
+        }
+        return String(decoding: unescaped, as: UTF8.self)
+    }
+
+    /// The end of the SEG at `position`; nil when there is none.
+    static func segmentEnd(_ key: [UInt8], _ position: Int) -> Int? {
+        guard position < key.count else { return nil }
+        switch key[position] {
+        case Tag.numericSegment: return position + 9 <= key.count ? position + 9 : nil
+        case Tag.textSegment: return textEnd(key, position + 1).map { $0 + 2 }
+        default: return nil
+        }
+    }
+
+    /// A document key from a path key: the terminator of the last collection is put in.
+    static func fromPathKey(_ pathKey: [UInt8]) -> [UInt8]? {
+        var position = 0
+        var lastStart = 0
+        while position < pathKey.count, pathKey[position] != Tag.terminator {
+            guard let end = segmentEnd(pathKey, position) else { return nil }
+            lastStart = position
+            position = end
+        }
+        var key = pathKey
+        key.insert(Tag.terminator, at: lastStart)
+        return key
+    }
+
+    /// A path key from a document key.
+    static func toPathKey(_ key: [UInt8]) -> [UInt8]? {
+        var position = 0
+        while position < key.count, key[position] != Tag.terminator {
+            guard let end = segmentEnd(key, position) else { return nil }
+            position = end
+        }
+        guard position < key.count else { return nil }
+        var pathKey = key
+        pathKey.remove(at: position)
+        return pathKey
+    }
+
+    /// Where the part begins that tells a document from the others of its collection: behind the first terminator.
+    static func collectionPrefixEnd(_ key: [UInt8]) -> Int? {
+        var position = 0
+        while position < key.count, key[position] != Tag.terminator {
+            guard let end = segmentEnd(key, position) else { return nil }
+            position = end
+        }
+        return position < key.count ? position + 1 : nil
+    }
+}

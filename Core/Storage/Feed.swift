@@ -1,0 +1,90 @@
+import HearthModel
+
+/// The change feed: for every commit and every document that it changed, the state before.
+///
+///     key:   version (8 bytes) · document key
+///     value: previous version (8 bytes) · the stored document before (see `StoredDocument`), or nothing
+///
+/// The previous version is that of the document's change before this one: its update, or, when it did not exist, the
+/// deletion that is still known; 0 for none. So the states of one document form a chain that is walked backwards from the
+/// present without looking at other documents. A deletion leaves a tombstone in `meta`, from which the chain starts:
+///
+///     key: "t" · document key       value: version of the deletion (8 bytes)
+///
+/// Records and tombstones are kept for the retention window.
+enum Feed {
+    struct Record {
+        var version: Int64
+        var documentKey: [UInt8]
+        var previousVersion: Int64
+        var before: StoredDocument?
+
+        init(version: Int64, documentKey: [UInt8], previousVersion: Int64, before: StoredDocument?) {
+            self.version = version
+            self.documentKey = documentKey
+            self.previousVersion = previousVersion
+            self.before = before
+        }
+
+        init(key: [UInt8], value: [UInt8]) throws(Status) {
+            guard key.count > 8, value.count >= 8 else { throw Status(.dataLoss, "A feed record is too short.") }
+            version = Int64(bitPattern: IndexValue.readBigEndian(key[...]))
+            documentKey = Array(key.dropFirst(8))
+            previousVersion = Int64(bitPattern: IndexValue.readBigEndian(value[...]))
+            before = value.count == 8 ? nil : try StoredDocument(stored: value[8...])
+        }
+
+        var key: [UInt8] { Feed.key(version, documentKey) }
+
+        var value: [UInt8] {
+            var bytes: [UInt8] = []
+            IndexValue.appendBigEndian(UInt64(bitPattern: previousVersion), to: &bytes)
+            before?.append(to: &bytes)
+            return bytes
+        }
+    }
+
+    static func key(_ version: Int64, _ documentKey: [UInt8]) -> [UInt8] {
+        var key: [UInt8] = []
+        key.reserveCapacity(8 + documentKey.count)
+        IndexValue.appendBigEndian(UInt64(bitPattern: version), to: &key)
+        key.append(contentsOf: documentKey)
+        return key
+    }
+
+    static func range(after version: Int64) -> KeyRange {
+        KeyRange(lower: key(version + 1, []), upper: nil)
+    }
+
+    static func range(before version: Int64) -> KeyRange {
+        KeyRange(lower: [], upper: key(version, []))
+    }
+
+    static func tombstoneKey(_ documentKey: [UInt8]) -> [UInt8] { [UInt8(ascii: "t")] + documentKey }
+
+    static func tombstone(_ documentKey: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64? {
+        try snapshot.get(.meta, tombstoneKey(documentKey)).map { Int64(bitPattern: IndexValue.readBigEndian($0[...])) }
+    }
+
+    /// A document as it was at a version within the retention.
+    static func document(
+        key: [UInt8], current: StoredDocument?, at version: Int64, in snapshot: any Snapshot
+    ) throws(Status) -> StoredDocument? {
+        var changed: Int64
+        if let current {
+            changed = current.updateVersion
+        } else {
+            changed = try tombstone(key, in: snapshot) ?? 0
+        }
+        var state = current
+        while changed > version {
+            guard let value = try snapshot.get(.feed, Feed.key(changed, key)) else {
+                throw .failedPrecondition("The requested 'read_time' is too old.")
+            }
+            let record = try Record(key: Feed.key(changed, key), value: value)
+            state = record.before
+            changed = record.previousVersion
+        }
+        return state
+    }
+}

@@ -1,0 +1,203 @@
+import HearthModel
+import HearthWire
+import Synchronization
+
+/// Brings the entries of a database in line with a changed index catalog.
+///
+/// First the new catalog is put in force, with new definitions as CREATING: from then on writers maintain their entries.
+/// Then the documents concerned are visited in small transactions, and their entries added; in the end the definitions
+/// are READY and queries use them. What a definition that is gone has left is deleted at once. Changed overrides are
+/// applied in one transaction, because while they change nobody could tell which automatic entries a document has.
+struct IndexBuilder: Sendable {
+    let database: Database
+    let pipeline: CommitPipeline
+
+    /// Documents that one transaction of a build visits.
+    static let stepDocumentsMax = 500
+
+    /// What a change makes of a catalog.
+    typealias Change = @Sendable (IndexCatalog) throws(Status) -> (definitions: [IndexDefinition], overrides: [FieldOverride])
+
+    /// - Parameters:
+    ///   - resuming: also builds what an earlier run of the process left unfinished.
+    ///   - change: asked on the writer's thread for what is wanted, so that two changes can't undo each other.
+    ///   - installed: told, when the new catalog is in force, which of its definitions are to be built.
+    ///   - completion: told when all of those are ready.
+    func install(
+        resuming: Bool, _ change: @escaping Change, installed: @escaping @Sendable ([IndexDefinition]) -> Void,
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        let building = SharedBox(Mutex<[IndexDefinition]>([]))
+        pipeline.perform({ transaction throws(Status) in
+            let old = database.catalog
+            let wanted = try change(old)
+            let (catalog, added) = try merge(
+                wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
+            for definition in old.definitions where !catalog.definitions.contains(where: { $0.id == definition.id }) {
+                try deleteEntries(of: definition, transaction)
+            }
+            let changed = Set(old.overrides).symmetricDifference(catalog.overrides)
+            for collectionID in Set(changed.map(\.collectionID)) {
+                try apply(overridesOf: collectionID, from: old, to: catalog, transaction)
+            }
+            database.replaceCatalog(catalog)
+            building.value.withLock { $0 = added }
+        }, completion: { result in
+            switch result {
+            case .failure(let status): completion(.failure(status))
+            case .success:
+                let added = building.value.withLock { $0 }
+                installed(added)
+                build(added, completion)
+            }
+        })
+    }
+
+    /// The catalog that is wanted, with the ids and states of what exists already.
+    private func merge(
+        _ definitions: [IndexDefinition], _ overrides: [FieldOverride], into old: IndexCatalog, resuming: Bool,
+        _ transaction: any StoreTransaction
+    ) throws(Status) -> (catalog: IndexCatalog, added: [IndexDefinition]) {
+        var next = try CatalogStore.nextID(in: transaction)
+        var merged: [IndexDefinition] = []
+        var added: [IndexDefinition] = []
+        for var definition in definitions + IndexCatalog.groupDefinitions(overrides)
+        where !merged.contains(where: { $0.isSame(as: definition) }) {
+            if let existing = old.definitions.first(where: { $0.isSame(as: definition) }) {
+                merged.append(existing)
+                if existing.state == .creating, resuming { added.append(existing) }
+            } else {
+                definition.id = next
+                definition.state = .creating
+                next += 1
+                merged.append(definition)
+                added.append(definition)
+            }
+        }
+        let catalog = IndexCatalog(definitions: merged, overrides: overrides)
+        try CatalogStore.save(catalog, nextID: next, to: transaction)
+        return (catalog, added)
+    }
+
+    private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
+        let prefix = IndexKey.definitionPrefix(definition, collectionPrefix: [])
+        try transaction.delete(.entries, KeyRange(prefix: prefix), limit: .max)
+    }
+
+    // MARK: Building
+
+    private func build(_ definitions: [IndexDefinition], _ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        guard let definition = definitions.first else { return completion(.success(())) }
+        let rest = Array(definitions.dropFirst())
+        step(definition, after: nil) { result in
+            switch result {
+            case .failure(let status) where status.code != .cancelled || rest.isEmpty: completion(.failure(status))
+            default: build(rest, completion)
+            }
+        }
+    }
+
+    private func step(
+        _ definition: IndexDefinition, after position: [UInt8]?,
+        _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        let reached = SharedBox(Mutex<[UInt8]?>(nil))
+        pipeline.perform({ transaction throws(Status) in
+            guard database.catalog.definitions.contains(where: { $0.id == definition.id }) else {
+                throw Status(.cancelled, "The index was deleted while it was built.")
+            }
+            let only = IndexCatalog(definitions: [definition])
+            let keys = try Self.documentKeys(
+                of: definition.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
+            for key in keys {
+                try addEntries(key, catalog: only, transaction)
+            }
+            reached.value.withLock { $0 = keys.count == Self.stepDocumentsMax ? keys.last : nil }
+            if keys.count < Self.stepDocumentsMax { try setReady(definition, transaction) }
+        }, completion: { result in
+            switch result {
+            case .failure(let status): completion(.failure(status))
+            case .success:
+                if let next = reached.value.withLock({ $0 }) {
+                    step(definition, after: next, completion)
+                } else {
+                    completion(.success(()))
+                }
+            }
+        })
+    }
+
+    private func addEntries(_ key: [UInt8], catalog: IndexCatalog, _ transaction: any StoreTransaction) throws(Status) {
+        guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return }
+        let document = try StoredDocument(stored: bytes)
+        var entries = IndexEntries(key: key, path: path, catalog: catalog)
+        entries.addDefinitions(try FieldsCodec.decode(document.fields))
+        for entry in entries.entries { try transaction.put(.entries, entry.key, entry.value) }
+    }
+
+    private func setReady(_ definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
+        let catalog = database.catalog
+        let definitions = catalog.definitions.map { present in
+            var present = present
+            if present.id == definition.id { present.state = .ready }
+            return present
+        }
+        let ready = IndexCatalog(definitions: definitions, overrides: catalog.overrides)
+        try CatalogStore.save(ready, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
+        database.replaceCatalog(ready)
+    }
+
+    // MARK: Overrides
+
+    private func apply(
+        overridesOf collectionID: String, from old: IndexCatalog, to new: IndexCatalog, _ transaction: any StoreTransaction
+    ) throws(Status) {
+        // Only the automatic entries: definitions are built or deleted on their own.
+        let before = IndexCatalog(overrides: old.overrides)
+        let after = IndexCatalog(overrides: new.overrides)
+        var position: [UInt8]?
+        while true {
+            let keys = try Self.documentKeys(
+                of: collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
+            for key in keys {
+                guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { continue }
+                let fields = try FieldsCodec.decode(StoredDocument(stored: bytes).fields)
+                var oldEntries = IndexEntries(key: key, path: path, catalog: before)
+                var newEntries = IndexEntries(key: key, path: path, catalog: after)
+                oldEntries.add(fields)
+                newEntries.add(fields)
+                for entry in oldEntries.entries { try transaction.delete(.entries, entry.key) }
+                for entry in newEntries.entries { try transaction.put(.entries, entry.key, entry.value) }
+            }
+            guard keys.count == Self.stepDocumentsMax, let last = keys.last else { return }
+            position = last
+        }
+    }
+
+    /// The documents of all collections with an id, root collection first.
+    static func documentKeys(
+        of collectionID: String, after position: [UInt8]?, limit: Int, in snapshot: any Snapshot
+    ) throws(Status) -> [[UInt8]] {
+        let rootPrefix = DocumentKey.collectionPrefix(ResourcePath([collectionID]))
+        var keys: [[UInt8]] = []
+        var nestedAfter: [UInt8]?
+        if position == nil || position!.starts(with: rootPrefix) {
+            var range = KeyRange(prefix: rootPrefix)
+            if let position { range.lower = position + [0] }
+            let cursor = try snapshot.scan(.documents, range, reverse: false, values: false)
+            defer { cursor.close() }
+            while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
+        } else {
+            nestedAfter = position.flatMap(DocumentKey.toPathKey)
+        }
+        let nestedPrefix = IndexKey.groupNamePrefix(collectionID)
+        var range = KeyRange(prefix: nestedPrefix)
+        if let nestedAfter { range.lower = nestedPrefix + nestedAfter + [0] }
+        let cursor = try snapshot.scan(.entries, range, reverse: false, values: false)
+        defer { cursor.close() }
+        while keys.count < limit, try cursor.next() {
+            if let key = DocumentKey.fromPathKey(Array(cursor.key.dropFirst(nestedPrefix.count))) { keys.append(key) }
+        }
+        return keys
+    }
+}

@@ -1,0 +1,174 @@
+import HearthModel
+
+/// One field of an index definition.
+public struct IndexField: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+        case ascending
+        case descending
+        case contains
+        /// - Parameter dimension: of the vectors, 1 to 2048.
+        case vector(dimension: Int)
+    }
+
+    public var path: FieldPath
+    public var kind: Kind
+
+    public init(path: FieldPath, kind: Kind) {
+        self.path = path
+        self.kind = kind
+    }
+}
+
+/// A composite index, or a single-field index beyond the automatic ones.
+public struct IndexDefinition: Sendable, Hashable {
+    public enum Scope: String, Sendable {
+        case collection = "COLLECTION"
+        case collectionGroup = "COLLECTION_GROUP"
+    }
+
+    public enum State: String, Sendable {
+        case creating = "CREATING"
+        case ready = "READY"
+    }
+
+    /// Unique in its database, never used again.
+    public var id: UInt32
+    public var collectionID: String
+    public var scope: Scope
+    /// Without `__name__`.
+    public var fields: [IndexField]
+    /// The direction of `__name__`, which ends every index.
+    public var nameDescending: Bool
+    public var state: State
+
+    public init(
+        id: UInt32, collectionID: String, scope: Scope, fields: [IndexField], nameDescending: Bool, state: State = .creating
+    ) {
+        self.id = id
+        self.collectionID = collectionID
+        self.scope = scope
+        self.fields = fields
+        self.nameDescending = nameDescending
+        self.state = state
+    }
+
+    /// Whether two definitions describe the same index.
+    public func isSame(as other: IndexDefinition) -> Bool {
+        UTF8Order.equal(collectionID, other.collectionID) && scope == other.scope && fields == other.fields
+            && nameDescending == other.nameDescending
+    }
+
+    /// A nearest-neighbour search reads every document of its filtered set, so an index with a vector field needs no
+    /// entries of its own.
+    var hasEntries: Bool {
+        !fields.contains { field in
+            if case .vector = field.kind { true } else { false }
+        }
+    }
+}
+
+/// A deviation of one field from the automatic indexes. Source: `fieldOverrides` of firestore.indexes.json.
+public struct FieldOverride: Sendable, Hashable {
+    public struct Index: Sendable, Hashable {
+        public var scope: IndexDefinition.Scope
+        public var kind: IndexField.Kind
+
+        public init(scope: IndexDefinition.Scope, kind: IndexField.Kind) {
+            self.scope = scope
+            self.kind = kind
+        }
+    }
+
+    public var collectionID: String
+    /// Nil for all fields of the collection (`*`).
+    public var path: FieldPath?
+    /// What exists in place of the automatic indexes; empty for a field that is exempt.
+    public var indexes: [Index]
+    /// Whether documents expire by this field's time.
+    public var isTimeToLive: Bool
+
+    public init(collectionID: String, path: FieldPath?, indexes: [Index], isTimeToLive: Bool = false) {
+        self.collectionID = collectionID
+        self.path = path
+        self.indexes = indexes
+        self.isTimeToLive = isTimeToLive
+    }
+
+    public static let automaticIndexes: [Index] = [
+        Index(scope: .collection, kind: .ascending), Index(scope: .collection, kind: .descending),
+        Index(scope: .collection, kind: .contains),
+    ]
+}
+
+/// All index definitions of a database. An immutable value: a change makes a new catalog.
+public struct IndexCatalog: Sendable, Equatable {
+    public private(set) var definitions: [IndexDefinition] = []
+    public private(set) var overrides: [FieldOverride] = []
+    private var byCollection: [String: [IndexDefinition]] = [:]
+    private var overridesByCollection: [String: [FieldOverride]] = [:]
+
+    public init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
+        self.definitions = definitions
+        self.overrides = overrides
+        byCollection = Dictionary(grouping: definitions, by: \.collectionID)
+        overridesByCollection = Dictionary(grouping: overrides, by: \.collectionID)
+    }
+
+    public static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
+        lhs.definitions == rhs.definitions && lhs.overrides == rhs.overrides
+    }
+
+    /// Whether any definition or override touches a collection id: the common answer no makes writes cheap.
+    func hasOverrides(_ collectionID: String) -> Bool { overridesByCollection[collectionID] != nil }
+
+    /// Definitions whose entries are maintained for documents of a collection id.
+    func definitions(for collectionID: String) -> [IndexDefinition] {
+        (byCollection[collectionID] ?? []).filter(\.hasEntries)
+    }
+
+    /// The override that governs a field: its own, that of the nearest path above it, or that of the whole collection.
+    func override(for path: FieldPath, in collectionID: String) -> FieldOverride? {
+        guard let candidates = overridesByCollection[collectionID] else { return nil }
+        let above = candidates.filter { $0.path?.isPrefix(of: path) ?? true }
+        return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
+    }
+
+    /// Whether the automatic order index of a field exists: kept when the override keeps either direction.
+    func hasOrderIndex(_ path: FieldPath, in collectionID: String) -> Bool {
+        guard let override = override(for: path, in: collectionID) else { return true }
+        return override.indexes.contains { $0.scope == .collection && ($0.kind == .ascending || $0.kind == .descending) }
+    }
+
+    func hasContainsIndex(_ path: FieldPath, in collectionID: String) -> Bool {
+        guard let override = override(for: path, in: collectionID) else { return true }
+        return override.indexes.contains { $0.scope == .collection && $0.kind == .contains }
+    }
+
+    /// The definitions that were asked for as such, without those that overrides bring with them.
+    public var ownDefinitions: [IndexDefinition] {
+        let brought = Self.groupDefinitions(overrides)
+        return definitions.filter { definition in !brought.contains { $0.isSame(as: definition) } }
+    }
+
+    /// Overrides that ask for an index of collection group scope become definitions of one field.
+    public static func groupDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
+        overrides.flatMap { override -> [IndexDefinition] in
+            guard let path = override.path else { return [] }
+            return override.indexes.filter { $0.scope == .collectionGroup }.map { index in
+                IndexDefinition(
+                    id: 0, collectionID: override.collectionID, scope: .collectionGroup,
+                    fields: [IndexField(path: path, kind: index.kind)], nameDescending: index.kind == .descending)
+            }
+        }
+    }
+
+    /// What a field without an override of its own takes over: that of the nearest path above it, or of the collection.
+    public func inheritedOverride(for path: FieldPath?, in collectionID: String) -> FieldOverride? {
+        guard let path else { return nil }
+        let above = (overridesByCollection[collectionID] ?? []).filter { candidate in
+            guard let other = candidate.path else { return true }
+            return other != path && other.isPrefix(of: path)
+        }
+        return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
+    }
+}

@@ -1,0 +1,224 @@
+import HearthModel
+import HearthWire
+
+/// Computes the index entries of a document, and what changes in them when it changes.
+struct IndexEntries {
+    struct Entry {
+        var key: [UInt8]
+        var value: [UInt8]
+    }
+
+    private let catalog: IndexCatalog
+    private let key: [UInt8]
+    private let collectionID: String
+    private let collectionPrefix: ArraySlice<UInt8>
+    private let name: ArraySlice<UInt8>
+    private let hasOverrides: Bool
+    private let definitions: [IndexDefinition]
+    private let isNested: Bool
+    private(set) var entries: [Entry] = []
+    /// Entries as the documentation counts them: two for each indexed value and for each array element.
+    private(set) var documentedCount = 0
+
+    init(key: [UInt8], path: ResourcePath, catalog: IndexCatalog) {
+        self.catalog = catalog
+        self.key = key
+        collectionID = path.segments[path.segments.count - 2]
+        let end = DocumentKey.collectionPrefixEnd(key) ?? key.count
+        collectionPrefix = key[..<end]
+        name = key[end...]
+        hasOverrides = catalog.hasOverrides(collectionID)
+        definitions = catalog.definitions(for: collectionID)
+        isNested = path.segments.count > 2
+    }
+
+    /// The entries of a document in one state.
+    /// - Parameter onlyFields: top-level fields whose automatic entries are wanted; nil for all.
+    mutating func add(_ fields: MapValue, onlyFields: Set<[UInt8]>? = nil) {
+        for field in fields.fields {
+            if let onlyFields, !onlyFields.contains(Array(field.name.utf8)) { continue }
+            addAutomatic(field.value, path: [field.name], depth: 1)
+        }
+        for definition in definitions where onlyFields.map({ Self.touches(definition, $0) }) ?? true {
+            add(definition, fields)
+        }
+    }
+
+    /// The entries of the catalog's definitions alone.
+    mutating func addDefinitions(_ fields: MapValue) {
+        for definition in definitions { add(definition, fields) }
+    }
+
+    /// The entry by which a nested document is found through its collection id; the same in all states.
+    var groupNameEntry: [UInt8]? {
+        guard isNested, let pathKey = DocumentKey.toPathKey(key) else { return nil }
+        return IndexKey.groupNamePrefix(collectionID) + pathKey
+    }
+
+    private static func touches(_ definition: IndexDefinition, _ names: Set<[UInt8]>) -> Bool {
+        definition.fields.contains { names.contains(Array($0.path.segments[0].utf8)) }
+    }
+
+    private mutating func addAutomatic(_ value: Value, path segments: [String], depth: Int) {
+        let path = FieldPath(segments: segments)
+        if !hasOverrides || catalog.hasOrderIndex(path, in: collectionID) {
+            var entry = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, path: path, contains: false)
+            IndexValue.appendCut(value, to: &entry)
+            entry.append(contentsOf: name)
+            var mark: [UInt8] = []
+            if case .double = value { mark = IndexKey.doubleMark }
+            entries.append(Entry(key: entry, value: mark))
+            documentedCount += 2
+        }
+        switch value {
+        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID):
+            addElements(elements, path: path)
+        case .map(let map):
+            for field in map.fields { addAutomatic(field.value, path: segments + [field.name], depth: depth + 1) }
+        default: break
+        }
+    }
+
+    private mutating func addElements(_ elements: [Value], path: FieldPath) {
+        let prefix = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, path: path, contains: true)
+        for element in Self.distinct(elements) {
+            entries.append(Entry(key: prefix + element + name, value: []))
+            documentedCount += 2
+        }
+    }
+
+    private static func distinct(_ elements: [Value]) -> Set<[UInt8]> {
+        var encoded: Set<[UInt8]> = []
+        for element in elements {
+            var bytes: [UInt8] = []
+            IndexValue.appendCut(element, to: &bytes)
+            encoded.insert(bytes)
+        }
+        return encoded
+    }
+
+    /// One entry for the document, or one for each element of an array field; none when a field is missing.
+    private mutating func add(_ definition: IndexDefinition, _ fields: MapValue) {
+        var keys = [IndexKey.definitionPrefix(definition, collectionPrefix: collectionPrefix)]
+        for field in definition.fields {
+            guard let value = fields[path: field.path] else { return }
+            var components: Set<[UInt8]>
+            if field.kind == .contains {
+                guard case .array(let elements) = value else { return }
+                components = Self.distinct(elements)
+            } else {
+                var bytes: [UInt8] = []
+                IndexValue.appendCut(value, to: &bytes)
+                components = [bytes]
+            }
+            keys = keys.flatMap { key in
+                components.map { component in
+                    var key = key
+                    NormalizedQuery.appendComponent(component, descending: field.kind == .descending, to: &key)
+                    return key
+                }
+            }
+        }
+        let suffix = definition.scope == .collection ? Array(name) : DocumentKey.toPathKey(key) ?? []
+        for var key in keys {
+            NormalizedQuery.appendComponent(suffix, descending: definition.nameDescending, to: &key)
+            entries.append(Entry(key: key, value: []))
+            documentedCount += 1
+        }
+    }
+}
+
+/// The difference between the index entries of two states of a document.
+struct IndexDifference {
+    private(set) var deleted: [[UInt8]] = []
+    private(set) var inserted: [IndexEntries.Entry] = []
+    var sizeBytes: Int { deleted.reduce(0) { $0 + $1.count } + inserted.reduce(0) { $0 + $1.key.count } }
+
+    /// - Parameters:
+    ///   - before: fields in wire form, nil when the document did not exist.
+    ///   - after: the new fields, nil when it is deleted, in both forms.
+    /// - Throws: INVALID_ARGUMENT when the new state has too many entries, or one that is too large.
+    init(
+        key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?, catalog: IndexCatalog
+    ) throws(Status) {
+        var old = IndexEntries(key: key, path: path, catalog: catalog)
+        var new = old
+        if let before, let after {
+            let changed = try Self.changedFields(before, after.encoded)
+            if changed.isEmpty { return }
+            old.add(try FieldsCodec.decode(before), onlyFields: changed)
+            new.add(after.tree, onlyFields: changed)
+        } else if let before {
+            old.add(try FieldsCodec.decode(before))
+        } else if let after {
+            new.add(after.tree)
+        }
+        try Self.check(new, path: path)
+        difference(old.entries, new.entries)
+        guard (before == nil) != (after == nil), let groupName = new.groupNameEntry else { return }
+        if before == nil {
+            inserted.append(IndexEntries.Entry(key: groupName, value: []))
+        } else {
+            deleted.append(groupName)
+        }
+    }
+
+    private static func check(_ new: IndexEntries, path: ResourcePath) throws(Status) {
+        // Entries of unchanged fields are not counted here; a document can exceed the limit only by changed ones, since
+        // what was stored before obeyed it, so this is exact for creations and a lower bound for updates.
+        if new.documentedCount > Limits.indexEntriesPerDocumentMax {
+            throw .invalidArgument("too many index entries for entity /\(path.text)")
+        }
+        if new.entries.contains(where: { $0.key.count > Limits.indexEntrySizeBytesMax }) {
+            throw .invalidArgument("Index entry is too large.")
+        }
+    }
+
+    private mutating func difference(_ old: [IndexEntries.Entry], _ new: [IndexEntries.Entry]) {
+        if old.isEmpty {
+            inserted = new
+            return
+        }
+        if new.isEmpty {
+            deleted = old.map(\.key)
+            return
+        }
+        var before: [[UInt8]: [UInt8]] = [:]
+        for entry in old { before[entry.key] = entry.value }
+        for entry in new {
+            if before.removeValue(forKey: entry.key) != entry.value { inserted.append(entry) }
+        }
+        deleted = Array(before.keys)
+    }
+
+    /// The names of the top-level fields that differ, by a walk over both in the order of names.
+    static func changedFields(_ before: [UInt8], _ after: [UInt8]) throws(Status) -> Set<[UInt8]> {
+        let old = try FieldsReader(before).entries()
+        let new = try FieldsReader(after).entries()
+        var changed: Set<[UInt8]> = []
+        var i = 0
+        var j = 0
+        while i < old.count || j < new.count {
+            let order: Int
+            if i == old.count {
+                order = 1
+            } else if j == new.count {
+                order = -1
+            } else {
+                order = UTF8Order.compare(Array(before[old[i].name]), Array(after[new[j].name]))
+            }
+            if order < 0 {
+                changed.insert(Array(before[old[i].name]))
+                i += 1
+            } else if order > 0 {
+                changed.insert(Array(after[new[j].name]))
+                j += 1
+            } else {
+                if before[old[i].value] != after[new[j].value] { changed.insert(Array(after[new[j].name])) }
+                i += 1
+                j += 1
+            }
+        }
+        return changed
+    }
+}

@@ -1,0 +1,167 @@
+import HearthModel
+import Synchronization
+
+/// A store without a disk: for `--memory` and for tests. What it holds lives as long as its provider.
+///
+/// The present state is four trees that share nodes with the states before (`MemoryStoreTree`). A snapshot retains them;
+/// a transaction changes a copy, which becomes the present state when it succeeds.
+public final class MemoryStore: Store {
+    private let contents: MemoryStoreContents
+    private let life = MemoryStoreLife()
+
+    public convenience init() {
+        self.init(MemoryStoreContents())
+    }
+
+    fileprivate init(_ contents: MemoryStoreContents) {
+        self.contents = contents
+    }
+
+    public func snapshot() throws(Status) -> any Snapshot {
+        try life.check()
+        return MemoryStoreSnapshot(contents.trees.withLock { $0 }, life)
+    }
+
+    public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        // Mutex can't return what isn't Sendable.
+        var result: Result?
+        try contents.writer.withLock { _ throws(Status) in
+            try life.check()
+            let transaction = MemoryStoreTransaction(contents.trees.withLock { $0 }, life)
+            defer { transaction.close() }
+            result = try body(transaction)
+            let trees = transaction.trees
+            contents.trees.withLock { $0 = trees }
+        }
+        guard let result else { preconditionFailure("a body that didn't throw has a result") }
+        return result
+    }
+
+    public func maintain() {}
+
+    public func close() { life.end() }
+
+    fileprivate var isOpen: Bool { life.isOpen }
+    /// Another handle for the same contents.
+    fileprivate func reopened() -> MemoryStore { MemoryStore(contents) }
+}
+
+/// The stores of `--memory`: like those of a folder, a database keeps its contents while its store is closed.
+public final class MemoryStoreProvider: StoreProvider {
+    // By the bytes of the name: to Swift, two spellings of "é" are one string.
+    private let entries = Mutex<[[UInt8]: (name: DatabaseName, store: MemoryStore)]>([:])
+
+    public init() {}
+
+    public func open(_ database: DatabaseName) throws(Status) -> any Store {
+        entries.withLock { entries in
+            let key = Array(database.text.utf8)
+            if let store = entries[key]?.store, store.isOpen { return store }
+            let store = entries[key]?.store.reopened() ?? MemoryStore()
+            entries[key] = (database, store)
+            return store
+        }
+    }
+
+    public func databases() throws(Status) -> [DatabaseName] {
+        entries.withLock { $0.values.map(\.name) }
+    }
+
+    public func delete(_ database: DatabaseName) throws(Status) {
+        try entries.withLock { entries throws(Status) in
+            let key = Array(database.text.utf8)
+            guard let store = entries[key]?.store else {
+                throw .notFound("The database \(database) does not exist.")
+            }
+            if store.isOpen {
+                throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
+            }
+            entries[key] = nil
+        }
+    }
+}
+
+/// What all handles of a database share.
+private final class MemoryStoreContents: Sendable {
+    /// Held during a transaction.
+    let writer = Mutex<Void>(())
+    /// One tree a keyspace, by its raw value.
+    let trees = Mutex(Array(repeating: MemoryStoreTree(), count: Keyspace.allCases.count))
+}
+
+/// Whether a store is open, as its snapshots and cursors ask it.
+final class MemoryStoreLife: Sendable {
+    private let ended = Atomic(false)
+
+    var isOpen: Bool { !ended.load(ordering: .relaxed) }
+    func end() { ended.store(true, ordering: .relaxed) }
+
+    @inline(__always)
+    func check() throws(Status) {
+        if !isOpen { throw .unavailable("The database is closed.") }
+    }
+}
+
+private class MemoryStoreSnapshot: Snapshot {
+    fileprivate var trees: [MemoryStoreTree]
+    fileprivate let life: MemoryStoreLife
+
+    init(_ trees: [MemoryStoreTree], _ life: MemoryStoreLife) {
+        self.trees = trees
+        self.life = life
+    }
+
+    /// The trees, or a refusal when the snapshot or the store is closed.
+    @inline(__always)
+    final func check() throws(Status) {
+        try life.check()
+        if trees.isEmpty { throw .internalError("The snapshot is closed.") }
+    }
+
+    final func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        try check()
+        return trees[keyspace.rawValue].get(key)
+    }
+
+    final func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool
+    ) throws(Status) -> any KeyCursor {
+        try check()
+        return MemoryStoreCursor(trees[keyspace.rawValue], range, reverse: reverse, values: values, life: life)
+    }
+
+    final func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try check()
+        let tree = trees[keyspace.rawValue]
+        let end = range.upper.map { tree.rank($0) } ?? tree.count
+        return max(0, min(limit, end - tree.rank(range.lower)))
+    }
+
+    final func close() { trees = [] }
+}
+
+private final class MemoryStoreTransaction: MemoryStoreSnapshot, StoreTransaction {
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        try check()
+        trees[keyspace.rawValue].put(key, value)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
+        try check()
+        trees[keyspace.rawValue].remove(key)
+    }
+
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        let keys = try keys(keyspace, range, limit: limit)
+        for key in keys { trees[keyspace.rawValue].remove(key) }
+        return keys.count
+    }
+
+    /// In a function of its own, so that no cursor holds the nodes while they are changed.
+    private func keys(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        let cursor = try scan(keyspace, range, reverse: false, values: false)
+        while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
+        return keys
+    }
+}

@@ -1,0 +1,255 @@
+import HearthModel
+import HearthWire
+
+/// A query that is checked and brought into the form in which it is planned and matched: disjunctive normal form, the
+/// completed order, cursors as order-key bounds.
+public struct NormalizedQuery: Sendable {
+    /// A filter that can't be taken apart further; IN and ARRAY_CONTAINS_ANY have become alternatives.
+    enum Predicate: Sendable {
+        case field(FieldPath, Filter.Operator, Value)
+        case unary(FieldPath, Filter.UnaryOperator)
+
+        var path: FieldPath {
+            switch self {
+            case .field(let path, _, _), .unary(let path, _): path
+            }
+        }
+    }
+
+    /// Predicates that must all hold.
+    typealias Conjunction = [Predicate]
+
+    public private(set) var query: Query
+    /// One of these must hold. A query without filter has one empty conjunction.
+    let disjunction: [Conjunction]
+    /// The completed order; its last field is `__name__`.
+    let orders: [Query.Order]
+    /// Bounds of order keys, lower inclusive and upper exclusive, as the cursors say.
+    private(set) var bounds: KeyRange
+
+    /// The path key, without terminator, under which all documents of the scope lie: of the collection, or of the parent
+    /// where the scope spans several. Names in order keys are relative to it.
+    let namePrefix: [UInt8]
+
+    var parentPath: ResourcePath { query.parent.path }
+
+    /// Checks a query and completes it.
+    /// - Parameter existing: further fields that results must have, ordered by as if they had inequalities; aggregations
+    ///   name theirs here.
+    /// - Throws: INVALID_ARGUMENT, with Google's wordings, in Google's order of checks.
+    public init(_ query: Query, existing: [FieldPath] = []) throws(Status) {
+        self.query = query
+        if case .collection(let id) = query.scope {
+            namePrefix = DocumentKey.encodeSegments(query.parent.path.appending(id))
+        } else {
+            namePrefix = DocumentKey.encodeSegments(query.parent.path)
+        }
+        if let filter = query.filter {
+            try QueryRules.check(filter)
+            disjunction = try Self.disjunctiveNormalForm(filter)
+        } else {
+            disjunction = [[]]
+        }
+        let inequalities = Self.inequalityFields(query.filter)
+        try QueryRules.check(query, disjunction: disjunction, inequalities: inequalities)
+        orders = Self.completeOrders(query.orders, inequalities: inequalities.union(existing))
+        bounds = try Self.bounds(query, orders: orders, namePrefix: namePrefix)
+    }
+
+    // MARK: Normal form
+
+    private static func disjunctiveNormalForm(_ filter: Filter) throws(Status) -> [Conjunction] {
+        let count = disjunctionCount(filter)
+        if count > Limits.disjunctionsMax {
+            throw .invalidArgument(
+                "Too many disjunctions after normalization. Result had \(count) disjunctions which is more than the "
+                    + "maximum of \(Limits.disjunctionsMax)")
+        }
+        return expand(filter)
+    }
+
+    /// How many conjunctions `expand` would give, without building them; capped, so that nothing overflows.
+    private static func disjunctionCount(_ filter: Filter) -> Int {
+        let cap = 1_000_000
+        switch filter {
+        case .and(let filters): return filters.reduce(1) { min(cap, $0 * disjunctionCount($1)) }
+        case .or(let filters): return filters.reduce(0) { min(cap, $0 + disjunctionCount($1)) }
+        case .field(_, .in, .array(let values)), .field(_, .arrayContainsAny, .array(let values)): return values.count
+        case .field, .unary: return 1
+        }
+    }
+
+    private static func expand(_ filter: Filter) -> [Conjunction] {
+        switch filter {
+        case .and(let filters):
+            return filters.reduce([[]]) { product, next in
+                let alternatives = expand(next)
+                return product.flatMap { left in alternatives.map { left + $0 } }
+            }
+        case .or(let filters): return filters.flatMap(expand)
+        case .field(let path, .in, .array(let values)): return values.map { [.field(path, .equal, $0)] }
+        case .field(let path, .arrayContainsAny, .array(let values)):
+            return values.map { [.field(path, .arrayContains, $0)] }
+        case .field(let path, let op, let value): return [[.field(path, op, value)]]
+        case .unary(let path, let op): return [[.unary(path, op)]]
+        }
+    }
+
+    // MARK: Order
+
+    private static func inequalityFields(_ filter: Filter?) -> Set<FieldPath> {
+        switch filter {
+        case nil: []
+        case .and(let filters)?, .or(let filters)?: filters.reduce(into: []) { $0.formUnion(inequalityFields($1)) }
+        case .field(let path, let op, _)?: op.isInequality ? [path] : []
+        case .unary(let path, let op)?: op.isInequality ? [path] : []
+        }
+    }
+
+    private static func completeOrders(_ explicit: [Query.Order], inequalities: Set<FieldPath>) -> [Query.Order] {
+        var orders = explicit
+        let descending = explicit.last?.descending ?? false
+        for field in inequalities.sorted() where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
+            orders.append(Query.Order(field: field, descending: descending))
+        }
+        if !orders.contains(where: { $0.field.isDocumentName }) {
+            orders.append(Query.Order(field: .documentName, descending: descending))
+        }
+        return orders
+    }
+
+    // MARK: Cursors
+
+    private static func bounds(
+        _ query: Query, orders: [Query.Order], namePrefix: [UInt8]
+    ) throws(Status) -> KeyRange {
+        var bounds = KeyRange(lower: [], upper: nil)
+        if let start = query.start {
+            let prefix = try boundPrefix(start, query, orders: orders, namePrefix: namePrefix)
+            if start.before {
+                bounds.lower = prefix
+            } else if let after = KeyRange.successor(ofPrefix: prefix) {
+                bounds.lower = after
+            } else {
+                bounds = KeyRange(lower: [], upper: [])
+            }
+        }
+        if let end = query.end {
+            let prefix = try boundPrefix(end, query, orders: orders, namePrefix: namePrefix)
+            let upper = end.before ? prefix : KeyRange.successor(ofPrefix: prefix)
+            bounds.upper = ValueRanges.lesser(bounds.upper, upper)
+        }
+        return bounds
+    }
+
+    private static func boundPrefix(
+        _ cursor: Query.Cursor, _ query: Query, orders: [Query.Order], namePrefix: [UInt8]
+    ) throws(Status) -> [UInt8] {
+        // Values for implied orders are too many, as in the service.
+        if cursor.values.count > query.orders.count {
+            throw .invalidArgument("Cursor has too many values.")
+        }
+        var bytes: [UInt8] = []
+        for (value, order) in zip(cursor.values, orders) {
+            if order.field.isDocumentName {
+                guard case .reference(let text) = value else {
+                    throw .invalidArgument("Cursor __key__ value is not a document reference.")
+                }
+                let name = relative(try pathKey(text, in: query), to: namePrefix)
+                appendComponent(name, descending: order.descending, to: &bytes)
+            } else {
+                appendComponent(IndexValue.encode(value), descending: order.descending, to: &bytes)
+            }
+        }
+        return bytes
+    }
+
+    static func appendComponent(_ component: [UInt8], descending: Bool, to bytes: inout [UInt8]) {
+        if descending {
+            for byte in component { bytes.append(~byte) }
+        } else {
+            bytes.append(contentsOf: component)
+        }
+    }
+
+    /// The path key of a reference that is a position in the order of names. It needs not be a document's that exists or
+    /// could exist, but must lie in the query's database.
+    static func pathKey(_ text: String, in query: Query) throws(Status) -> [UInt8] {
+        let segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+        guard segments.count > 5, segments[0] == "projects", segments[2] == "databases", segments[4] == "documents" else {
+            throw .invalidArgument("Document name \"\(text)\" lacks \"projects\" at index 0.")
+        }
+        let database = DatabaseName(project: segments[1], database: segments[3])
+        if database != query.parent.database {
+            throw .invalidArgument(
+                "The request was for database '\(query.parent.database)' but was attempting to access database "
+                    + "'\(database)'")
+        }
+        if segments.count < 7 || segments.count.isMultiple(of: 2) {
+            throw .invalidArgument("Document name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
+        }
+        return DocumentKey.encodePath(ResourcePath(Array(segments.dropFirst(5))))
+    }
+
+    /// A path key as a position among names relative to a prefix; what lies outside stands before or after all of them.
+    static func relative(_ pathKey: [UInt8], to prefix: [UInt8]) -> [UInt8] {
+        if pathKey.starts(with: prefix) { return Array(pathKey.dropFirst(prefix.count)) }
+        return UTF8Order.compare(pathKey, prefix) < 0 ? [0x00] : [0xFF]
+    }
+
+    // MARK: Order keys
+
+    /// A document's name as it stands in order keys.
+    func relativeName(key: [UInt8]) -> [UInt8] {
+        if case .collection = query.scope {
+            // The collection's prefix and its terminator lead the key.
+            return Array(key.dropFirst(namePrefix.count + 1))
+        }
+        return Array((DocumentKey.toPathKey(key) ?? key).dropFirst(namePrefix.count))
+    }
+
+    /// The key by which a document stands in this query's results; nil when it lacks a field of the order.
+    func orderKey(fields: [UInt8], key: [UInt8]) throws(Status) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        for order in orders {
+            if order.field.isDocumentName {
+                Self.appendComponent(relativeName(key: key), descending: order.descending, to: &bytes)
+            } else {
+                guard let value = try FieldsReader(fields).value(at: order.field) else { return nil }
+                Self.appendComponent(IndexValue.encode(value), descending: order.descending, to: &bytes)
+            }
+        }
+        return bytes
+    }
+
+    /// The rest of this query's results, behind a document that was its last so far.
+    /// - Parameters:
+    ///   - remaining: what is left of the limit.
+    ///   - offset: what is left to be skipped.
+    public func continued(after result: QueryResult, remaining: Int?, offset: Int) throws(Status) -> NormalizedQuery {
+        guard let last = try orderKey(fields: result.document.fields, key: result.key) else { return self }
+        return continued(after: last, remaining: remaining, offset: offset)
+    }
+
+    public func continued(after orderKey: [UInt8], remaining: Int?, offset: Int) -> NormalizedQuery {
+        var rest = self
+        rest.query.limit = remaining
+        rest.query.offset = offset
+        // Complete order keys are no prefixes of others, so the next possible key follows at once.
+        rest.bounds.lower = orderKey + [0]
+        return rest
+    }
+
+    /// Where a result stands in this query's order; can be given to `continued` later.
+    public func position(of result: QueryResult) throws(Status) -> [UInt8] {
+        try orderKey(fields: result.document.fields, key: result.key) ?? []
+    }
+
+    func isWithinBounds(_ orderKey: [UInt8]) -> Bool {
+        UTF8Order.compare(orderKey, bounds.lower) >= 0
+            && (bounds.upper.map { UTF8Order.compare(orderKey, $0) < 0 } ?? true)
+    }
+
+    var hasBounds: Bool { !bounds.lower.isEmpty || bounds.upper != nil }
+}

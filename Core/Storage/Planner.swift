@@ -1,0 +1,282 @@
+import HearthModel
+
+/// Chooses index scans for a query.
+///
+/// A conjunction whose order is by name alone joins the ranges of its equality filters (each is ordered by name). With an
+/// inequality or an order on one field that field's own index gives the order; with equalities beside it a composite
+/// index, or several joined, if they are defined. Where production would refuse for want of an index, the cheapest of
+/// what exists is scanned, the rest is filtered and sorted.
+struct Planner {
+    let query: NormalizedQuery
+    let catalog: IndexCatalog
+    let snapshot: any Snapshot
+
+    func plan() throws(Status) -> QueryPlan {
+        switch query.query.scope {
+        case .collection(let id): return try planCollection(id)
+        case .collectionGroup(let id): return try planGroup(id)
+        case .anyCollection, .allDescendants: return try planKindless()
+        }
+    }
+
+    // MARK: Scopes
+
+    private func planCollection(_ id: String) throws(Status) -> QueryPlan {
+        var branches: [QueryPlan.Branch] = []
+        let place = CollectionPlace(collection: query.parentPath.appending(id), collectionID: id, namePrefix: [])
+        for conjunction in query.disjunction {
+            guard let constraints = try Constraints(conjunction, query: query) else { continue }
+            branches.append(try plan(constraints, in: place))
+        }
+        return QueryPlan(branches: branches)
+    }
+
+    /// A collection group is its root collection, whose documents stand in one range, and its nested collections, which
+    /// are found by an index of names.
+    private func planGroup(_ id: String) throws(Status) -> QueryPlan {
+        var branches: [QueryPlan.Branch] = []
+        let isRoot = query.parentPath.isRoot
+        for conjunction in query.disjunction {
+            guard let constraints = try Constraints(conjunction, query: query) else { continue }
+            if let branch = definedBranch(constraints, constraints.sortFields(query), in: groupPlace(id), scope: .collectionGroup)
+            {
+                branches.append(branch)
+                continue
+            }
+            if isRoot {
+                let segment = DocumentKey.encodeSegments(ResourcePath([id]))
+                let place = CollectionPlace(collection: ResourcePath([id]), collectionID: id, namePrefix: segment)
+                branches.append(try plan(constraints, in: place))
+            }
+            branches.append(nestedGroupBranch(constraints, id))
+        }
+        return QueryPlan(branches: branches)
+    }
+
+    private func groupPlace(_ id: String) -> CollectionPlace {
+        CollectionPlace(collection: ResourcePath(), collectionID: id, namePrefix: [])
+    }
+
+    private func nestedGroupBranch(_ constraints: Constraints, _ id: String) -> QueryPlan.Branch {
+        let reverse = query.orders.last?.descending ?? false
+        let orderedByName = constraints.sortFields(query).isEmpty
+        let source = QueryPlan.Source(
+            keyspace: .entries, prefix: IndexKey.groupNamePrefix(id) + query.namePrefix,
+            ranges: nameRanges(
+                constraints, namePrefix: [], reverse: reverse,
+                pushBounds: orderedByName && constraints.hasNoConstants(query)),
+            properties: "(__name__ ASC)", isGroupScope: true)
+        return QueryPlan.Branch(
+            sources: [source], reverse: reverse && orderedByName, complemented: [],
+            parts: orderedByName ? constraints.parts(query) : [], namePrefix: [], keyPrefix: query.namePrefix,
+            nameIsPath: true, residual: constraints.predicates, checksScope: false,
+            missingIndex: constraints.isOnlyByName && orderedByName ? nil : missingIndex(constraints, id, .collectionGroup))
+    }
+
+    /// Every document below a place, or of the collections directly there: by name alone.
+    private func planKindless() throws(Status) -> QueryPlan {
+        var branches: [QueryPlan.Branch] = []
+        for conjunction in query.disjunction {
+            guard let constraints = try Constraints(conjunction, query: query) else { continue }
+            // Document keys stand by collections, names by paths: all are gathered and sorted.
+            let source = QueryPlan.Source(
+                keyspace: .documents, prefix: query.namePrefix, ranges: [KeyRange(lower: [], upper: nil)],
+                properties: "(__name__ ASC)", isGroupScope: query.query.scope == .allDescendants)
+            branches.append(
+                QueryPlan.Branch(
+                    sources: [source], reverse: false, complemented: [], parts: [], namePrefix: [],
+                    keyPrefix: query.namePrefix, nameIsPath: false, residual: constraints.predicates, checksScope: true,
+                    missingIndex: nil))
+        }
+        return QueryPlan(branches: branches)
+    }
+
+    // MARK: One conjunction in one collection
+
+    /// A collection that a branch scans.
+    struct CollectionPlace {
+        var collection: ResourcePath
+        var collectionID: String
+        /// What stands before a document's own name in this query's order keys.
+        var namePrefix: [UInt8]
+        var prefix: [UInt8] { collection.isRoot ? [] : DocumentKey.collectionPrefix(collection) }
+    }
+
+    private func plan(_ constraints: Constraints, in place: CollectionPlace) throws(Status) -> QueryPlan.Branch {
+        let sortFields = constraints.sortFields(query)
+        if sortFields.isEmpty { return planByName(constraints, in: place) }
+        if let branch = definedBranch(constraints, sortFields, in: place, scope: .collection) { return branch }
+        let hasEqualities = !equalitySources(constraints, in: place).isEmpty
+        let scan = fieldScan(constraints, sortFields, in: place)
+        if !hasEqualities, let scan { return scan }
+        return try cheaper(constraints, sortFields, scan: scan, in: place)
+    }
+
+    /// Equality ranges are ordered by name; several are joined. None at all: the collection itself.
+    private func planByName(_ constraints: Constraints, in place: CollectionPlace) -> QueryPlan.Branch {
+        let reverse = query.orders.last?.descending ?? false
+        let ranges = nameRanges(
+            constraints, namePrefix: place.namePrefix, reverse: reverse, pushBounds: constraints.hasNoConstants(query))
+        var sources = equalitySources(constraints, in: place)
+        let covered = Set(sources.flatMap(\.covered))
+        for index in sources.indices { sources[index].source.ranges = ranges }
+        if sources.isEmpty {
+            sources = [
+                (
+                    QueryPlan.Source(
+                        keyspace: .documents, prefix: place.prefix, ranges: ranges, properties: "(__name__ ASC)",
+                        isGroupScope: false), []
+                )
+            ]
+        }
+        return QueryPlan.Branch(
+            sources: sources.map(\.source), reverse: reverse, complemented: [], parts: constraints.parts(query),
+            namePrefix: place.namePrefix, keyPrefix: place.prefix, nameIsPath: false,
+            residual: constraints.residual(covered: covered, namesCovered: true), checksScope: false, missingIndex: nil)
+    }
+
+    /// One source for each equality that has an index: by the index of the field, or of an array's elements.
+    private func equalitySources(
+        _ constraints: Constraints, in place: CollectionPlace
+    ) -> [(source: QueryPlan.Source, covered: [Int])] {
+        var sources: [(source: QueryPlan.Source, covered: [Int])] = []
+        for (path, ranges) in constraints.fields {
+            guard let prefix = ranges.singlePrefix, constraints.isEquality(path),
+                catalog.hasOrderIndex(path, in: place.collectionID)
+            else { continue }
+            let key = IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: path, contains: false) + prefix
+            sources.append(
+                (source(key, "(\(path) ASC, __name__ ASC)"), ranges.needsCheck ? [] : constraints.indices(of: path)))
+        }
+        for membership in constraints.memberships where catalog.hasContainsIndex(membership.path, in: place.collectionID) {
+            var element: [UInt8] = []
+            IndexValue.appendCut(membership.value, to: &element)
+            let isCut = element.count >= IndexValue.sizeMax(tag: element[0])
+            let key = IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: membership.path, contains: true) + element
+            sources.append((source(key, "(\(membership.path) CONTAINS, __name__ ASC)"), isCut ? [] : [membership.index]))
+        }
+        return sources
+    }
+
+    private func source(_ prefix: [UInt8], _ properties: String) -> QueryPlan.Source {
+        QueryPlan.Source(
+            keyspace: .entries, prefix: prefix, ranges: [KeyRange(lower: [], upper: nil)], properties: properties,
+            isGroupScope: false)
+    }
+
+    /// The index of the first field of the order, when there is one: ordered by that field and then by name in the same
+    /// direction.
+    private func fieldScan(
+        _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace
+    ) -> QueryPlan.Branch? {
+        guard let first = sortFields.first, catalog.hasOrderIndex(first.field, in: place.collectionID) else { return nil }
+        let ranges = constraints.ranges(first.field)
+        let isExact = sortFields.count == 1 && query.orders.last?.descending == first.descending
+        // Behind constants the scanned component isn't the first of the order key.
+        let leading = constraints.constantsBefore(first.field, query)
+        var parts: [QueryPlan.OrderPart] = leading + [.scanned]
+        if isExact {
+            parts = constraints.parts(query)
+        }
+        var scanned = ranges.ranges
+        if leading.isEmpty, query.hasBounds {
+            // Names in the suffix lack the place's prefix, so only the first component of a bound is pushed down.
+            let bound = Self.firstComponentRange(query.bounds, descending: first.descending)
+            scanned = ValueRanges(ranges: scanned).intersection(ValueRanges(ranges: [bound])).ranges
+        }
+        let source = QueryPlan.Source(
+            keyspace: .entries,
+            prefix: IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: first.field, contains: false), ranges: scanned,
+            properties: "(\(first.field) \(first.descending ? "DESC" : "ASC"), __name__ \(first.descending ? "DESC" : "ASC"))",
+            isGroupScope: false)
+        let covered = ranges.needsCheck ? [] : constraints.indices(of: first.field)
+        return QueryPlan.Branch(
+            sources: [source], reverse: first.descending, complemented: [false], parts: parts,
+            namePrefix: place.namePrefix, keyPrefix: place.prefix, nameIsPath: false,
+            residual: constraints.residual(covered: Set(covered), namesCovered: false), checksScope: false,
+            missingIndex: isExact && constraints.isOnly(first.field)
+                ? nil : missingIndex(constraints, place.collectionID, .collection))
+    }
+
+    /// Order-key bounds as bounds of an ascending first component; a superset, the rest is filtered.
+    static func firstComponentRange(_ bounds: KeyRange, descending: Bool) -> KeyRange {
+        /// The whole first component; nil when the bound ends within it.
+        func component(_ bound: [UInt8]) -> [UInt8]? {
+            IndexValue.end(of: bound, from: 0, complemented: descending).map { Array(bound.prefix($0.end)) }
+        }
+        let lower = component(bounds.lower) ?? bounds.lower
+        let upper = bounds.upper.flatMap { upper in component(upper).map(KeyRange.successor(ofPrefix:)) ?? upper }
+        return ascending(KeyRange(lower: lower, upper: upper), descending: descending)
+    }
+
+    /// For want of a composite index: either the equalities are joined and the result is sorted, or the order's field is
+    /// scanned and the equalities are checked on each document. A bounded count of either decides.
+    private func cheaper(
+        _ constraints: Constraints, _ sortFields: [Query.Order], scan: QueryPlan.Branch?, in place: CollectionPlace
+    ) throws(Status) -> QueryPlan.Branch {
+        let probe = 1000
+        let sources = equalitySources(constraints, in: place)
+        var smallest = Int.max
+        for (source, _) in sources {
+            smallest = min(smallest, try count(source, limit: probe))
+        }
+        if let scan {
+            let scanned = try count(scan.sources[0], limit: probe)
+            let wantsFew = query.query.limit != nil
+            if scanned < smallest || (scanned == smallest && wantsFew) || sources.isEmpty { return scan }
+        }
+        var branch = planByName(constraints, in: place)
+        branch.reverse = false
+        branch.parts = []
+        for index in branch.sources.indices {
+            branch.sources[index].ranges = nameRanges(
+                constraints, namePrefix: place.namePrefix, reverse: false, pushBounds: false)
+        }
+        branch.missingIndex = missingIndex(constraints, place.collectionID, .collection)
+        return branch
+    }
+
+    private func count(_ source: QueryPlan.Source, limit: Int) throws(Status) -> Int {
+        var total = 0
+        for range in source.ranges where total < limit {
+            total += try snapshot.count(source.keyspace, Self.absolute(range, prefix: source.prefix), limit: limit - total)
+        }
+        return total
+    }
+
+    static func absolute(_ range: KeyRange, prefix: [UInt8]) -> KeyRange {
+        KeyRange(
+            lower: prefix + range.lower, upper: range.upper.map { prefix + $0 } ?? KeyRange.successor(ofPrefix: prefix))
+    }
+
+    /// The names that filters on `__name__` and, where they apply to names directly, the cursors let through.
+    private func nameRanges(
+        _ constraints: Constraints, namePrefix: [UInt8], reverse: Bool, pushBounds: Bool
+    ) -> [KeyRange] {
+        var names = constraints.names ?? ValueRanges(ranges: [KeyRange(lower: [], upper: [0xFF])])
+        if pushBounds, query.hasBounds {
+            names = names.intersection(ValueRanges(ranges: [Self.ascending(query.bounds, descending: reverse)]))
+        }
+        return names.ranges.map { range in
+            KeyRange(
+                lower: Self.strip(range.lower, namePrefix),
+                upper: range.upper.map { Self.strip($0, namePrefix) } ?? [0xFF])
+        }.filter { !$0.isEmpty }
+    }
+
+    private static func strip(_ bound: [UInt8], _ prefix: [UInt8]) -> [UInt8] {
+        if bound.isEmpty || prefix.isEmpty { return bound }
+        return NormalizedQuery.relative(bound, to: prefix)
+    }
+
+    /// Bounds of complemented bytes as bounds of the bytes themselves.
+    static func ascending(_ bounds: KeyRange, descending: Bool) -> KeyRange {
+        let end: [UInt8] = [0xFF]
+        guard descending else { return KeyRange(lower: bounds.lower, upper: bounds.upper ?? end) }
+        func mirrored(_ bound: [UInt8]) -> [UInt8]? { KeyRange.successor(ofPrefix: bound.map { ~$0 }) }
+        // An empty upper bound lets nothing through, an empty lower one everything.
+        let lower = bounds.upper.map { $0.isEmpty ? end : mirrored($0) ?? end } ?? []
+        let upper = bounds.lower.isEmpty ? end : mirrored(bounds.lower) ?? end
+        return KeyRange(lower: lower, upper: upper)
+    }
+}

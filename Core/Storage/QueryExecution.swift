@@ -1,0 +1,178 @@
+import HearthModel
+import HearthWire
+
+/// One document of a query's results.
+public struct QueryResult: Sendable {
+    public var key: [UInt8]
+    public var document: StoredDocument
+    /// The distance of a nearest-neighbour search.
+    public var distance: Double?
+}
+
+/// A running query: gives its results one after the other, in order, from one view.
+///
+/// Used by one thread at a time. It holds the view's snapshot open, so its owner lets go of it when nobody reads.
+public final class QueryExecution {
+    public let query: NormalizedQuery
+    let plan: QueryPlan
+    public let view: ReadView
+    public let meter: WorkMeter
+    private let context: QueryContext
+    private let stream: CandidateStream
+    private var remaining: Int
+    private var toSkip: Int
+    /// Results that the query's offset has passed over so far.
+    public private(set) var skippedResults = 0
+    public private(set) var resultsReturned = 0
+    private var nearest: [QueryResult]?
+
+    /// - Parameter requireIndexes: refuse, as production does, what only an index that is not defined would serve well.
+    /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
+    public init(
+        _ query: NormalizedQuery, view: ReadView, meter: WorkMeter = WorkMeter(), requireIndexes: Bool = false
+    ) throws(Status) {
+        self.query = query
+        self.view = view
+        self.meter = meter
+        plan = try Planner(query: query, catalog: view.catalog, snapshot: view.snapshot).plan()
+        if requireIndexes, let missing = plan.branches.compactMap(\.missingIndex).first {
+            throw MissingIndex.status(missing, database: query.query.parent.database)
+        }
+        context = try QueryContext(query, view: view, meter: meter)
+        stream = try Self.stream(plan, context, values: false)
+        remaining = query.query.findNearest == nil ? query.query.limit ?? .max : .max
+        toSkip = query.query.offset
+    }
+
+    static func stream(_ plan: QueryPlan, _ context: QueryContext, values: Bool) throws(Status) -> CandidateStream {
+        var inputs: [CandidateStream] = []
+        for branch in plan.branches {
+            inputs.append(RefiningStream(BranchStream(branch, context, values: values), context))
+        }
+        if let overlay = context.overlay { inputs.append(try ListStream(overlay, context)) }
+        return inputs.count == 1 ? inputs[0] : MergingStream(inputs)
+    }
+
+    /// Whether the work is proportional to the results, so that it may run in slices on an event loop.
+    public var isLight: Bool { plan.isLight(query) && !view.isPast }
+
+    /// The next result; nil at the end.
+    public func next() throws(Status) -> QueryResult? {
+        if query.query.findNearest != nil { return try nextNearest() }
+        guard remaining > 0 else { return nil }
+        while toSkip > 0 {
+            guard try stream.next() != nil else { return nil }
+            toSkip -= 1
+            skippedResults += 1
+        }
+        while let candidate = try stream.next() {
+            guard let document = try context.document(of: candidate) else { continue }
+            remaining -= 1
+            resultsReturned += 1
+            return QueryResult(key: candidate.key, document: document)
+        }
+        remaining = 0
+        return nil
+    }
+
+    /// The next result's key alone, without reading the document. Not for nearest-neighbour searches.
+    func nextKey() throws(Status) -> [UInt8]? {
+        guard remaining > 0 else { return nil }
+        while toSkip > 0 {
+            guard try stream.next() != nil else { return nil }
+            toSkip -= 1
+            skippedResults += 1
+        }
+        guard let candidate = try stream.next() else { return nil }
+        remaining -= 1
+        return candidate.key
+    }
+
+    /// An index that the plan reads, as explain shows it.
+    public struct IndexUse: Sendable {
+        public var properties: String
+        public var isGroupScope: Bool
+    }
+
+    public var indexesUsed: [IndexUse] { plan.indexesUsed(query) }
+
+    private func nextNearest() throws(Status) -> QueryResult? {
+        if nearest == nil {
+            nearest = try NearestNeighbours.search(query) { () throws(Status) -> QueryResult? in
+                guard let candidate = try self.stream.next() else { return nil }
+                guard let document = try self.context.document(of: candidate) else { return nil }
+                return QueryResult(key: candidate.key, document: document)
+            }.reversed()
+        }
+        guard let result = nearest?.popLast() else { return nil }
+        resultsReturned += 1
+        return result
+    }
+}
+
+/// Exact nearest-neighbour search over the results of a query. Source: google.firestore.v1.StructuredQuery.FindNearest.
+enum NearestNeighbours {
+    /// - Returns: at most `limit` results, the nearest first; equal distances in the order of names.
+    static func search(
+        _ query: NormalizedQuery, next: () throws(Status) -> QueryResult?
+    ) throws(Status) -> [QueryResult] {
+        guard let search = query.query.findNearest else { return [] }
+        var best: [QueryResult] = []
+        while var result = try next() {
+            guard case .vector(let vector)? = try FieldsReader(result.document.fields).value(at: search.field),
+                vector.count == search.vector.count
+            else { continue }
+            let distance = distance(vector, search)
+            if let threshold = search.threshold {
+                let isWithin = search.measure == .dotProduct ? distance >= threshold : distance <= threshold
+                if !isWithin { continue }
+            }
+            result.distance = distance
+            insert(result, into: &best, search)
+        }
+        return best
+    }
+
+    static func distance(_ vector: [Double], _ search: Query.FindNearest) -> Double {
+        switch search.measure {
+        case .euclidean:
+            return zip(vector, search.vector).reduce(0) { $0 + ($1.0 - $1.1) * ($1.0 - $1.1) }.squareRoot()
+        case .dotProduct:
+            return dot(vector, search.vector)
+        case .cosine:
+            // One root and one division: with more, equal vectors would not be exactly 0 apart.
+            let norms = (dot(vector, vector) * dot(search.vector, search.vector)).squareRoot()
+            return 1 - dot(vector, search.vector) / norms
+        }
+    }
+
+    private static func dot(_ lhs: [Double], _ rhs: [Double]) -> Double {
+        zip(lhs, rhs).reduce(0) { $0 + $1.0 * $1.1 }
+    }
+
+    /// Keeps `best` sorted and no longer than the limit.
+    private static func insert(_ result: QueryResult, into best: inout [QueryResult], _ search: Query.FindNearest) {
+        var low = 0
+        var high = best.count
+        while low < high {
+            let middle = (low + high) / 2
+            if precedes(best[middle], result, search) { low = middle + 1 } else { high = middle }
+        }
+        guard low < search.limit else { return }
+        best.insert(result, at: low)
+        if best.count > search.limit { best.removeLast() }
+    }
+
+    private static func precedes(_ lhs: QueryResult, _ rhs: QueryResult, _ search: Query.FindNearest) -> Bool {
+        let left = lhs.distance ?? .nan
+        let right = rhs.distance ?? .nan
+        if left.isNaN || right.isNaN {
+            if left.isNaN != right.isNaN { return right.isNaN }
+        } else if left != right {
+            return search.measure == .dotProduct ? left > right : left < right
+        }
+        let leftPath = DocumentKey.toPathKey(lhs.key) ?? lhs.key
+        let rightPath = DocumentKey.toPathKey(rhs.key) ?? rhs.key
+        return UTF8Order.compare(leftPath, rightPath) < 0
+    }
+}

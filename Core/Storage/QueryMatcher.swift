@@ -1,0 +1,166 @@
+import HearthModel
+import HearthWire
+
+/// Decides of single documents whether a query's scope and filter let them through.
+///
+/// Used where no index answers: residual filters, states of the past, the validation of transactions, listeners. It
+/// compares values exactly, never by their cut index form.
+struct QueryMatcher: Sendable {
+    let query: NormalizedQuery
+    private let scope: ScopeMatcher
+
+    init(_ query: NormalizedQuery) {
+        self.query = query
+        scope = ScopeMatcher(query.query)
+    }
+
+    /// Whether a document belongs to the query's results, cursors, offset and limit left aside.
+    func matches(key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+        guard scope.contains(key), try hasOrderFields(fields) else { return false }
+        return try matchesFilter(key: key, fields: fields)
+    }
+
+    func isInScope(_ key: [UInt8]) -> Bool { scope.contains(key) }
+
+    func hasOrderFields(_ fields: [UInt8]) throws(Status) -> Bool {
+        for order in query.orders where !order.field.isDocumentName {
+            if try FieldsReader(fields).value(at: order.field) == nil { return false }
+        }
+        return true
+    }
+
+    func matchesFilter(key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+        for conjunction in query.disjunction {
+            if try matches(conjunction, key: key, fields: fields) { return true }
+        }
+        return false
+    }
+
+    func matches(_ conjunction: NormalizedQuery.Conjunction, key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+        for predicate in conjunction {
+            if try !matches(predicate, key: key, fields: fields) { return false }
+        }
+        return true
+    }
+
+    func matches(_ predicate: NormalizedQuery.Predicate, key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+        if predicate.path.isDocumentName {
+            guard let pathKey = DocumentKey.toPathKey(key) else { return false }
+            return try nameRanges(predicate).contains(pathKey)
+        }
+        guard let value = try FieldsReader(fields).value(at: predicate.path) else { return false }
+        return Self.matches(predicate, value)
+    }
+
+    /// The path keys that a filter on `__name__` lets through.
+    func nameRanges(_ predicate: NormalizedQuery.Predicate) throws(Status) -> ValueRanges {
+        guard case .field(_, let op, let operand) = predicate else { return .any }
+        var keys: [String: [UInt8]] = [:]
+        for reference in Self.references(operand) {
+            keys[reference] = try NormalizedQuery.pathKey(reference, in: query.query)
+        }
+        let ranges = ValueRanges(op, operand) { value in
+            if case .reference(let name) = value { keys[name] ?? [] } else { [] }
+        }
+        // Ranges of a class are bounded by its tag; for names the whole space of path keys is the class.
+        guard case .reference(let name) = operand, let at = keys[name] else { return ranges }
+        let all = KeyRange(lower: [], upper: [0xFF])
+        return switch op {
+        case .lessThan: ValueRanges(ranges: [KeyRange(lower: all.lower, upper: at)])
+        case .lessThanOrEqual: ValueRanges(ranges: [KeyRange(lower: all.lower, upper: at + [0])])
+        case .greaterThan: ValueRanges(ranges: [KeyRange(lower: at + [0], upper: all.upper)])
+        case .greaterThanOrEqual: ValueRanges(ranges: [KeyRange(lower: at, upper: all.upper)])
+        default: ranges
+        }
+    }
+
+    private static func references(_ operand: Value) -> [String] {
+        switch operand {
+        case .reference(let name): [name]
+        case .array(let elements): elements.flatMap(references)
+        default: []
+        }
+    }
+
+    static func matches(_ predicate: NormalizedQuery.Predicate, _ value: Value) -> Bool {
+        switch predicate {
+        case .unary(_, .isNull): value == .null
+        case .unary(_, .isNotNull): value != .null
+        case .unary(_, .isNaN): ValueOrder.typeClass(of: value) == .nan
+        case .unary(_, .isNotNaN): value != .null && ValueOrder.typeClass(of: value) != .nan
+        case .field(_, let op, let operand): matches(op, value, operand)
+        }
+    }
+
+    private static func matches(_ op: Filter.Operator, _ value: Value, _ operand: Value) -> Bool {
+        let operandClass = ValueOrder.typeClass(of: operand)
+        switch op {
+        case .equal: return isComparable(operand) && ValueOrder.equivalent(value, operand)
+        case .notEqual:
+            if operandClass == .null || value == .null { return false }
+            return !ValueOrder.equivalent(value, operand)
+        case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+            guard isComparable(operand), ValueOrder.typeClass(of: value) == operandClass else { return false }
+            let order = ValueOrder.compare(value, operand)
+            return switch op {
+            case .lessThan: order < 0
+            case .lessThanOrEqual: order <= 0
+            case .greaterThan: order > 0
+            default: order >= 0
+            }
+        case .arrayContains:
+            guard isComparable(operand), case .array(let elements) = value else { return false }
+            return elements.contains { ValueOrder.equivalent($0, operand) }
+        case .in: return elements(operand).contains { matches(.equal, value, $0) }
+        case .arrayContainsAny: return elements(operand).contains { matches(.arrayContains, value, $0) }
+        case .notIn:
+            if value == .null { return false }
+            return elements(operand).allSatisfy { $0 != .null && !ValueOrder.equivalent(value, $0) }
+        }
+    }
+
+    /// Null and NaN as operands equal nothing, not even themselves: the unary filters ask for them.
+    private static func isComparable(_ operand: Value) -> Bool {
+        let type = ValueOrder.typeClass(of: operand)
+        return type != .null && type != .nan
+    }
+
+    private static func elements(_ operand: Value) -> [Value] {
+        if case .array(let elements) = operand { elements } else { [] }
+    }
+}
+
+/// Which documents a query looks at, decided by their keys.
+struct ScopeMatcher: Sendable {
+    private let scope: Query.Scope
+    private let prefix: [UInt8]
+    private let parentDepth: Int
+
+    init(_ query: Query) {
+        scope = query.scope
+        parentDepth = query.parent.path.segments.count
+        switch query.scope {
+        case .collection(let id): prefix = DocumentKey.collectionPrefix(query.parent.path.appending(id))
+        case .collectionGroup, .anyCollection, .allDescendants: prefix = DocumentKey.encodeSegments(query.parent.path)
+        }
+    }
+
+    func contains(_ key: [UInt8]) -> Bool {
+        guard key.starts(with: prefix) else { return false }
+        switch scope {
+        case .collection: return true
+        case .allDescendants: return isBelow(key)
+        case .collectionGroup(let id):
+            guard isBelow(key), let path = DocumentKey.decode(key) else { return false }
+            return UTF8Order.equal(path.segments[path.segments.count - 2], id)
+        case .anyCollection:
+            guard isBelow(key), let path = DocumentKey.decode(key) else { return false }
+            return path.segments.count == parentDepth + 2
+        }
+    }
+
+    /// The parent's own segments lie before its prefix's end, so a key with that prefix and a further segment is below.
+    private func isBelow(_ key: [UInt8]) -> Bool {
+        prefix.isEmpty || (key.count > prefix.count && key[prefix.count] != IndexValue.Tag.terminator)
+    }
+}

@@ -1,0 +1,79 @@
+import HearthModel
+
+/// How one query is answered: a branch for each part of its result, merged in the query's order.
+struct QueryPlan: Sendable {
+    /// Ranges of one index, or of the documents themselves, whose suffixes behind `prefix` have the form
+    /// `components… name`.
+    struct Source: Sendable {
+        var keyspace: Keyspace
+        var prefix: [UInt8]
+        /// Suffixes that are looked at, ascending and disjoint.
+        var ranges: [KeyRange]
+        /// As explain shows it, for instance `(a ASC, __name__ ASC)`.
+        var properties: String
+        var isGroupScope: Bool
+    }
+
+    /// A component of the order key, as a branch can tell it before it has read a document.
+    enum OrderPart: Sendable {
+        /// The same for all documents of the branch: an equality filter fixes it.
+        case constant([UInt8])
+        /// The next component of the suffix.
+        case scanned
+        case name
+    }
+
+    struct Branch: Sendable {
+        /// Joined on equal suffixes when there are several.
+        var sources: [Source]
+        /// Walks downwards; suffixes appear complemented in order keys.
+        var reverse: Bool
+        /// The components before the name in the suffixes: for each, whether it stands complemented in the index.
+        var complemented: [Bool]
+        /// The parts of the order key that are known, from its start. When not all are, the documents are sorted within
+        /// equal parts.
+        var parts: [OrderPart]
+        /// The part of the name that all documents of the branch share, put before the suffix's name in order keys.
+        var namePrefix: [UInt8]
+        /// Put before a suffix's name to make a document key, or a path key when `nameIsPath`.
+        var keyPrefix: [UInt8]
+        var nameIsPath: Bool
+        /// Whether names stand complemented in the index.
+        var nameComplemented = false
+        /// Filters that the sources leave open.
+        var residual: [NormalizedQuery.Predicate]
+        /// Suffixes may hold documents of deeper collections or of other ids; only those of the scope count.
+        var checksScope: Bool
+        /// The index that would serve the branch as in production, where this plan has to do without.
+        var missingIndex: IndexDefinition?
+
+        func isFullyOrdered(_ orders: [Query.Order]) -> Bool { parts.count == orders.count }
+    }
+
+    var branches: [Branch]
+
+    /// Whether the work is proportional to the documents returned, so that it may run on an event loop in slices.
+    func isLight(_ query: NormalizedQuery) -> Bool {
+        branches.count <= 1
+            && branches.allSatisfy {
+                $0.sources.count == 1 && $0.residual.isEmpty && !$0.checksScope && $0.isFullyOrdered(query.orders)
+            } && query.query.findNearest == nil && query.query.offset <= 1000
+    }
+
+    /// The indexes that are read, each once, in the order of the branches.
+    func indexesUsed(_ query: NormalizedQuery) -> [QueryExecution.IndexUse] {
+        // A group's root collection is read by collection indexes, but the query is one of group scope.
+        var isGroup = false
+        if case .collectionGroup = query.query.scope { isGroup = true }
+        var used: [QueryExecution.IndexUse] = []
+        for source in branches.flatMap(\.sources) where !used.contains(where: { $0.properties == source.properties }) {
+            used.append(QueryExecution.IndexUse(properties: source.properties, isGroupScope: isGroup || source.isGroupScope))
+        }
+        guard let search = query.query.findNearest else { return used }
+        // A vector search is shown with the index that serves it in production: the filters, the name, the vector.
+        let vector = "\(search.field) VECTOR<\(search.vector.count)>"
+        return used.map { use in
+            QueryExecution.IndexUse(properties: use.properties.dropLast() + ", \(vector))", isGroupScope: use.isGroupScope)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import HearthModel
+
+/// What a transaction has read: documents, and the queries whose results it relies on.
+struct ReadSet: Sendable {
+    private(set) var documents: Set<[UInt8]> = []
+    private(set) var queries: [QueryMatcher] = []
+
+    var isEmpty: Bool { documents.isEmpty && queries.isEmpty }
+    var count: Int { documents.count + queries.count }
+
+    mutating func insert(document key: [UInt8]) {
+        documents.insert(key)
+    }
+
+    mutating func insert(_ query: NormalizedQuery) {
+        queries.append(QueryMatcher(query))
+    }
+
+    /// Whether a change touches anything that was read: the document itself, or the results of a query, by what it was
+    /// or by what it became.
+    func isTouched(by change: Change) throws(Status) -> Bool {
+        if documents.contains(change.key) { return true }
+        for query in queries where query.isInScope(change.key) {
+            if let before = change.before, try query.matches(key: change.key, fields: before.fields) { return true }
+            if let after = change.after, try query.matches(key: change.key, fields: after.fields) { return true }
+        }
+        return false
+    }
+
+    func isTouched(by set: ChangeSet) throws(Status) -> Bool {
+        for change in set.changes {
+            if try isTouched(by: change) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,131 @@
+import HearthModel
+
+/// The contract between Hearth and an engine that keeps its data: an ordered key-value store with snapshots.
+///
+/// Keys are ordered by their bytes. Nothing above this file knows of SQL, files or pages; nothing below it knows of
+/// documents or queries. What holds at all times:
+///
+/// - A `Snapshot` shows one state of all keyspaces, that of the moment when it was taken, whatever is written meanwhile.
+/// - `Store.write` applies all changes of its body or none; when it returns they are durable (as far as the engine
+///   promises durability at all) and every later snapshot shows them.
+/// - One writer at a time; readers neither wait for the writer nor hold it up.
+public protocol Store: AnyObject, Sendable {
+    /// A view of the present state. Costs microseconds; close it soon, it holds old pages alive.
+    func snapshot() throws(Status) -> any Snapshot
+
+    /// Runs `body` on a view that sees its own changes, and commits them durably when it returns.
+    ///
+    /// When `body` throws, nothing is changed. When the commit itself fails (disk full, I/O error), UNAVAILABLE is
+    /// thrown, nothing of it is visible, and the store goes on working; `Status.message` says what the engine said.
+    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result
+
+    /// Work that should not delay a commit: checkpoints, space. Called by the writer's thread when it is idle, and after
+    /// groups when much has gathered.
+    func maintain()
+
+    /// The room that the data takes, for people who watch; nil when the store can't tell.
+    var sizeBytes: Int? { get }
+
+    /// Ends all work and frees the files. Snapshots that are still open fail afterwards.
+    func close()
+}
+
+extension Store {
+    public var sizeBytes: Int? { nil }
+}
+
+/// The ordered maps of a store. Their key formats are described in `DocumentKey.swift`, `IndexKey.swift` and
+/// `Feed.swift`.
+public enum Keyspace: Int, CaseIterable, Sendable {
+    /// Document key to create time, update time, and fields in wire form.
+    case documents
+    /// Index entries; the value is empty or holds what a covering read needs. Many and small.
+    case entries
+    /// Version and document key to the state before. Appended at the end, deleted at the front.
+    case feed
+    /// Small records by name: last version, index definitions, tombstones.
+    case meta
+}
+
+/// Keys from `lower` on, up to but without `upper`; nil for no bound.
+public struct KeyRange: Sendable, Equatable {
+    public var lower: [UInt8]
+    public var upper: [UInt8]?
+
+    public init(lower: [UInt8], upper: [UInt8]?) {
+        self.lower = lower
+        self.upper = upper
+    }
+
+    /// All keys that begin with `prefix`.
+    public init(prefix: [UInt8]) {
+        lower = prefix
+        upper = Self.successor(ofPrefix: prefix)
+    }
+
+    public var isEmpty: Bool {
+        guard let upper else { return false }
+        return UTF8Order.compare(lower, upper) >= 0
+    }
+
+    /// The first key after all keys that begin with `prefix`; nil when there is none.
+    public static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
+        var bound = prefix
+        while let last = bound.last {
+            if last < 0xFF {
+                bound[bound.count - 1] = last + 1
+                return bound
+            }
+            bound.removeLast()
+        }
+        return nil
+    }
+}
+
+/// A consistent view of a store. Used by one thread at a time, but may be handed from one to another.
+public protocol Snapshot: AnyObject {
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
+
+    /// Walks a range upwards, or downwards when `reverse`.
+    /// - Parameter values: false when only keys are wanted; `KeyCursor.value` is empty then.
+    func scan(_ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool) throws(Status) -> any KeyCursor
+
+    /// The number of keys in a range; counting stops at `limit`.
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
+
+    /// Frees the view and its cursors; calls after it are a programmer's error. A second `close` does nothing.
+    func close()
+}
+
+/// A position in a walk over a range.
+public protocol KeyCursor: AnyObject {
+    /// Moves to the next key; false at the end.
+    func next() throws(Status) -> Bool
+    /// The key at the present position. Valid after `next` returned true.
+    var key: [UInt8] { get }
+    var value: [UInt8] { get }
+    /// Moves so that the next call of `next` comes to the first key of the walk that is not before `key` in the walk's
+    /// direction (at or above it, at or below it when reverse). Never moves backwards in the walk.
+    func seek(_ key: [UInt8]) throws(Status)
+    /// Frees the cursor early; closing the snapshot frees it as well.
+    func close()
+}
+
+/// The writer's view: sees what was written through it.
+public protocol StoreTransaction: Snapshot {
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status)
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status)
+    /// Deletes at most `limit` keys of a range, from its lower end; returns how many there were.
+    @discardableResult
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
+}
+
+/// Opens the stores of databases and knows which exist.
+public protocol StoreProvider: Sendable {
+    /// The store of a database, made when it does not exist.
+    func open(_ database: DatabaseName) throws(Status) -> any Store
+    /// The databases that exist, in no particular order.
+    func databases() throws(Status) -> [DatabaseName]
+    /// Deletes a database whose store is closed.
+    func delete(_ database: DatabaseName) throws(Status)
+}

@@ -1,0 +1,53 @@
+import HearthModel
+import HearthWire
+
+/// A document as it rests in the store: create time, update time, and its fields in wire form.
+///
+///     create version (8 bytes) · update version (8 bytes) · the `fields` entries of google.firestore.v1.Document
+///
+/// A version is a commit's time in microseconds since 1970; numbers are big-endian.
+public struct StoredDocument: Sendable, Equatable {
+    public var createVersion: Int64
+    public var updateVersion: Int64
+    public var fields: [UInt8]
+
+    static let headerSizeBytes = 16
+
+    public init(createVersion: Int64, updateVersion: Int64, fields: [UInt8]) {
+        self.createVersion = createVersion
+        self.updateVersion = updateVersion
+        self.fields = fields
+    }
+
+    init(stored bytes: [UInt8]) throws(Status) {
+        try self.init(stored: bytes[...])
+    }
+
+    init(stored bytes: ArraySlice<UInt8>) throws(Status) {
+        guard bytes.count >= Self.headerSizeBytes else {
+            throw Status(.dataLoss, "A stored document is shorter than its header.")
+        }
+        createVersion = Int64(bitPattern: IndexValue.readBigEndian(bytes))
+        updateVersion = Int64(bitPattern: IndexValue.readBigEndian(bytes.dropFirst(8)))
+        fields = Array(bytes.dropFirst(Self.headerSizeBytes))
+    }
+
+    var stored: [UInt8] {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return bytes
+    }
+
+    func append(to bytes: inout [UInt8]) {
+        bytes.reserveCapacity(bytes.count + Self.headerSizeBytes + fields.count)
+        IndexValue.appendBigEndian(UInt64(bitPattern: createVersion), to: &bytes)
+        IndexValue.appendBigEndian(UInt64(bitPattern: updateVersion), to: &bytes)
+        bytes.append(contentsOf: fields)
+    }
+
+    public func encoded(name: String) -> EncodedDocument {
+        EncodedDocument(
+            name: name, fields: fields, createTime: Timestamp(microseconds: createVersion),
+            updateTime: Timestamp(microseconds: updateVersion))
+    }
+}

@@ -1,0 +1,112 @@
+import HearthModel
+
+/// Counts what a query looks at, and stops it when its caller is gone or its time is over.
+public final class WorkMeter {
+    public private(set) var entriesScanned = 0
+    public internal(set) var documentsRead = 0
+    /// Asked every few hundred steps; throws to end the query.
+    private let check: () throws(Status) -> Void
+
+    public init(check: @escaping () throws(Status) -> Void = {}) {
+        self.check = check
+    }
+
+    @inline(__always)
+    func chargeEntry() throws(Status) {
+        entriesScanned += 1
+        if entriesScanned & 0xFF == 0 { try check() }
+    }
+}
+
+/// Walks over the suffixes of one source: the keys of its ranges, without the prefix.
+final class SuffixCursor {
+    private let source: QueryPlan.Source
+    private let reverse: Bool
+    private let snapshot: any Snapshot
+    private let meter: WorkMeter
+    private let values: Bool
+    private var rangeIndex = 0
+    private var cursor: (any KeyCursor)?
+    private(set) var suffix: [UInt8] = []
+
+    init(_ source: QueryPlan.Source, reverse: Bool, values: Bool, snapshot: any Snapshot, meter: WorkMeter) {
+        self.source = source
+        self.reverse = reverse
+        self.values = values
+        self.snapshot = snapshot
+        self.meter = meter
+    }
+
+    deinit { cursor?.close() }
+
+    var value: [UInt8] { cursor?.value ?? [] }
+
+    func next() throws(Status) -> Bool {
+        while true {
+            if let cursor {
+                if try cursor.next() {
+                    try meter.chargeEntry()
+                    suffix = Array(cursor.key[source.prefix.count...])
+                    return true
+                }
+                cursor.close()
+                self.cursor = nil
+            }
+            guard rangeIndex < source.ranges.count else { return false }
+            let range = source.ranges[reverse ? source.ranges.count - 1 - rangeIndex : rangeIndex]
+            rangeIndex += 1
+            cursor = try snapshot.scan(
+                source.keyspace, Planner.absolute(range, prefix: source.prefix), reverse: reverse, values: values)
+        }
+    }
+
+    /// Moves to the first suffix that is not before `target` in the walk's direction.
+    func seek(_ target: [UInt8]) throws(Status) -> Bool {
+        // Ranges that end before the target are passed over by `next` itself: their cursors end at once after the seek.
+        while true {
+            if let cursor { try cursor.seek(source.prefix + target) }
+            let rangeBefore = rangeIndex
+            guard try next() else { return false }
+            if rangeIndex == rangeBefore || !isBefore(suffix, target) { return true }
+        }
+    }
+
+    func isBefore(_ lhs: [UInt8], _ rhs: [UInt8]) -> Bool {
+        let order = UTF8Order.compare(lhs, rhs)
+        return reverse ? order > 0 : order < 0
+    }
+}
+
+/// The suffixes that several sources have in common, by leaping each to the farthest of the others.
+final class JoinCursor {
+    private let cursors: [SuffixCursor]
+
+    init(_ cursors: [SuffixCursor]) {
+        self.cursors = cursors
+    }
+
+    var suffix: [UInt8] { cursors[0].suffix }
+    var value: [UInt8] { cursors[0].value }
+
+    func next() throws(Status) -> Bool {
+        guard try cursors[0].next() else { return false }
+        if cursors.count == 1 { return true }
+        var target = cursors[0].suffix
+        var agreeing = 1
+        var index = 1
+        while agreeing < cursors.count {
+            let cursor = cursors[index]
+            if cursor.suffix.isEmpty || cursor.isBefore(cursor.suffix, target) {
+                guard try cursor.seek(target) else { return false }
+            }
+            if UTF8Order.compare(cursor.suffix, target) == 0 {
+                agreeing += 1
+            } else {
+                target = cursor.suffix
+                agreeing = 1
+            }
+            index = (index + 1) % cursors.count
+        }
+        return true
+    }
+}

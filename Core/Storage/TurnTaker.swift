@@ -1,0 +1,50 @@
+import Synchronization
+
+/// Takes turns on several resources one after the other, waiting where it must.
+final class TurnTaker: Sendable {
+    private struct State {
+        var next = 0
+        /// Whether the turn that is being asked for has come.
+        var isGranted = false
+        /// Whether the walk has stopped to wait for it.
+        var isWaiting = false
+    }
+
+    private let resources: [LockTable.Resource]
+    private let owner: LockTable.Owner
+    private let locks: LockTable
+    private let state = Mutex(State())
+
+    init(_ resources: [LockTable.Resource], for owner: LockTable.Owner, in locks: LockTable) {
+        self.resources = resources
+        self.owner = owner
+        self.locks = locks
+    }
+
+    /// - Parameter done: called once: with true when all turns have come, with false when too many wait for one of them.
+    func take(_ done: @escaping @Sendable (Bool) -> Void) {
+        while true {
+            let index = state.withLock { state in
+                state.isGranted = false
+                state.isWaiting = false
+                defer { state.next += 1 }
+                return state.next
+            }
+            guard index < resources.count else { return done(true) }
+            let accepted = locks.acquire(resources[index], for: owner) { [self] in
+                let mustResume = state.withLock { state in
+                    state.isGranted = true
+                    return state.isWaiting
+                }
+                if mustResume { take(done) }
+            }
+            if !accepted { return done(false) }
+            // A turn that came within the call goes on in this loop, so that no number of resources deepens the stack.
+            let hasCome = state.withLock { state in
+                state.isWaiting = !state.isGranted
+                return state.isGranted
+            }
+            if !hasCome { return }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A thread that takes everything that was put into its queue, in order, and works on it in batches.
+///
+/// The queue's mutex guards `pending`, `waker` and `isStopping`; everything else belongs to the thread.
+final class WorkerThread<Element: Sendable>: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var pending: [Element] = []
+    private var isStopping = false
+    private var isRunning = false
+    private var thread = pthread_t()
+    private let body: @Sendable ([Element]) -> Void
+    private let idle: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - body: gets all that has gathered, at least one element.
+    ///   - idle: called after a batch when nothing is waiting.
+    init(idle: @escaping @Sendable () -> Void = {}, body: @escaping @Sendable ([Element]) -> Void) {
+        self.body = body
+        self.idle = idle
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Adds an element; the thread is started with the first. False when the thread is stopping.
+    @discardableResult
+    func push(_ element: Element) -> Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        if isStopping { return false }
+        pending.append(element)
+        if !isRunning {
+            isRunning = true
+            start()
+        }
+        pthread_cond_signal(condition)
+        return true
+    }
+
+    var count: Int {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return pending.count
+    }
+
+    /// Works off what is waiting, and ends the thread.
+    func stop() {
+        pthread_mutex_lock(mutex)
+        let wasRunning = isRunning && !isStopping
+        isStopping = true
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+        if wasRunning { pthread_join(thread, nil) }
+    }
+
+    private func start() {
+        thread = ThreadBody.start { [self] in run() }
+    }
+
+    private func run() {
+        while true {
+            pthread_mutex_lock(mutex)
+            if pending.isEmpty, !isStopping {
+                pthread_mutex_unlock(mutex)
+                idle()
+                pthread_mutex_lock(mutex)
+            }
+            while pending.isEmpty, !isStopping { pthread_cond_wait(condition, mutex) }
+            let batch = pending
+            pending = []
+            pthread_mutex_unlock(mutex)
+            if batch.isEmpty { return }
+            body(batch)
+        }
+    }
+}
+
+/// What a new thread runs; kept alive by the thread.
+private final class ThreadBody: Sendable {
+    private let body: @Sendable () -> Void
+
+    private init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+        var thread = pthread_t()
+        let box = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
+        let result = pthread_create(&thread, nil, threadEntry, box)
+        precondition(result == 0, "A thread could not be started.")
+        return thread
+    }
+
+    fileprivate func callAsFunction() { body() }
+}
+
+private func threadEntry(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue()() }
+    return nil
+}

@@ -1,0 +1,369 @@
+import HearthModel
+
+/// Reads a message's fields from the binary form: each line of the list takes the field at hand if it is its own.
+public struct BinaryFieldDecoder: FieldVisitor {
+    public var reader: ProtobufReader
+    /// The field at hand as it stands on the wire; 0 when a line has taken it, which no line matches.
+    var tag: UInt32 = 0
+    private var fieldTag: UInt32 = 0
+    /// Levels of messages around the fields at hand.
+    private(set) var depth = 0
+
+    // A oneof of which a second member arrives has to drop the first. The lines see only their own property, hence the
+    // list is walked a second time with `clearsSiblings` set, and the lines of the group clear theirs.
+    private var oneofMembersSeen = 0
+    private var clearedGroup: StaticString = ""
+    private var keptNumber: UInt32 = 0
+    var clearsSiblings = false
+
+    @inline(__always)
+    public init(_ bytes: UnsafeRawBufferPointer) {
+        reader = ProtobufReader(bytes)
+    }
+
+    mutating func skip(_ tag: UInt32) throws(Status) {
+        try reader.skip(tag, depth: depth)
+    }
+
+    // MARK: The field at hand
+
+    @inline(__always)
+    private mutating func takes(_ number: UInt32, _ wireType: UInt32) -> Bool {
+        if tag != number << 3 | wireType { return false }
+        tag = 0
+        return true
+    }
+
+    /// As `takes`, for a member of a oneof; a call in the clearing walk clears the value.
+    @inline(__always)
+    private mutating func takes<T>(
+        _ number: UInt32, _ wireType: UInt32, _ group: StaticString, _ value: inout T?
+    ) -> Bool {
+        if tag == number << 3 | wireType {
+            tag = 0
+            noteOneof(number, group)
+            return true
+        }
+        if clearsSiblings, shouldClear(number, group) { value = nil }
+        return false
+    }
+
+    @inline(never)
+    private mutating func noteOneof(_ number: UInt32, _ group: StaticString) {
+        if oneofMembersSeen > 0 {
+            clearsSiblings = true
+            clearedGroup = group
+            keptNumber = number
+        }
+        oneofMembersSeen += 1
+    }
+
+    @inline(never)
+    private func shouldClear(_ number: UInt32, _ group: StaticString) -> Bool {
+        number != keptNumber && group.utf8CodeUnitCount == clearedGroup.utf8CodeUnitCount
+            && UTF8Order.compare(
+                UnsafeRawBufferPointer(start: group.utf8Start, count: group.utf8CodeUnitCount),
+                UnsafeRawBufferPointer(start: clearedGroup.utf8Start, count: clearedGroup.utf8CodeUnitCount)) == 0
+    }
+
+    // MARK: Scalars
+
+    @inline(__always)
+    public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
+        if takes(number, 2) { value = try reader.readString() }
+    }
+
+    @inline(__always)
+    public mutating func string(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
+    ) throws(Status) {
+        if takes(number, 2, group, &value) { value = try reader.readString() }
+    }
+
+    @inline(__always)
+    public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
+        if takes(number, 2) { values.append(try reader.readString()) }
+    }
+
+    @inline(__always)
+    public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
+        if takes(number, 2) { value = try reader.readBytes() }
+    }
+
+    @inline(__always)
+    public mutating func bytes(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
+    ) throws(Status) {
+        if takes(number, 2, group, &value) { value = try reader.readBytes() }
+    }
+
+    @inline(__always)
+    public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+        if takes(number, 0) { value = try reader.readVarint() != 0 }
+    }
+
+    @inline(__always)
+    public mutating func bool(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
+    ) throws(Status) {
+        if takes(number, 0, group, &value) { value = try reader.readVarint() != 0 }
+    }
+
+    @inline(__always)
+    public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
+        if takes(number, 0) { value = Int32(truncatingIfNeeded: try reader.readVarint()) }
+    }
+
+    @inline(__always)
+    public mutating func int32(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
+    ) throws(Status) {
+        if takes(number, 0, group, &value) { value = Int32(truncatingIfNeeded: try reader.readVarint()) }
+    }
+
+    @inline(__always)
+    public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
+        if takes(number, 2) {
+            try readPacked(&values)
+        } else if takes(number, 0) {
+            values.append(Int32(truncatingIfNeeded: try reader.readVarint()))
+        }
+    }
+
+    private mutating func readPacked(_ values: inout [Int32]) throws(Status) {
+        let range = try reader.readRange()
+        let outer = reader.end
+        reader.position = range.lowerBound
+        reader.end = range.upperBound
+        while !reader.isAtEnd { values.append(Int32(truncatingIfNeeded: try reader.readVarint())) }
+        reader.end = outer
+    }
+
+    @inline(__always)
+    public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
+        if takes(number, 0) { value = Int64(bitPattern: try reader.readVarint()) }
+    }
+
+    @inline(__always)
+    public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
+        if takes(number, 0) { value = UInt32(truncatingIfNeeded: try reader.readVarint()) }
+    }
+
+    @inline(__always)
+    public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
+        if takes(number, 0) { value = try reader.readVarint() }
+    }
+
+    @inline(__always)
+    public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
+        if takes(number, 1) { value = Double(bitPattern: try reader.readFixed64()) }
+    }
+
+    @inline(__always)
+    public mutating func enumeration<E: WireEnum>(
+        _ number: UInt32, _ name: StaticString, _ value: inout E
+    ) throws(Status) {
+        if takes(number, 0) { value = E(rawValue: Int32(truncatingIfNeeded: try reader.readVarint())) }
+    }
+
+    @inline(__always)
+    public mutating func enumeration<E: WireEnum>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
+    ) throws(Status) {
+        if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try reader.readVarint())) }
+    }
+
+    // MARK: Messages
+
+    @inline(__always)
+    public mutating func message<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, _ value: inout M?
+    ) throws(Status) {
+        if takes(number, 2) { try nested(&value) }
+    }
+
+    @inline(__always)
+    public mutating func message<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
+    ) throws(Status) {
+        if takes(number, 2, group, &value) { try nested(&value) }
+    }
+
+    @inline(__always)
+    public mutating func messages<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, _ values: inout [M]
+    ) throws(Status) {
+        guard takes(number, 2) else { return }
+        var element: M?
+        try nested(&element)
+        if let element { values.append(element) }
+    }
+
+    /// Reads a length and merges the message in it into `value`.
+    private mutating func nested<M: WireMessage>(_ value: inout M?) throws(Status) {
+        let range = try reader.readRange()
+        let outer = (reader.end, oneofMembersSeen, clearsSiblings, clearedGroup, keptNumber)
+        reader.position = range.lowerBound
+        reader.end = range.upperBound
+        depth += 1
+        if depth > Limits.messageDepthMax { throw ProtobufReader.tooDeep() }
+        // What a message already holds counts as seen, as another member may replace it.
+        oneofMembersSeen = value == nil ? 0 : 1
+        clearsSiblings = false
+        var message = value ?? M()
+        value = nil
+        try message.decode(&self)
+        value = message
+        depth -= 1
+        (reader.end, oneofMembersSeen, clearsSiblings, clearedGroup, keptNumber) = outer
+        tag = 0
+    }
+
+    // MARK: Well-known types
+
+    @inline(__always)
+    public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
+        if takes(number, 2) { value = Int32(truncatingIfNeeded: try readWrapper(wireType: 0)) }
+    }
+
+    @inline(__always)
+    public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
+        if takes(number, 2) { value = Int64(bitPattern: try readWrapper(wireType: 0)) }
+    }
+
+    @inline(__always)
+    public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
+        if takes(number, 2) { value = Double(bitPattern: try readWrapper(wireType: 1)) }
+    }
+
+    /// Reads a wrapper message: one scalar as field 1.
+    private mutating func readWrapper(wireType: UInt32) throws(Status) -> UInt64 {
+        let range = try reader.readRange()
+        let outer = reader.end
+        reader.position = range.lowerBound
+        reader.end = range.upperBound
+        var value: UInt64 = 0
+        while !reader.isAtEnd {
+            let tag = try reader.readTag()
+            if tag == 1 << 3 | wireType {
+                value = wireType == 0 ? try reader.readVarint() : try reader.readFixed64()
+            } else {
+                try skip(tag)
+            }
+        }
+        reader.end = outer
+        return value
+    }
+
+    @inline(__always)
+    public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
+        guard takes(number, 2) else { return }
+        var paths = value ?? []
+        value = nil
+        try readFieldMask(&paths)
+        value = paths
+    }
+
+    private mutating func readFieldMask(_ paths: inout [String]) throws(Status) {
+        let range = try reader.readRange()
+        let outer = reader.end
+        reader.position = range.lowerBound
+        reader.end = range.upperBound
+        while !reader.isAtEnd {
+            let tag = try reader.readTag()
+            if tag == 1 << 3 | 2 { paths.append(try reader.readString()) } else { try skip(tag) }
+        }
+        reader.end = outer
+    }
+
+    @inline(__always)
+    public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
+        if takes(number, 2) { try readStringMapEntry(&value) }
+    }
+
+    private mutating func readStringMapEntry(_ map: inout StringMap) throws(Status) {
+        let range = try reader.readRange()
+        let outer = reader.end
+        reader.position = range.lowerBound
+        reader.end = range.upperBound
+        var key = ""
+        var value = ""
+        while !reader.isAtEnd {
+            let tag = try reader.readTag()
+            switch tag {
+            case 1 << 3 | 2: key = try reader.readString()
+            case 2 << 3 | 2: value = try reader.readString()
+            default: try skip(tag)
+            }
+        }
+        reader.end = outer
+        if map.entries.count >= Limits.labelsMax { throw StringMap.tooMany() }
+        map.set(key, value)
+    }
+
+    // MARK: Values
+
+    @inline(__always)
+    public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
+        if takes(number, 2) { value = try reader.readNestedValue(depth: depth + 1) }
+    }
+
+    @inline(__always)
+    public mutating func value(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
+    ) throws(Status) {
+        if takes(number, 2, group, &value) { value = try reader.readNestedValue(depth: depth + 1) }
+    }
+
+    @inline(__always)
+    public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
+        if takes(number, 2) { values.append(try reader.readNestedValue(depth: depth + 1)) }
+    }
+
+    @inline(__always)
+    public mutating func arrayValue(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
+    ) throws(Status) {
+        if takes(number, 2, group, &value) { value = try reader.readNestedArray(depth: depth + 1) }
+    }
+
+    @inline(__always)
+    public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
+        guard takes(number, 2) else { return }
+        var fields = MapBuilder(value)
+        value = MapValue()
+        try reader.readMapEntry(depth: depth + 1, into: &fields)
+        value = fields.take()
+    }
+
+    /// Reads entries of a map under `number` until another field comes, which is at hand then; false at the end.
+    ///
+    /// A message with a large map decodes itself by this, so that the map is sorted once and not at each entry.
+    mutating func readFields(_ number: UInt32, into fields: inout MapBuilder) throws(Status) -> Bool {
+        while !reader.isAtEnd {
+            let tag = try reader.readTag()
+            if tag != number << 3 | 2 {
+                self.tag = tag
+                fieldTag = tag
+                return true
+            }
+            try reader.readMapEntry(depth: depth + 1, into: &fields)
+        }
+        return false
+    }
+
+    /// Skips the field at hand if no line took it.
+    mutating func endField() throws(Status) {
+        if tag != 0 { try skip(fieldTag) }
+    }
+
+    @inline(__always)
+    public mutating func presence(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
+    ) throws(Status) {
+        if takes(number, 2) {
+            _ = try reader.readRange()
+            value = true
+        }
+    }
+}

@@ -1,0 +1,121 @@
+/// Appends protobuf fields to a buffer. Source: the protobuf encoding document.
+///
+/// A nested message's length is written after its content: one byte is left for it, and the content moves only when the
+/// length needs more, which is rare.
+public struct ProtobufWriter {
+    public var bytes: [UInt8]
+
+    @inlinable
+    public init(_ bytes: [UInt8] = []) {
+        self.bytes = bytes
+    }
+
+    /// Makes room for `count` more bytes; the buffer grows by doubling, so that many small calls stay linear.
+    @inlinable
+    public mutating func reserve(_ count: Int) {
+        let needed = bytes.count + count
+        if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
+    }
+
+    // MARK: Scalars
+
+    /// `number << 3 | wireType`
+    @inlinable
+    @inline(__always)
+    public mutating func tag(_ number: UInt32, _ wireType: UInt32) {
+        varint(UInt64(number << 3 | wireType))
+    }
+
+    @inlinable
+    @inline(__always)
+    public mutating func varint(_ value: UInt64) {
+        if value < 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: value))
+        } else {
+            longVarint(value)
+        }
+    }
+
+    @inlinable
+    @inline(never)
+    mutating func longVarint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    @inlinable
+    public mutating func fixed64(_ value: UInt64) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    // MARK: Length-delimited content
+
+    @inlinable
+    public mutating func string(_ text: String) {
+        varint(UInt64(text.utf8.count))
+        raw(text)
+    }
+
+    /// The text's bytes without a length.
+    @inlinable
+    public mutating func raw(_ text: String) {
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
+        if done == nil { bytes.append(contentsOf: text.utf8) }
+    }
+
+    @inlinable
+    public mutating func lengthDelimited(_ content: [UInt8]) {
+        varint(UInt64(content.count))
+        bytes.append(contentsOf: content)
+    }
+
+    /// Leaves room for a length and says where the content starts; `endLength` takes that.
+    @inlinable
+    @inline(__always)
+    public mutating func beginLength() -> Int {
+        bytes.append(0)
+        return bytes.count
+    }
+
+    /// Writes the length of all that was appended since `beginLength`.
+    @inlinable
+    @inline(__always)
+    public mutating func endLength(_ start: Int) {
+        let length = bytes.count - start
+        if length < 0x80 {
+            bytes[start - 1] = UInt8(truncatingIfNeeded: length)
+        } else {
+            insertLength(start, length)
+        }
+    }
+
+    @inlinable
+    @inline(never)
+    mutating func insertLength(_ start: Int, _ length: Int) {
+        let extra = Self.varintSize(UInt64(length)) - 1
+        for _ in 0..<extra { bytes.append(0) }
+        bytes.withUnsafeMutableBytes { buffer in
+            UnsafeMutableRawBufferPointer(rebasing: buffer[(start + extra)...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[start..<(start + length)]))
+            var rest = UInt64(length)
+            var index = start - 1
+            while rest >= 0x80 {
+                buffer[index] = UInt8(truncatingIfNeeded: rest) | 0x80
+                rest >>= 7
+                index += 1
+            }
+            buffer[index] = UInt8(truncatingIfNeeded: rest)
+        }
+    }
+
+    /// The bytes that a varint takes: 1 to 10.
+    @inlinable
+    @inline(__always)
+    public static func varintSize(_ value: UInt64) -> Int {
+        (63 - (value | 1).leadingZeroBitCount) / 7 + 1
+    }
+}

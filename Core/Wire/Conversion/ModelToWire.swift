@@ -1,0 +1,113 @@
+import HearthModel
+
+/// The model's writes and queries as messages: what a client sends, and what a bundle holds.
+extension WriteMessage {
+    public init(_ write: Write) {
+        self.init()
+        let name = write.document.text
+        switch write.operation {
+        case .update(let fields, let mask):
+            update = DocumentMessage(name: name, fields: fields)
+            updateMask = mask.map { DocumentMaskMessage(fieldPaths: $0.map(\.text)) }
+        case .delete: delete = name
+        case .verify: verify = name
+        }
+        updateTransforms = write.transforms.map { DocumentTransformMessage.FieldTransform($0) }
+        currentDocument = PreconditionMessage(write.precondition)
+    }
+}
+
+extension DocumentTransformMessage.FieldTransform {
+    public init(_ transform: HearthModel.FieldTransform) {
+        self.init(fieldPath: transform.path.text)
+        switch transform.operation {
+        case .requestTime: setToServerValue = .requestTime
+        case .increment(let operand): increment = operand
+        case .maximum(let operand): maximum = operand
+        case .minimum(let operand): minimum = operand
+        case .appendMissingElements(let elements): appendMissingElements = elements
+        case .removeAllFromArray(let elements): removeAllFromArray = elements
+        }
+    }
+}
+
+extension StructuredQueryMessage {
+    /// The query without its parent, which travels beside it.
+    public init(_ query: HearthModel.Query) {
+        self.init()
+        switch query.scope {
+        case .collection(let id): from = [CollectionSelector(collectionId: id)]
+        case .collectionGroup(let id): from = [CollectionSelector(collectionId: id, allDescendants: true)]
+        case .anyCollection: from = []
+        case .allDescendants: from = [CollectionSelector(allDescendants: true)]
+        }
+        `where` = query.filter.map { Filter($0) }
+        orderBy = query.orders.map {
+            Order(field: FieldReference($0.field), direction: $0.descending ? .descending : .ascending)
+        }
+        startAt = query.start.map { CursorMessage(values: $0.values, before: $0.before) }
+        endAt = query.end.map { CursorMessage(values: $0.values, before: $0.before) }
+        offset = Int32(clamping: query.offset)
+        limit = query.limit.map { Int32(clamping: $0) }
+        select = query.projection.map { Projection($0) }
+        findNearest = query.findNearest.map { FindNearest($0) }
+    }
+}
+
+extension StructuredQueryMessage.FieldReference {
+    public init(_ path: FieldPath) {
+        self.init(fieldPath: path.text)
+    }
+}
+
+extension StructuredQueryMessage.Projection {
+    /// An empty list would mean all fields: names only are asked for by the name.
+    public init(_ paths: [FieldPath]) {
+        self.init(fields: (paths.isEmpty ? [.documentName] : paths).map { StructuredQueryMessage.FieldReference($0) })
+    }
+}
+
+extension StructuredQueryMessage.Filter {
+    public init(_ filter: HearthModel.Filter) {
+        self.init()
+        switch filter {
+        case .and(let members):
+            compositeFilter = StructuredQueryMessage.CompositeFilter(op: .and, filters: members.map { Self($0) })
+        case .or(let members):
+            compositeFilter = StructuredQueryMessage.CompositeFilter(op: .or, filters: members.map { Self($0) })
+        case .field(let path, let op, let value):
+            fieldFilter = StructuredQueryMessage.FieldFilter(
+                field: StructuredQueryMessage.FieldReference(path), op: .init(rawValue: Int32(op.rawValue)), value: value)
+        case .unary(let path, let op):
+            unaryFilter = StructuredQueryMessage.UnaryFilter(
+                op: .init(rawValue: Int32(op.rawValue)), field: StructuredQueryMessage.FieldReference(path))
+        }
+    }
+}
+
+extension StructuredQueryMessage.FindNearest {
+    public init(_ findNearest: HearthModel.Query.FindNearest) {
+        self.init(
+            vectorField: StructuredQueryMessage.FieldReference(findNearest.field),
+            queryVector: .vector(findNearest.vector), distanceMeasure: .init(rawValue: Int32(findNearest.measure.rawValue)),
+            limit: Int32(clamping: findNearest.limit), distanceResultField: findNearest.resultField?.text ?? "",
+            distanceThreshold: findNearest.threshold)
+    }
+}
+
+extension StructuredAggregationQueryMessage {
+    public init(_ query: HearthModel.Query, _ aggregations: [HearthModel.Aggregation]) {
+        self.init(structuredQuery: StructuredQueryMessage(query), aggregations: aggregations.map { Aggregation($0) })
+    }
+}
+
+extension StructuredAggregationQueryMessage.Aggregation {
+    public init(_ aggregation: HearthModel.Aggregation) {
+        self.init(alias: aggregation.alias)
+        switch aggregation.operator {
+        case .count(let upTo): count = Count(upTo: upTo)
+        case .sum(let path): sum = Sum(field: StructuredQueryMessage.FieldReference(path))
+        case .average(let path): avg = Avg(field: StructuredQueryMessage.FieldReference(path))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import HearthModel
+
+/// The `orderBy` of ListDocuments: `a, b desc, __name__`.
+public enum OrderByText {
+    /// - Throws: INVALID_ARGUMENT `Invalid order by clause "…"` when the text is none; an empty one is no order.
+    public static func parse(_ text: String) throws(Status) -> [Query.Order] {
+        if text.utf8.allSatisfy({ isSpace($0) }) { return [] }
+        var orders: [Query.Order] = []
+        for clause in clauses(text) { orders.append(try order(clause, in: text)) }
+        try Query.Order.validate(orders)
+        return orders
+    }
+
+    /// The pieces between commas; a comma in backquotes belongs to a name.
+    private static func clauses(_ text: String) -> [[UInt8]] {
+        var clauses: [[UInt8]] = [[]]
+        var isQuoted = false
+        var isEscaped = false
+        for byte in text.utf8 {
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted, byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "`") {
+                isQuoted.toggle()
+            } else if byte == UInt8(ascii: ","), !isQuoted {
+                clauses.append([])
+                continue
+            }
+            clauses[clauses.count - 1].append(byte)
+        }
+        return clauses
+    }
+
+    /// One path, then perhaps a direction.
+    private static func order(_ clause: [UInt8], in text: String) throws(Status) -> Query.Order {
+        var path = clause.drop { isSpace($0) }
+        while let last = path.last, isSpace(last) { path.removeLast() }
+        var descending = false
+        // A direction is the last word, when one stands before it; quoted names cannot end with a letter.
+        if let space = path.lastIndex(where: { isSpace($0) }) {
+            switch path[(space + 1)...].map({ $0 | 0x20 }) {
+            case Array("desc".utf8): descending = true
+            case Array("asc".utf8): break
+            default:
+                // The space may stand inside of backquotes; the path's parser decides.
+                return Query.Order(field: try field(path, in: text), descending: false)
+            }
+            path = path[..<space]
+            while let last = path.last, isSpace(last) { path.removeLast() }
+        }
+        return Query.Order(field: try field(path, in: text), descending: descending)
+    }
+
+    private static func field(_ path: ArraySlice<UInt8>, in text: String) throws(Status) -> FieldPath {
+        do throws(Status) {
+            return try FieldPath(parsing: String(decoding: path, as: UTF8.self))
+        } catch {
+            throw .invalidArgument("Invalid order by clause \"\(text)\"")
+        }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
+}

@@ -1,0 +1,219 @@
+import HearthModel
+
+/// Writes as they arrive, checked and turned into the model's. Wordings are the service's, where they are known.
+extension WriteMessage {
+    /// - Parameter database: the request's; every name must lie in it.
+    /// - Throws: INVALID_ARGUMENT for a malformed name, value, mask, transform or precondition.
+    public func write(database: DatabaseName) throws(Status) -> Write {
+        let operations = [update != nil, delete != nil, verify != nil, transform != nil].count { $0 }
+        if operations > 1 { throw .invalidArgument("A write must have exactly one operation.") }
+        if let update { return try write(update, in: database) }
+        if let delete { return try write(delete: delete, in: database) }
+        if let verify { return try write(verify: verify, in: database) }
+        if let transform { return try write(transform, in: database) }
+        throw .invalidArgument("empty write operation")
+    }
+
+    /// The writes of one commit.
+    /// - Throws: INVALID_ARGUMENT as `write(database:)`, and when one document has too many transforms.
+    public static func writes(_ messages: [WriteMessage], database: DatabaseName) throws(Status) -> [Write] {
+        var writes: [Write] = []
+        writes.reserveCapacity(messages.count)
+        var transforms: [ResourcePath: Int] = [:]
+        for message in messages {
+            let write = try message.write(database: database)
+            if !write.transforms.isEmpty {
+                transforms[write.document.path, default: 0] += write.transforms.count
+                if transforms[write.document.path, default: 0] > Limits.transformsPerDocumentMax {
+                    throw .invalidArgument(
+                        "cannot have more than \(Limits.transformsPerDocumentMax) field transforms on a single document")
+                }
+            }
+            writes.append(write)
+        }
+        return writes
+    }
+
+    private func write(_ update: DocumentMessage, in database: DatabaseName) throws(Status) -> Write {
+        let document = try ResourceName(document: update.name, in: database)
+        try ValueValidation.validate(update.fields)
+        return Write(
+            document: document, operation: .update(fields: update.fields, mask: try updateMask?.writePaths()),
+            transforms: try DocumentTransformMessage.transforms(updateTransforms),
+            precondition: try precondition())
+    }
+
+    private func write(delete name: String, in database: DatabaseName) throws(Status) -> Write {
+        try refuseUpdateParts("delete")
+        return Write(
+            document: try ResourceName(document: name, in: database), operation: .delete, precondition: try precondition())
+    }
+
+    private func write(verify name: String, in database: DatabaseName) throws(Status) -> Write {
+        try refuseUpdateParts("verify")
+        let precondition = try precondition()
+        if precondition == .none { throw .invalidArgument("a verify must contain a precondition") }
+        return Write(
+            document: try ResourceName(document: name, in: database), operation: .verify, precondition: precondition)
+    }
+
+    /// The older form of transforms: an update that touches no field, and the transforms.
+    private func write(_ transform: DocumentTransformMessage, in database: DatabaseName) throws(Status) -> Write {
+        try refuseUpdateParts("transform")
+        let document = try ResourceName(document: transform.document, in: database)
+        if transform.fieldTransforms.isEmpty {
+            throw .invalidArgument("The list of FieldTransform must not be empty.")
+        }
+        return Write(
+            document: document, operation: .update(fields: MapValue(), mask: []),
+            transforms: try DocumentTransformMessage.transforms(transform.fieldTransforms),
+            precondition: try precondition())
+    }
+
+    private func refuseUpdateParts(_ operation: String) throws(Status) {
+        if updateMask != nil { throw .invalidArgument("a \(operation) must not specify a document mask.") }
+        if !updateTransforms.isEmpty { throw .invalidArgument("a \(operation) must not specify a update transform.") }
+    }
+
+    private func precondition() throws(Status) -> Precondition {
+        try currentDocument?.precondition() ?? .none
+    }
+}
+
+extension PreconditionMessage {
+    /// - Throws: INVALID_ARGUMENT when the update time is finer than a microsecond or out of range.
+    public func precondition() throws(Status) -> Precondition {
+        if let exists { return .exists(exists) }
+        if let updateTime {
+            let time = try updateTime.preciseTimestamp()
+            if time.microseconds < 0 { throw .invalidArgument("Only timestamps past epoch are supported.") }
+            return .updateTime(time)
+        }
+        return .none
+    }
+
+    public init?(_ precondition: Precondition) {
+        switch precondition {
+        case .none: return nil
+        case .exists(let exists): self.init(exists: exists)
+        case .updateTime(let time): self.init(updateTime: TimestampMessage(time))
+        }
+    }
+}
+
+extension DocumentMaskMessage {
+    /// The paths of an update mask, in which the document's name has no place.
+    /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
+    public func writePaths() throws(Status) -> [FieldPath] {
+        try fieldPaths.mapPaths { text throws(Status) in try FieldPath(writable: text) }
+    }
+
+    /// The paths of a mask that limits an answer. The document's name is always answered and not among them.
+    /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
+    public func readPaths() throws(Status) -> [FieldPath] {
+        try fieldPaths.mapPaths { text throws(Status) in try FieldPath(parsing: text) }.filter { !$0.isDocumentName }
+    }
+
+    /// What the mask leaves of stored fields.
+    public func projection() throws(Status) -> Projection { Projection(try readPaths()) }
+}
+
+extension DocumentTransformMessage {
+    /// - Throws: INVALID_ARGUMENT for a malformed transform, or for one on a path and another one below it.
+    public static func transforms(_ messages: [FieldTransform]) throws(Status) -> [HearthModel.FieldTransform] {
+        if messages.isEmpty { return [] }
+        var transforms: [HearthModel.FieldTransform] = []
+        transforms.reserveCapacity(messages.count)
+        for message in messages { transforms.append(try message.transform()) }
+        try refuseNested(transforms.map { $0.path })
+        return transforms
+    }
+
+    /// Sorted, a path stands right before those below it.
+    private static func refuseNested(_ paths: [FieldPath]) throws(Status) {
+        let sorted = paths.sorted()
+        for (path, next) in zip(sorted, sorted.dropFirst())
+        where path.segments.count < next.segments.count && path.isPrefix(of: next) {
+            throw .invalidArgument("Cannot transform property \(path.text) and its nested property at the same time.")
+        }
+    }
+}
+
+extension DocumentTransformMessage.FieldTransform {
+    /// - Throws: INVALID_ARGUMENT for a malformed path or operand, or when no operation is set.
+    public func transform() throws(Status) -> HearthModel.FieldTransform {
+        let path = try FieldPath(writable: fieldPath)
+        return HearthModel.FieldTransform(path: path, operation: try operation(on: path))
+    }
+
+    private func operation(on path: FieldPath) throws(Status) -> HearthModel.FieldTransform.Operation {
+        if let setToServerValue {
+            guard setToServerValue == .requestTime else {
+                throw .invalidArgument("ServerValue type must be specified for set_to_server_value transformation.")
+            }
+            return .requestTime
+        }
+        if let increment { return .increment(try Self.number(increment)) }
+        if let maximum { return .maximum(try Self.number(maximum)) }
+        if let minimum { return .minimum(try Self.number(minimum)) }
+        if let elements = appendMissingElements { return .appendMissingElements(try Self.elements(elements, of: path)) }
+        if let elements = removeAllFromArray { return .removeAllFromArray(try Self.elements(elements, of: path)) }
+        throw .invalidArgument("Operation type must be specified for field transformation.")
+    }
+
+    private static func number(_ operand: Value) throws(Status) -> Value {
+        switch operand {
+        case .integer, .double: return operand
+        default: throw .invalidArgument("Input must be int64 or double.")
+        }
+    }
+
+    /// The operand becomes part of an array, so it obeys the rules of an array's elements.
+    private static func elements(_ operand: [Value], of path: FieldPath) throws(Status) -> [Value] {
+        try ValueValidation.validate(.array(operand), of: path.text)
+        return operand
+    }
+}
+
+// MARK: Names and paths
+
+extension ResourceName {
+    /// Parses the name of a document of a database.
+    /// - Throws: INVALID_ARGUMENT when it is malformed or lies in another database.
+    public init(document text: String, in database: DatabaseName) throws(Status) {
+        try self.init(document: text)
+        try require(database)
+    }
+
+    /// Parses a parent, the root or a document, of a database.
+    public init(parent text: String, in database: DatabaseName) throws(Status) {
+        try self.init(parent: text)
+        try require(database)
+    }
+
+    private func require(_ database: DatabaseName) throws(Status) {
+        guard UTF8Order.equal(self.database.text, database.text) else {
+            throw .invalidArgument(
+                "The request was for database '\(database.text)' but was attempting to access database "
+                    + "'\(self.database.text)'")
+        }
+    }
+}
+
+extension FieldPath {
+    /// Parses a path to a field that is written: the document's name isn't one.
+    init(writable text: String) throws(Status) {
+        try self.init(parsing: text)
+        if isDocumentName { throw .invalidArgument("Invalid reserved name in field path \(self.text)") }
+    }
+}
+
+extension [String] {
+    /// `map` for parsers that throw `Status`.
+    func mapPaths(_ parse: (String) throws(Status) -> FieldPath) throws(Status) -> [FieldPath] {
+        var paths: [FieldPath] = []
+        paths.reserveCapacity(count)
+        for text in self { paths.append(try parse(text)) }
+        return paths
+    }
+}

@@ -1,0 +1,128 @@
+import HearthModel
+
+/// One way to go through a message's fields: reading or writing, binary or JSON.
+///
+/// A message lists its fields once, in `WireMessage.visit`; each visitor makes of a line what it needs. The name is the
+/// proto's (`read_time`); the JSON name follows from it by the proto3 rule. A line without `oneof` is a field without
+/// presence, which is left out at its zero value (a message's presence is its optional); a line with `oneof` is written
+/// whenever it is set, and of the lines with one group at most one is set.
+///
+/// Encoders never fail: their `Failure` is `Never`.
+public protocol FieldVisitor {
+    associatedtype Failure: Error
+
+    mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Failure)
+    mutating func string(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
+    ) throws(Failure)
+    mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Failure)
+
+    mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Failure)
+    mutating func bytes(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
+    ) throws(Failure)
+
+    mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Failure)
+    mutating func bool(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
+    ) throws(Failure)
+
+    mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Failure)
+    mutating func int32(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
+    ) throws(Failure)
+    mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Failure)
+    mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Failure)
+    mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Failure)
+    mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Failure)
+    mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Failure)
+
+    mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) throws(Failure)
+    mutating func enumeration<E: WireEnum>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
+    ) throws(Failure)
+
+    mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) throws(Failure)
+    mutating func message<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
+    ) throws(Failure)
+    mutating func messages<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, _ values: inout [M]
+    ) throws(Failure)
+
+    /// google.protobuf.Int32Value
+    mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Failure)
+    /// google.protobuf.Int64Value
+    mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Failure)
+    /// google.protobuf.DoubleValue
+    mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Failure)
+    /// google.protobuf.FieldMask: paths in the proto's spelling (`index_config`).
+    mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Failure)
+    /// map<string, string>
+    mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Failure)
+
+    /// google.firestore.v1.Value
+    mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Failure)
+    mutating func value(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
+    ) throws(Failure)
+    mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Failure)
+    /// google.firestore.v1.ArrayValue
+    mutating func arrayValue(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
+    ) throws(Failure)
+    /// map<string, google.firestore.v1.Value>
+    mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Failure)
+
+    /// A message of which only its presence is read.
+    mutating func presence(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
+    ) throws(Failure)
+}
+
+/// An enumeration of a proto3 file: open, as a newer peer may send numbers that we don't know.
+public protocol WireEnum: RawRepresentable, Hashable, Sendable where RawValue == Int32 {
+    init(rawValue: Int32)
+    /// The proto's full name, for messages about wrong values.
+    static var typeName: String { get }
+    /// Every number with its name.
+    static var names: [(number: Int32, name: StaticString)] { get }
+}
+
+extension WireEnum {
+    /// The value's name, or nil for a number that the proto doesn't have.
+    public var name: StaticString? { Self.names.first { $0.number == rawValue }?.name }
+}
+
+/// map<string, string>, sorted by the UTF-8 bytes of the keys, each key once.
+public struct StringMap: Sendable {
+    public struct Entry: Sendable {
+        public var key: String
+        public var value: String
+
+        public init(key: String, value: String) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    public private(set) var entries: [Entry] = []
+
+    public init() {}
+
+    static func tooMany() -> Status { .invalidArgument("There are more than \(Limits.labelsMax) labels.") }
+
+    public subscript(key: String) -> String? {
+        entries.first { UTF8Order.equal($0.key, key) }?.value
+    }
+
+    /// Sets a key's value; a value that was there is replaced.
+    public mutating func set(_ key: String, _ value: String) {
+        let index = entries.firstIndex { UTF8Order.compare($0.key, key) >= 0 } ?? entries.count
+        if index < entries.count, UTF8Order.equal(entries[index].key, key) {
+            entries[index].value = value
+        } else {
+            entries.insert(Entry(key: key, value: value), at: index)
+        }
+    }
+}

@@ -1,0 +1,419 @@
+import HearthModel
+
+/// Reads a message's fields from proto3 JSON: each line of the list takes the member at hand if its name is the line's.
+///
+/// Of a singular member that comes twice the later counts, and a message is merged; repeated keys of a map are refused.
+/// That is what Google's front end does.
+public struct JSONFieldDecoder: FieldVisitor {
+    public var reader: JSONReader
+    /// The names of the oneofs of the message at hand of which a member came already.
+    var oneofsSeen: [StaticString] = []
+    /// Takes numbers and Booleans in quotes and single elements for lists, as in URL query parameters.
+    var isLenient = false
+
+    private var key = JSONReader.Text(range: 0..<0, hasEscapes: false)
+    private var unescapedKey: [UInt8] = []
+    private var isTaken = false
+    private var isFirst = true
+    private var failure: JSONFailure?
+
+    /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
+    public init(_ text: UnsafeRawBufferPointer) throws(Status) {
+        reader = try JSONReader(text)
+    }
+
+    // MARK: Failures
+
+    /// The error to answer with, after `error` came out of the decoder.
+    func status(_ error: Status, at path: String) -> Status {
+        failure?.status(at: path) ?? error
+    }
+
+    /// Whether it failed on a member that the message doesn't have.
+    var failedOnName: Bool { failure?.isUnknownName ?? false }
+
+    @inline(never)
+    mutating func fail(_ kind: JSONFailure.Kind, namesParent: Bool = false) -> Status {
+        let failure = JSONFailure(kind, namesParent: namesParent)
+        self.failure = failure
+        return failure.status(at: "")
+    }
+
+    /// The value at the position isn't what the field takes.
+    @inline(never)
+    mutating func invalidValue(_ type: String) throws(Status) -> Status {
+        switch reader.peek() {
+        case UInt8(ascii: "["):
+            return fail(.name(keyText, "Proto field is not repeating, cannot start list."), namesParent: true)
+        case UInt8(ascii: "{"):
+            return fail(.value(type, "Starting an object on a scalar field"))
+        default:
+            let range = try reader.skipValue()
+            return fail(.value(type, text(range)))
+        }
+    }
+
+    /// A piece of the input for a message, cut where it would be too long.
+    func text(_ range: Range<Int>) -> String {
+        String(decoding: UnsafeRawBufferPointer(rebasing: reader.bytes[range.prefix(200)]), as: UTF8.self)
+    }
+
+    /// The key of the member at hand, for a message.
+    private var keyText: String {
+        String(decoding: key.hasEscapes ? unescapedKey : Array(reader.bytes[key.range]), as: UTF8.self)
+    }
+
+    @inline(never)
+    mutating func note(_ name: StaticString) {
+        failure?.note(name.description)
+    }
+
+    @inline(never)
+    mutating func note(index: Int) {
+        failure?.note("[\(index)]")
+    }
+
+    // MARK: Members
+
+    mutating func beginMessage(_ typeName: String) throws(Status) {
+        guard reader.peek() == UInt8(ascii: "{") else {
+            throw try invalidValue("type.googleapis.com/\(typeName)")
+        }
+        try reader.openContainer(UInt8(ascii: "{"))
+        isFirst = true
+    }
+
+    mutating func nextMember() throws(Status) -> Bool {
+        guard let key = try reader.nextMember(&isFirst) else { return false }
+        try setKey(key)
+        return true
+    }
+
+    @inline(__always)
+    mutating func setKey(_ key: JSONReader.Text) throws(Status) {
+        self.key = key
+        if key.hasEscapes { unescapedKey = try reader.unescaped(key) }
+        isTaken = false
+    }
+
+    mutating func endMember() throws(Status) {
+        if !isTaken { throw unknownName() }
+        isFirst = false
+    }
+
+    @inline(never)
+    mutating func unknownName() -> Status { fail(.name(keyText, "Cannot find field.")) }
+
+    /// The key's first byte, by which a list of candidates is narrowed.
+    @inline(__always)
+    var keyFirstByte: UInt8 {
+        if key.hasEscapes { return unescapedKey.first ?? 0 }
+        return key.range.isEmpty ? 0 : reader.bytes[key.range.lowerBound]
+    }
+
+    /// Whether the member at hand has this name, in the proto's or in JSON's spelling.
+    @inline(__always)
+    func matches(_ name: StaticString) -> Bool {
+        !isTaken && keyMatches(name)
+    }
+
+    @inline(never)
+    func keyMatches(_ name: StaticString) -> Bool {
+        if key.hasEscapes { return unescapedKey.withUnsafeBytes { Self.matches($0, name) } }
+        return Self.matches(UnsafeRawBufferPointer(rebasing: reader.bytes[key.range]), name)
+    }
+
+    private static func matches(_ key: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
+        let count = name.utf8CodeUnitCount
+        guard let first = key.first, first == name.utf8Start[0] else { return false }
+        var index = 0
+        var at = 0
+        while at < count {
+            guard index < key.count else { return false }
+            let expected = name.utf8Start[at]
+            let byte = key[index]
+            if byte == expected {
+                index += 1
+                at += 1
+            } else if expected == UInt8(ascii: "_"), at + 1 < count, byte == name.utf8Start[at + 1] &- 0x20 {
+                index += 1
+                at += 2
+            } else {
+                return false
+            }
+        }
+        return index == key.count
+    }
+
+    /// Takes the member at hand if it has this name; its value is at the position then.
+    @inline(__always)
+    private mutating func takes(_ name: StaticString) -> Bool {
+        guard matches(name) else { return false }
+        isTaken = true
+        return true
+    }
+
+    /// As `takes`, for a member of a oneof. A null leaves the oneof as it is and counts as taken.
+    private mutating func takes(_ name: StaticString, _ group: StaticString) throws(Status) -> Bool {
+        guard takes(name) else { return false }
+        if try reader.takeNull() { return false }
+        try noteOneof(group)
+        return true
+    }
+
+    mutating func noteOneof(_ group: StaticString) throws(Status) {
+        let isSeen = oneofsSeen.contains { $0.description == group.description }
+        if isSeen {
+            throw fail(.value("oneof", "oneof field '\(group)' is already set. Cannot set '\(keyText)'"))
+        }
+        oneofsSeen.append(group)
+    }
+
+    /// Takes the member at hand if it has this name and isn't null.
+    @inline(__always)
+    private mutating func takesValue(_ name: StaticString) throws(Status) -> Bool {
+        guard takes(name) else { return false }
+        return try !reader.takeNull()
+    }
+
+    /// Reads what follows, and notes where it stands if that fails.
+    @inline(__always)
+    mutating func reading<T>(
+        _ name: StaticString, _ body: (inout JSONFieldDecoder) throws(Status) -> T
+    ) throws(Status) -> T {
+        do throws(Status) {
+            return try body(&self)
+        } catch {
+            note(name)
+            throw error
+        }
+    }
+
+    /// Reads the elements of a list.
+    private mutating func readList(
+        _ name: StaticString, _ element: (inout JSONFieldDecoder) throws(Status) -> Void
+    ) throws(Status) {
+        do throws(Status) {
+            guard reader.peek() == UInt8(ascii: "[") else {
+                // Google's front end takes a single element for a list of one.
+                return try element(&self)
+            }
+            try reader.openContainer(UInt8(ascii: "["))
+            var isFirstElement = true
+            var index = 0
+            while try reader.nextElement(&isFirstElement) {
+                do throws(Status) {
+                    try element(&self)
+                } catch {
+                    note(index: index)
+                    throw error
+                }
+                index += 1
+            }
+        } catch {
+            note(name)
+            throw error
+        }
+    }
+
+    // MARK: Scalars
+
+    public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
+    }
+
+    public mutating func string(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
+    ) throws(Status) {
+        if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
+    }
+
+    public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
+        guard try takesValue(name) else { return }
+        try readList(name) { decoder throws(Status) in values.append(try decoder.readString()) }
+    }
+
+    public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
+    }
+
+    public mutating func bytes(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
+    ) throws(Status) {
+        if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
+    }
+
+    public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
+    }
+
+    public mutating func bool(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
+    ) throws(Status) {
+        if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
+    }
+
+    public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
+    }
+
+    public mutating func int32(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
+    ) throws(Status) {
+        if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
+    }
+
+    public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
+        guard try takesValue(name) else { return }
+        try readList(name) { decoder throws(Status) in values.append(try decoder.readInt32()) }
+    }
+
+    public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
+    }
+
+    public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt32() } }
+    }
+
+    public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt64() } }
+    }
+
+    public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
+    }
+
+    public mutating func enumeration<E: WireEnum>(
+        _ number: UInt32, _ name: StaticString, _ value: inout E
+    ) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() } }
+    }
+
+    public mutating func enumeration<E: WireEnum>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
+    ) throws(Status) {
+        if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() as E } }
+    }
+
+    // MARK: Messages
+
+    public mutating func message<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, _ value: inout M?
+    ) throws(Status) {
+        if try takesValue(name) { try nested(name, &value) }
+    }
+
+    public mutating func message<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
+    ) throws(Status) {
+        if try takes(name, group) { try nested(name, &value) }
+    }
+
+    public mutating func messages<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, _ values: inout [M]
+    ) throws(Status) {
+        guard try takesValue(name) else { return }
+        try readList(name) { decoder throws(Status) in
+            var element = M()
+            try element.decode(&decoder)
+            values.append(element)
+        }
+        isTaken = true
+    }
+
+    private mutating func nested<M: WireMessage>(_ name: StaticString, _ value: inout M?) throws(Status) {
+        var message = value ?? M()
+        value = nil
+        do throws(Status) {
+            try message.decode(&self)
+        } catch {
+            note(name)
+            throw error
+        }
+        value = message
+        isTaken = true
+    }
+
+    // MARK: Well-known types
+
+    public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
+    }
+
+    public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
+    }
+
+    public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
+        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
+    }
+
+    public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
+        guard try takesValue(name) else { return }
+        let text = try reading(name) { decoder throws(Status) in try decoder.readString() }
+        value = FieldMaskText.paths(text)
+    }
+
+    public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
+        guard try takesValue(name) else { return }
+        var map = value
+        value = try reading(name) { decoder throws(Status) in
+            try decoder.reader.openContainer(UInt8(ascii: "{"))
+            var isFirstEntry = true
+            while let key = try decoder.reader.nextMember(&isFirstEntry) {
+                if map.entries.count >= Limits.labelsMax { throw StringMap.tooMany() }
+                map.set(try decoder.reader.string(key), try decoder.readString())
+            }
+            return map
+        }
+    }
+
+    // MARK: Values
+
+    public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
+        guard try takesValue(name) else { return }
+        value = try reading(name) { decoder throws(Status) in try decoder.readValue() }
+        isTaken = true
+    }
+
+    public mutating func value(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
+    ) throws(Status) {
+        guard try takes(name, group) else { return }
+        value = try reading(name) { decoder throws(Status) in try decoder.readValue() }
+        isTaken = true
+    }
+
+    public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
+        guard try takesValue(name) else { return }
+        try readList(name) { decoder throws(Status) in values.append(try decoder.readValue()) }
+        isTaken = true
+    }
+
+    public mutating func arrayValue(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
+    ) throws(Status) {
+        guard try takes(name, group) else { return }
+        value = try reading(name) { decoder throws(Status) in try decoder.readArrayValue() }
+        isTaken = true
+    }
+
+    public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
+        guard try takesValue(name) else { return }
+        var builder = MapBuilder(value)
+        value = try reading(name) { decoder throws(Status) in
+            try decoder.readFields(into: &builder)
+            return try decoder.takeUnique(&builder)
+        }
+        isTaken = true
+    }
+
+    public mutating func presence(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
+    ) throws(Status) {
+        guard try takes(name, group) else { return }
+        try reader.skipValue()
+        value = true
+    }
+}

@@ -1,0 +1,284 @@
+import HearthModel
+
+/// Writes a message's fields as proto3 JSON.
+public struct JSONFieldEncoder: FieldVisitor {
+    public typealias Failure = Never
+
+    public var writer: JSONWriter
+    private let options: JSONOptions
+    private var needsComma = false
+    /// Levels of google.protobuf.Any around the fields at hand.
+    var anyDepth = 0
+
+    public init(options: JSONOptions = JSONOptions(), writer: JSONWriter = JSONWriter()) {
+        self.options = options
+        self.writer = writer
+    }
+
+    // MARK: Structure
+
+    mutating func beginObject() {
+        writer.byte(UInt8(ascii: "{"))
+        needsComma = false
+    }
+
+    mutating func endObject() {
+        writer.byte(UInt8(ascii: "}"))
+        needsComma = true
+    }
+
+    /// Begins a member: the comma before it, its name in camel case and the colon.
+    mutating func member(_ name: StaticString) {
+        if needsComma { writer.byte(UInt8(ascii: ",")) }
+        needsComma = true
+        writer.byte(UInt8(ascii: "\""))
+        var isCapital = false
+        for index in 0..<name.utf8CodeUnitCount {
+            let byte = name.utf8Start[index]
+            if byte == UInt8(ascii: "_") {
+                isCapital = true
+            } else {
+                writer.byte(isCapital && byte >= UInt8(ascii: "a") ? byte - 0x20 : byte)
+                isCapital = false
+            }
+        }
+        writer.raw("\":")
+    }
+
+    /// Begins a member whose name is data.
+    mutating func member(_ name: String) {
+        if needsComma { writer.byte(UInt8(ascii: ",")) }
+        needsComma = true
+        writer.string(name)
+        writer.byte(UInt8(ascii: ":"))
+    }
+
+    private mutating func list<T>(_ values: [T], _ element: (inout JSONFieldEncoder, T) -> Void) {
+        writer.byte(UInt8(ascii: "["))
+        for (index, value) in values.enumerated() {
+            if index > 0 { writer.byte(UInt8(ascii: ",")) }
+            element(&self, value)
+        }
+        writer.byte(UInt8(ascii: "]"))
+        needsComma = true
+    }
+
+    // MARK: Scalars
+
+    public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
+        if !value.isEmpty { append(name, value) }
+    }
+
+    public mutating func string(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
+    ) {
+        if let value { append(name, value) }
+    }
+
+    private mutating func append(_ name: StaticString, _ text: String) {
+        member(name)
+        writer.string(text)
+    }
+
+    public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
+        if values.isEmpty { return }
+        member(name)
+        list(values) { $0.writer.string($1) }
+    }
+
+    public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
+        if !value.isEmpty { append(name, value) }
+    }
+
+    public mutating func bytes(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
+    ) {
+        if let value { append(name, value) }
+    }
+
+    private mutating func append(_ name: StaticString, _ content: [UInt8]) {
+        member(name)
+        content.withUnsafeBytes { writer.base64($0) }
+    }
+
+    public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
+        if value { append(name, value) }
+    }
+
+    public mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?) {
+        if let value { append(name, value) }
+    }
+
+    private mutating func append(_ name: StaticString, _ value: Bool) {
+        member(name)
+        writer.bool(value)
+    }
+
+    private mutating func append(_ name: StaticString, _ value: Int64) {
+        member(name)
+        writer.integer(value)
+    }
+
+    public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
+        if value != 0 { append(name, Int64(value)) }
+    }
+
+    public mutating func int32(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
+    ) {
+        if let value { append(name, Int64(value)) }
+    }
+
+    public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
+        if values.isEmpty { return }
+        member(name)
+        list(values) { $0.writer.integer(Int64($1)) }
+    }
+
+    public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
+        if value == 0 { return }
+        member(name)
+        writer.quotedInteger(value)
+    }
+
+    public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
+        if value != 0 { append(name, Int64(value)) }
+    }
+
+    public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
+        if value == 0 { return }
+        member(name)
+        writer.byte(UInt8(ascii: "\""))
+        writer.unsigned(value)
+        writer.byte(UInt8(ascii: "\""))
+    }
+
+    public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
+        if value.bitPattern == 0 { return }
+        member(name)
+        writer.double(value)
+    }
+
+    public mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) {
+        if value.rawValue != 0 { append(name, value.rawValue, value.name) }
+    }
+
+    public mutating func enumeration<E: WireEnum>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
+    ) {
+        if let value { append(name, value.rawValue, value.name) }
+    }
+
+    private mutating func append(_ name: StaticString, _ number: Int32, _ text: StaticString?) {
+        member(name)
+        if let text, !options.enumsAsNumbers {
+            writer.byte(UInt8(ascii: "\""))
+            writer.raw(text)
+            writer.byte(UInt8(ascii: "\""))
+        } else {
+            writer.integer(Int64(number))
+        }
+    }
+
+    // MARK: Messages
+
+    public mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) {
+        if let value { append(name, value) }
+    }
+
+    public mutating func message<M: WireMessage>(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
+    ) {
+        if let value { append(name, value) }
+    }
+
+    private mutating func append<M: WireMessage>(_ name: StaticString, _ message: M) {
+        member(name)
+        message.encode(&self)
+        needsComma = true
+    }
+
+    public mutating func messages<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ values: inout [M]) {
+        if values.isEmpty { return }
+        member(name)
+        list(values) { $1.encode(&$0) }
+    }
+
+    // MARK: Well-known types
+
+    public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
+        if let value { append(name, Int64(value)) }
+    }
+
+    public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
+        guard let value else { return }
+        member(name)
+        writer.quotedInteger(value)
+    }
+
+    public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) {
+        guard let value else { return }
+        member(name)
+        writer.double(value)
+    }
+
+    public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
+        if let value { append(name, FieldMaskText.text(value)) }
+    }
+
+    public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) {
+        if value.entries.isEmpty { return }
+        member(name)
+        beginObject()
+        for entry in value.entries {
+            member(entry.key)
+            writer.string(entry.value)
+        }
+        endObject()
+    }
+
+    // MARK: Values
+
+    public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
+        if let value { append(name, value) }
+    }
+
+    public mutating func value(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
+    ) {
+        if let value { append(name, value) }
+    }
+
+    private mutating func append(_ name: StaticString, _ value: Value) {
+        member(name)
+        writer.value(value)
+    }
+
+    public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
+        if values.isEmpty { return }
+        member(name)
+        list(values) { $0.writer.value($1) }
+    }
+
+    public mutating func arrayValue(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
+    ) {
+        guard let value else { return }
+        member(name)
+        writer.arrayValue(value)
+    }
+
+    public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
+        if value.isEmpty { return }
+        member(name)
+        writer.fields(value)
+    }
+
+    public mutating func presence(
+        _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
+    ) {
+        if !value { return }
+        member(name)
+        writer.raw("{}")
+    }
+}

@@ -1,0 +1,307 @@
+import HearthModel
+
+/// Walks a JSON text in borrowed memory, token by token. Strict: RFC 8259 and nothing beyond it.
+///
+/// The whole text is checked to be UTF-8 once, at the start; afterwards strings are taken without looking again. A
+/// reader holds a borrowed pointer and must not outlive the `withUnsafeBytes` call that it was made in.
+public struct JSONReader {
+    public let bytes: UnsafeRawBufferPointer
+    public private(set) var position = 0
+    /// Objects and arrays that are open.
+    private var depth = 0
+
+    /// A string token: its content's range between the quotes.
+    public struct Text {
+        public var range: Range<Int>
+        /// Whether the content has escapes, and so isn't itself the text.
+        public var hasEscapes: Bool
+    }
+
+    /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
+    public init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
+        self.bytes = bytes
+        guard UTF8Text.isValid(bytes) else { throw Self.syntax("The text is not valid UTF-8.") }
+    }
+
+    // MARK: Structure
+
+    /// The first byte of the next token; nil at the end.
+    @inline(__always)
+    public mutating func peek() -> UInt8? {
+        while position < bytes.count {
+            let byte = bytes[position]
+            // Space, line feed, carriage return and tab are the only white space.
+            if byte > 0x20 || !(byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09) { return byte }
+            position += 1
+        }
+        return nil
+    }
+
+    /// Takes a byte of structure.
+    @inline(__always)
+    public mutating func expect(_ byte: UInt8) throws(Status) {
+        guard peek() == byte else { throw unexpected() }
+        position += 1
+    }
+
+    /// Opens an object or an array; `closeContainer` must follow.
+    @inline(__always)
+    public mutating func openContainer(_ byte: UInt8) throws(Status) {
+        try expect(byte)
+        depth += 1
+        // Each level of messages opens at most one container, so the same bound serves both forms.
+        if depth > Limits.messageDepthMax { throw ProtobufReader.tooDeep() }
+    }
+
+    /// Whether an object has one more member; its key and colon have been taken then, else the closing brace.
+    @inline(__always)
+    public mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> Text? {
+        guard try nextItem(&isFirst, closing: UInt8(ascii: "}")) else { return nil }
+        guard peek() == UInt8(ascii: "\"") else { throw unexpected() }
+        let key = try readText()
+        try expect(UInt8(ascii: ":"))
+        return key
+    }
+
+    /// Whether an array has one more element, which stands at the position then.
+    @inline(__always)
+    public mutating func nextElement(_ isFirst: inout Bool) throws(Status) -> Bool {
+        try nextItem(&isFirst, closing: UInt8(ascii: "]"))
+    }
+
+    @inline(__always)
+    private mutating func nextItem(_ isFirst: inout Bool, closing: UInt8) throws(Status) -> Bool {
+        let byte = peek()
+        if byte == closing {
+            position += 1
+            depth -= 1
+            return false
+        }
+        if isFirst {
+            isFirst = false
+        } else {
+            guard byte == UInt8(ascii: ",") else { throw unexpected() }
+            position += 1
+        }
+        return true
+    }
+
+    /// Checks that nothing but white space follows.
+    public mutating func endDocument() throws(Status) {
+        if peek() != nil { throw unexpected() }
+    }
+
+    // MARK: Literals
+
+    /// Takes `null` if it is the next token.
+    @inline(__always)
+    public mutating func takeNull() throws(Status) -> Bool {
+        guard peek() == UInt8(ascii: "n") else { return false }
+        try literal("null")
+        return true
+    }
+
+    /// Takes `true` or `false` if it is the next token.
+    public mutating func takeBool() throws(Status) -> Bool? {
+        switch peek() {
+        case UInt8(ascii: "t"):
+            try literal("true")
+            return true
+        case UInt8(ascii: "f"):
+            try literal("false")
+            return false
+        default:
+            return nil
+        }
+    }
+
+    private mutating func literal(_ text: StaticString) throws(Status) {
+        let count = text.utf8CodeUnitCount
+        guard bytes.count - position >= count else { throw unexpected() }
+        for index in 0..<count where bytes[position + index] != text.utf8Start[index] { throw unexpected() }
+        position += count
+    }
+
+    // MARK: Numbers
+
+    /// Takes a number's token and gives its range. The grammar of RFC 8259: no plus sign, no leading zeros, digits on
+    /// both sides of a point.
+    public mutating func readNumber() throws(Status) -> Range<Int> {
+        _ = peek()
+        let start = position
+        if take("-") {}
+        if take("0") {
+            if isDigit { throw unexpected() }
+        } else {
+            try digits()
+        }
+        if take(".") { try digits() }
+        if take("e") || take("E") {
+            if !take("+") { _ = take("-") }
+            try digits()
+        }
+        return start..<position
+    }
+
+    @inline(__always)
+    private var isDigit: Bool {
+        position < bytes.count && bytes[position] &- UInt8(ascii: "0") < 10
+    }
+
+    @inline(__always)
+    private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+        guard position < bytes.count, bytes[position] == UInt8(truncatingIfNeeded: scalar.value) else { return false }
+        position += 1
+        return true
+    }
+
+    @inline(__always)
+    private mutating func digits() throws(Status) {
+        guard isDigit else { throw unexpected() }
+        repeat { position += 1 } while isDigit
+    }
+
+    // MARK: Strings
+
+    /// Takes a string's token.
+    public mutating func readText() throws(Status) -> Text {
+        try expect(UInt8(ascii: "\""))
+        let start = position
+        var hasEscapes = false
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte == UInt8(ascii: "\"") {
+                let text = Text(range: start..<position, hasEscapes: hasEscapes)
+                position += 1
+                return text
+            }
+            if byte == UInt8(ascii: "\\") {
+                hasEscapes = true
+                // The escaped byte cannot end the string; what it means is checked when the text is taken.
+                position += 1
+                if position < bytes.count, bytes[position] < 0x20 { throw unexpected() }
+            } else if byte < 0x20 {
+                throw unexpected()
+            }
+            position += 1
+        }
+        position = bytes.count
+        throw unexpected()
+    }
+
+    public mutating func readString() throws(Status) -> String {
+        try string(try readText())
+    }
+
+    /// The text of a string token.
+    @inline(__always)
+    public func string(_ text: Text) throws(Status) -> String {
+        if text.hasEscapes { return String(decoding: try unescaped(text), as: UTF8.self) }
+        return String(decoding: UnsafeRawBufferPointer(rebasing: bytes[text.range]), as: UTF8.self)
+    }
+
+    /// The UTF-8 bytes of a string token with escapes.
+    @inline(never)
+    public func unescaped(_ text: Text) throws(Status) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(text.range.count)
+        var index = text.range.lowerBound
+        while index < text.range.upperBound {
+            let byte = bytes[index]
+            index += 1
+            if byte != UInt8(ascii: "\\") {
+                result.append(byte)
+                continue
+            }
+            let escape = bytes[index]
+            index += 1
+            switch escape {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): result.append(escape)
+            case UInt8(ascii: "b"): result.append(0x08)
+            case UInt8(ascii: "f"): result.append(0x0c)
+            case UInt8(ascii: "n"): result.append(0x0a)
+            case UInt8(ascii: "r"): result.append(0x0d)
+            case UInt8(ascii: "t"): result.append(0x09)
+            case UInt8(ascii: "u"): result.append(contentsOf: UTF8.encode(try scalar(&index, text.range.upperBound))!)
+            default: throw Self.syntax("Invalid escape sequence in a string.")
+            }
+        }
+        return result
+    }
+
+    /// Reads the digits of `\u`, and of the second half of a surrogate pair.
+    private func scalar(_ index: inout Int, _ end: Int) throws(Status) -> Unicode.Scalar {
+        let first = try hexadecimal(&index, end)
+        if let scalar = Unicode.Scalar(first) { return scalar }
+        guard first < 0xdc00, end - index >= 6, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u")
+        else { throw Self.syntax("A string has a surrogate that is not in a pair.") }
+        index += 2
+        let second = try hexadecimal(&index, end)
+        guard second >= 0xdc00, second <= 0xdfff,
+            let scalar = Unicode.Scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00))
+        else { throw Self.syntax("A string has a surrogate that is not in a pair.") }
+        return scalar
+    }
+
+    private func hexadecimal(_ index: inout Int, _ end: Int) throws(Status) -> UInt32 {
+        guard end - index >= 4 else { throw Self.syntax("Invalid escape sequence in a string.") }
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            let digit: UInt8
+            switch bytes[index] {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = bytes[index] - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = bytes[index] - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = bytes[index] - UInt8(ascii: "A") + 10
+            default: throw Self.syntax("Invalid escape sequence in a string.")
+            }
+            value = value << 4 | UInt32(digit)
+            index += 1
+        }
+        return value
+    }
+
+    // MARK: Values as a whole
+
+    /// Skips a value, whatever it is, and gives its range.
+    @discardableResult
+    public mutating func skipValue() throws(Status) -> Range<Int> {
+        guard let byte = peek() else { throw unexpected() }
+        let start = position
+        switch byte {
+        case UInt8(ascii: "{"):
+            try openContainer(byte)
+            var isFirst = true
+            while let key = try nextMember(&isFirst) {
+                if key.hasEscapes { _ = try unescaped(key) }
+                try skipValue()
+            }
+        case UInt8(ascii: "["):
+            try openContainer(byte)
+            var isFirst = true
+            while try nextElement(&isFirst) { try skipValue() }
+        case UInt8(ascii: "\""):
+            let text = try readText()
+            if text.hasEscapes { _ = try unescaped(text) }
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): _ = try takeBool()
+        case UInt8(ascii: "n"): _ = try takeNull()
+        default: _ = try readNumber()
+        }
+        return start..<position
+    }
+
+    /// Goes back to an earlier position at the same level.
+    mutating func rewind(to position: Int) {
+        self.position = position
+    }
+
+    // MARK: Errors
+
+    @inline(never)
+    func unexpected() -> Status {
+        Self.syntax(
+            position < bytes.count ? "Unexpected token at byte \(position)." : "Unexpected end of the text.")
+    }
+
+    @inline(never)
+    static func syntax(_ reason: String) -> Status { .invalidArgument("Invalid JSON payload received. \(reason)") }
+}

@@ -1,0 +1,153 @@
+import HearthModel
+
+/// Appends JSON to a buffer. Structure (commas, braces) is the caller's; this writes the tokens.
+public struct JSONWriter {
+    public var bytes: [UInt8]
+
+    public init(_ bytes: [UInt8] = []) {
+        self.bytes = bytes
+    }
+
+    /// Makes room for `count` more bytes; the buffer grows by doubling.
+    public mutating func reserve(_ count: Int) {
+        let needed = bytes.count + count
+        if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
+    }
+
+    @inline(__always)
+    public mutating func raw(_ text: StaticString) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    @inline(__always)
+    public mutating func byte(_ byte: UInt8) {
+        bytes.append(byte)
+    }
+
+    /// Appends a text that needs no escapes, without quotes.
+    public mutating func raw(_ text: String) {
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
+        if done == nil { bytes.append(contentsOf: text.utf8) }
+    }
+
+    // MARK: Strings
+
+    public mutating func string(_ text: String) {
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { string(UnsafeRawBufferPointer($0)) }
+        if done == nil { Array(text.utf8).withUnsafeBytes { string($0) } }
+    }
+
+    /// Appends a string of valid UTF-8 bytes, in quotes and escaped.
+    public mutating func string(_ utf8: UnsafeRawBufferPointer) {
+        bytes.append(UInt8(ascii: "\""))
+        var start = 0
+        var index = 0
+        while index < utf8.count {
+            if index + 8 <= utf8.count, Self.isPlain(utf8.loadUnaligned(fromByteOffset: index, as: UInt64.self)) {
+                index += 8
+                continue
+            }
+            let byte = utf8[index]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: utf8[start..<index]))
+                escape(byte)
+                start = index + 1
+            }
+            index += 1
+        }
+        bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: utf8[start...]))
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Whether none of eight bytes is a control character, a quote or a backslash.
+    @inline(__always)
+    private static func isPlain(_ word: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let high: UInt64 = 0x8080_8080_8080_8080
+        let quotes = word ^ (ones &* 0x22)
+        let backslashes = word ^ (ones &* 0x5c)
+        // (x - n) & ~x has a high bit where a byte is below n; bytes from 0x80 on are masked by ~x.
+        let found =
+            ((word &- ones &* 0x20) & ~word) | ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
+        return found & high == 0
+    }
+
+    @inline(never)
+    private mutating func escape(_ byte: UInt8) {
+        bytes.append(UInt8(ascii: "\\"))
+        switch byte {
+        case 0x08: bytes.append(UInt8(ascii: "b"))
+        case 0x09: bytes.append(UInt8(ascii: "t"))
+        case 0x0a: bytes.append(UInt8(ascii: "n"))
+        case 0x0c: bytes.append(UInt8(ascii: "f"))
+        case 0x0d: bytes.append(UInt8(ascii: "r"))
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
+        default:
+            raw("u00")
+            bytes.append(Self.hexadecimal(byte >> 4))
+            bytes.append(Self.hexadecimal(byte & 15))
+        }
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+    }
+
+    // MARK: Other tokens
+
+    public mutating func bool(_ value: Bool) {
+        if value { raw("true") } else { raw("false") }
+    }
+
+    public mutating func integer(_ value: Int64) {
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        unsigned(value.magnitude)
+    }
+
+    public mutating func unsigned(_ value: UInt64) {
+        // Twenty digits hold every 64-bit number; they come out last first.
+        var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        withUnsafeMutableBytes(of: &digits) { buffer in
+            var rest = value
+            var index = buffer.count
+            repeat {
+                index -= 1
+                buffer[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest != 0
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[index...]))
+        }
+    }
+
+    /// A 64-bit number as proto3 JSON has it: in quotes, as JavaScript's numbers lose the low bits.
+    public mutating func quotedInteger(_ value: Int64) {
+        bytes.append(UInt8(ascii: "\""))
+        integer(value)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// The shortest text that gives the same double; NaN and the infinities as strings.
+    public mutating func double(_ value: Double) {
+        if value.isFinite {
+            raw(value.description)
+        } else if value.isNaN {
+            raw("\"NaN\"")
+        } else {
+            raw(value > 0 ? "\"Infinity\"" : "\"-Infinity\"")
+        }
+    }
+
+    /// Standard base64 with padding, in quotes.
+    public mutating func base64(_ content: UnsafeRawBufferPointer) {
+        bytes.append(UInt8(ascii: "\""))
+        Base64.encode(content, into: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// RFC 3339 in UTC, in quotes.
+    public mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
+        bytes.append(UInt8(ascii: "\""))
+        RFC3339.append(seconds: seconds, nanoseconds: nanoseconds, to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,214 @@
+import HearthModel
+
+/// google.firestore.v1.RunQueryRequest
+public struct RunQueryRequest: WireMessage {
+    public var parent: String
+    public var structuredQuery: StructuredQueryMessage?
+    public var transaction: [UInt8]?
+    public var newTransaction: TransactionOptionsMessage?
+    public var readTime: TimestampMessage?
+    public var explainOptions: ExplainOptionsMessage?
+    public var requestOptions: RequestOptionsMessage?
+
+    public init() {
+        self.init(parent: "")
+    }
+
+    public init(
+        parent: String = "", structuredQuery: StructuredQueryMessage? = nil, transaction: [UInt8]? = nil,
+        newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil,
+        explainOptions: ExplainOptionsMessage? = nil, requestOptions: RequestOptionsMessage? = nil
+    ) {
+        self.parent = parent
+        self.structuredQuery = structuredQuery
+        self.transaction = transaction
+        self.newTransaction = newTransaction
+        self.readTime = readTime
+        self.explainOptions = explainOptions
+        self.requestOptions = requestOptions
+    }
+
+    public static let typeName = "google.firestore.v1.RunQueryRequest"
+
+    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.string(1, "parent", &parent)
+        try visitor.message(2, "structured_query", oneof: "query_type", &structuredQuery)
+        try visitor.bytes(5, "transaction", oneof: "consistency_selector", &transaction)
+        try visitor.message(6, "new_transaction", oneof: "consistency_selector", &newTransaction)
+        try visitor.message(7, "read_time", oneof: "consistency_selector", &readTime)
+        try visitor.message(10, "explain_options", &explainOptions)
+        try visitor.message(11, "request_options", &requestOptions)
+    }
+}
+
+/// google.firestore.v1.RunQueryResponse
+public struct RunQueryResponse: WireMessage {
+    public var transaction: [UInt8]
+    public var document: DocumentMessage?
+    public var readTime: TimestampMessage?
+    public var skippedResults: Int32
+    public var done: Bool?
+    public var explainMetrics: ExplainMetricsMessage?
+
+    public init() {
+        self.init(transaction: [])
+    }
+
+    public init(
+        transaction: [UInt8] = [], document: DocumentMessage? = nil, readTime: TimestampMessage? = nil,
+        skippedResults: Int32 = 0, done: Bool? = nil, explainMetrics: ExplainMetricsMessage? = nil
+    ) {
+        self.transaction = transaction
+        self.document = document
+        self.readTime = readTime
+        self.skippedResults = skippedResults
+        self.done = done
+        self.explainMetrics = explainMetrics
+    }
+
+    public static let typeName = "google.firestore.v1.RunQueryResponse"
+
+    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.message(1, "document", &document)
+        try visitor.bytes(2, "transaction", &transaction)
+        try visitor.message(3, "read_time", &readTime)
+        try visitor.int32(4, "skipped_results", &skippedResults)
+        try visitor.bool(6, "done", oneof: "continuation_selector", &done)
+        try visitor.message(11, "explain_metrics", &explainMetrics)
+    }
+}
+
+/// google.firestore.v1.PartitionQueryRequest
+public struct PartitionQueryRequest: WireMessage {
+    public var parent: String
+    public var structuredQuery: StructuredQueryMessage?
+    public var partitionCount: Int64
+    public var pageToken: String
+    public var pageSize: Int32
+    public var readTime: TimestampMessage?
+    public var requestOptions: RequestOptionsMessage?
+
+    public init() {
+        self.init(parent: "")
+    }
+
+    public init(
+        parent: String = "", structuredQuery: StructuredQueryMessage? = nil, partitionCount: Int64 = 0,
+        pageToken: String = "", pageSize: Int32 = 0, readTime: TimestampMessage? = nil,
+        requestOptions: RequestOptionsMessage? = nil
+    ) {
+        self.parent = parent
+        self.structuredQuery = structuredQuery
+        self.partitionCount = partitionCount
+        self.pageToken = pageToken
+        self.pageSize = pageSize
+        self.readTime = readTime
+        self.requestOptions = requestOptions
+    }
+
+    public static let typeName = "google.firestore.v1.PartitionQueryRequest"
+
+    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.string(1, "parent", &parent)
+        try visitor.message(2, "structured_query", oneof: "query_type", &structuredQuery)
+        try visitor.int64(3, "partition_count", &partitionCount)
+        try visitor.string(4, "page_token", &pageToken)
+        try visitor.int32(5, "page_size", &pageSize)
+        try visitor.message(6, "read_time", oneof: "consistency_selector", &readTime)
+        try visitor.message(7, "request_options", &requestOptions)
+    }
+}
+
+/// google.firestore.v1.PartitionQueryResponse
+public struct PartitionQueryResponse: WireMessage {
+    public var partitions: [CursorMessage]
+    public var nextPageToken: String
+
+    public init() {
+        self.init(partitions: [])
+    }
+
+    public init(partitions: [CursorMessage] = [], nextPageToken: String = "") {
+        self.partitions = partitions
+        self.nextPageToken = nextPageToken
+    }
+
+    public static let typeName = "google.firestore.v1.PartitionQueryResponse"
+
+    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.messages(1, "partitions", &partitions)
+        try visitor.string(2, "next_page_token", &nextPageToken)
+    }
+}
+
+/// google.firestore.v1.ExecutePipelineRequest
+public struct ExecutePipelineRequest: WireMessage {
+    public var database: String
+    public var structuredPipeline: Bool
+    public var transaction: [UInt8]?
+    public var newTransaction: TransactionOptionsMessage?
+    public var readTime: TimestampMessage?
+    public var autoCommitTransaction: Bool
+    public var requestOptions: RequestOptionsMessage?
+
+    public init() {
+        self.init(database: "")
+    }
+
+    public init(
+        database: String = "", structuredPipeline: Bool = false, transaction: [UInt8]? = nil,
+        newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil,
+        autoCommitTransaction: Bool = false, requestOptions: RequestOptionsMessage? = nil
+    ) {
+        self.database = database
+        self.structuredPipeline = structuredPipeline
+        self.transaction = transaction
+        self.newTransaction = newTransaction
+        self.readTime = readTime
+        self.autoCommitTransaction = autoCommitTransaction
+        self.requestOptions = requestOptions
+    }
+
+    public static let typeName = "google.firestore.v1.ExecutePipelineRequest"
+
+    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.string(1, "database", &database)
+        try visitor.presence(2, "structured_pipeline", oneof: "pipeline_type", &structuredPipeline)
+        try visitor.bytes(5, "transaction", oneof: "consistency_selector", &transaction)
+        try visitor.message(6, "new_transaction", oneof: "consistency_selector", &newTransaction)
+        try visitor.message(7, "read_time", oneof: "consistency_selector", &readTime)
+        try visitor.bool(9, "auto_commit_transaction", &autoCommitTransaction)
+        try visitor.message(10, "request_options", &requestOptions)
+    }
+}
+
+/// google.firestore.v1.ExecutePipelineResponse
+public struct ExecutePipelineResponse: WireMessage {
+    public var transaction: [UInt8]
+    public var results: [DocumentMessage]
+    public var executionTime: TimestampMessage?
+    public var explainStats: ExplainStatsMessage?
+
+    public init() {
+        self.init(transaction: [])
+    }
+
+    public init(
+        transaction: [UInt8] = [], results: [DocumentMessage] = [], executionTime: TimestampMessage? = nil,
+        explainStats: ExplainStatsMessage? = nil
+    ) {
+        self.transaction = transaction
+        self.results = results
+        self.executionTime = executionTime
+        self.explainStats = explainStats
+    }
+
+    public static let typeName = "google.firestore.v1.ExecutePipelineResponse"
+
+    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.bytes(1, "transaction", &transaction)
+        try visitor.messages(2, "results", &results)
+        try visitor.message(3, "execution_time", &executionTime)
+        try visitor.message(4, "explain_stats", &explainStats)
+    }
+}

@@ -1,0 +1,168 @@
+import HearthModel
+
+/// Whole answers in the binary form, straight from stored documents and the model's results.
+///
+/// Lengths are computed before they are written: the parts' lengths are at hand, and nothing has to move.
+extension ProtobufWriter {
+    // MARK: Documents
+
+    /// Appends the members of a google.firestore.v1.Document.
+    public mutating func document(_ document: EncodedDocument) {
+        if !document.name.isEmpty {
+            bytes.append(0x0a)
+            string(document.name)
+        }
+        bytes.append(contentsOf: document.fields)
+        if let time = document.createTime { self.time(0x1a, time) }
+        if let time = document.updateTime { self.time(0x22, time) }
+    }
+
+    /// The length of what `document` appends.
+    func size(of document: EncodedDocument) -> Int {
+        let name = document.name.utf8.count
+        return (name == 0 ? 0 : 1 + Self.lengthDelimitedSize(name)) + document.fields.count
+            + Self.timeSize(document.createTime) + Self.timeSize(document.updateTime)
+    }
+
+    /// Appends a document as a field.
+    private mutating func document(_ tag: UInt8, _ document: EncodedDocument) {
+        let size = size(of: document)
+        // Room for this field and the times and tokens beside it, so that the buffer grows once.
+        reserve(size + 64)
+        bytes.append(tag)
+        varint(UInt64(size))
+        self.document(document)
+    }
+
+    /// RunQueryResponse with a document.
+    public mutating func runQueryResponse(
+        _ document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = [],
+        explainMetrics: ExplainMetricsMessage? = nil
+    ) {
+        self.document(0x0a, document)
+        token(0x12, transaction)
+        time(0x1a, readTime)
+        if let explainMetrics {
+            bytes.append(0x5a)
+            let start = beginLength()
+            explainMetrics.append(to: &self)
+            endLength(start)
+        }
+    }
+
+    /// BatchGetDocumentsResponse with a document.
+    public mutating func batchGetDocumentsResponse(
+        found document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = []
+    ) {
+        self.document(0x0a, document)
+        token(0x1a, transaction)
+        time(0x22, readTime)
+    }
+
+    /// BatchGetDocumentsResponse with the name of a missing document.
+    public mutating func batchGetDocumentsResponse(
+        missing name: String, readTime: Timestamp, transaction: [UInt8] = []
+    ) {
+        bytes.append(0x12)
+        string(name)
+        token(0x1a, transaction)
+        time(0x22, readTime)
+    }
+
+    /// ListDocumentsResponse.
+    public mutating func listDocumentsResponse(_ documents: [EncodedDocument], nextPageToken: String = "") {
+        for document in documents { self.document(0x0a, document) }
+        if !nextPageToken.isEmpty {
+            bytes.append(0x12)
+            string(nextPageToken)
+        }
+    }
+
+    /// ListenResponse with a document change.
+    public mutating func documentChangeResponse(
+        _ document: EncodedDocument, targetIDs: [Int32], removedTargetIDs: [Int32] = []
+    ) {
+        let targets = packedSize(targetIDs)
+        let removed = packedSize(removedTargetIDs)
+        let size = 1 + Self.lengthDelimitedSize(size(of: document)) + targets + removed
+        reserve(size + 8)
+        bytes.append(0x1a)
+        varint(UInt64(size))
+        self.document(0x0a, document)
+        packed(0x2a, targetIDs)
+        packed(0x32, removedTargetIDs)
+    }
+
+    // MARK: Writes
+
+    /// CommitResponse.
+    public mutating func commitResponse(_ results: [WriteResult], commitTime: Timestamp) {
+        for result in results { writeResult(0x0a, result) }
+        time(0x12, commitTime)
+    }
+
+    /// WriteResponse. A handshake has no results and no commit time.
+    public mutating func writeResponse(
+        streamID: String = "", streamToken: [UInt8], results: [WriteResult] = [], commitTime: Timestamp? = nil
+    ) {
+        if !streamID.isEmpty {
+            bytes.append(0x0a)
+            string(streamID)
+        }
+        token(0x12, streamToken)
+        for result in results { writeResult(0x1a, result) }
+        if let commitTime { time(0x22, commitTime) }
+    }
+
+    private mutating func writeResult(_ tag: UInt8, _ result: WriteResult) {
+        bytes.append(tag)
+        let start = beginLength()
+        if let updateTime = result.updateTime { time(0x0a, updateTime) }
+        for value in result.transformResults {
+            bytes.append(0x12)
+            nestedValue(value)
+        }
+        endLength(start)
+    }
+
+    // MARK: Parts
+
+    @inline(__always)
+    private mutating func time(_ tag: UInt8, _ time: Timestamp) {
+        bytes.append(tag)
+        timestamp(time)
+    }
+
+    private mutating func token(_ tag: UInt8, _ token: [UInt8]) {
+        if token.isEmpty { return }
+        bytes.append(tag)
+        lengthDelimited(token)
+    }
+
+    private mutating func packed(_ tag: UInt8, _ numbers: [Int32]) {
+        if numbers.isEmpty { return }
+        bytes.append(tag)
+        let start = beginLength()
+        for number in numbers { varint(UInt64(bitPattern: Int64(number))) }
+        endLength(start)
+    }
+
+    private func packedSize(_ numbers: [Int32]) -> Int {
+        if numbers.isEmpty { return 0 }
+        return 1 + Self.lengthDelimitedSize(numbers.reduce(0) { $0 + Self.varintSize(UInt64(bitPattern: Int64($1))) })
+    }
+
+    /// The length of a length and its content.
+    private static func lengthDelimitedSize(_ count: Int) -> Int {
+        varintSize(UInt64(count)) + count
+    }
+
+    /// The length of a time as a field.
+    private static func timeSize(_ time: Timestamp?) -> Int {
+        guard let time else { return 0 }
+        let seconds = time.seconds
+        let nanoseconds = time.nanoseconds
+        return 2 + (seconds == 0 ? 0 : 1 + varintSize(UInt64(bitPattern: seconds)))
+            + (nanoseconds == 0 ? 0 : 1 + varintSize(UInt64(bitPattern: nanoseconds)))
+    }
+}

@@ -1,0 +1,50 @@
+import HearthModel
+
+/// The fields of a document in the form in which they are stored and sent: the entries of Document.fields, one after the
+/// other, each with its tag (field 2), sorted by the UTF-8 bytes of their names.
+///
+/// The form is canonical: equal fields have equal bytes. A document with these bytes spliced between its name and its
+/// times is a valid google.firestore.v1.Document.
+public enum FieldsCodec {
+    /// The tag of an entry of Document.fields.
+    static let entryTag: UInt8 = 2 << 3 | 2
+
+    public static func encode(_ fields: MapValue) -> [UInt8] {
+        var writer = ProtobufWriter()
+        writer.reserve(64 + 48 * fields.count)
+        writer.fields(fields, tag: entryTag)
+        return writer.bytes
+    }
+
+    /// - Throws: DATA_LOSS when the bytes are no fields.
+    public static func decode(_ bytes: [UInt8]) throws(Status) -> MapValue {
+        try bytes.withBytes { buffer throws(Status) in try decode(buffer) }
+    }
+
+    public static func decode(_ bytes: UnsafeRawBufferPointer) throws(Status) -> MapValue {
+        do throws(Status) {
+            var reader = ProtobufReader(bytes)
+            var fields = MapBuilder()
+            try reader.readMap(tag: UInt32(entryTag), depth: 1, into: &fields)
+            return fields.take()
+        } catch {
+            throw damaged(error)
+        }
+    }
+
+    /// Stored bytes that cannot be read: not the caller's fault.
+    static func damaged(_ error: Status) -> Status {
+        Status(.dataLoss, "A stored document is damaged. \(error.message)")
+    }
+}
+
+extension [UInt8] {
+    /// `withUnsafeBytes` for bodies that throw `Status`.
+    @inline(__always)
+    func withBytes<T>(_ body: (UnsafeRawBufferPointer) throws(Status) -> T) throws(Status) -> T {
+        let result = withUnsafeBytes { buffer -> Result<T, Status> in
+            do throws(Status) { return .success(try body(buffer)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+}

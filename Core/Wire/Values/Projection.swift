@@ -1,0 +1,116 @@
+import HearthModel
+
+/// A document mask or a query's projection, made ready to cut stored fields without decoding them.
+///
+/// Paths become a tree of names, sorted as the fields are, so that both are walked together once. A path below another
+/// one of the mask is part of it. A map on the way to a path is kept with what the paths find in it; where they find
+/// nothing, in a missing map, a map without the name, an array or a vector, nothing is left of it.
+public struct Projection: Sendable {
+    private indirect enum Node: Sendable {
+        case whole
+        case members([(name: [UInt8], node: Node)])
+    }
+
+    private let members: [(name: [UInt8], node: Node)]
+
+    /// - Parameter paths: an empty list leaves no field.
+    public init(_ paths: [FieldPath]) {
+        members = Self.members(paths.sorted().map { $0.segments[...] })
+    }
+
+    /// - Parameter paths: sorted, so that paths with one first segment stand together, the shortest first.
+    private static func members(_ paths: [ArraySlice<String>]) -> [(name: [UInt8], node: Node)] {
+        var result: [(name: [UInt8], node: Node)] = []
+        var index = 0
+        while index < paths.count {
+            guard let name = paths[index].first else {
+                index += 1
+                continue
+            }
+            var end = index
+            while end < paths.count, let other = paths[end].first, UTF8Order.equal(other, name) { end += 1 }
+            let isWhole = paths[index].count == 1
+            let node = isWhole ? Node.whole : .members(members(paths[index..<end].map { $0.dropFirst() }))
+            result.append((Array(name.utf8), node))
+            index = end
+        }
+        return result
+    }
+
+    /// The fields that the paths name.
+    /// - Throws: DATA_LOSS when the bytes are no fields.
+    public func apply(to fields: [UInt8]) throws(Status) -> [UInt8] {
+        if members.isEmpty || fields.isEmpty { return [] }
+        var writer = ProtobufWriter()
+        writer.reserve(fields.count)
+        do throws(Status) {
+            try fields.withBytes { buffer throws(Status) in
+                var reader = ProtobufReader(buffer)
+                try Self.project(&reader, UInt32(FieldsCodec.entryTag), members, &writer)
+            }
+        } catch {
+            throw FieldsCodec.damaged(error)
+        }
+        return writer.bytes
+    }
+
+    private static func project(
+        _ reader: inout ProtobufReader, _ tag: UInt32, _ members: [(name: [UInt8], node: Node)],
+        _ writer: inout ProtobufWriter
+    ) throws(Status) {
+        var index = 0
+        while index < members.count, let entry = try reader.nextEntry(tag: tag) {
+            let name = UnsafeRawBufferPointer(rebasing: reader.bytes[entry.name])
+            var order = compare(members[index].name, name)
+            while order < 0 {
+                index += 1
+                if index == members.count { return }
+                order = compare(members[index].name, name)
+            }
+            if order > 0 { continue }
+            switch members[index].node {
+            case .whole: writer.bytes.append(contentsOf: reader.bytes[entry.entry])
+            case .members(let inner): try project(reader.bytes, entry, tag, inner, &writer)
+            }
+            index += 1
+        }
+    }
+
+    /// Appends an entry with what is left of its map; nothing when nothing is left.
+    private static func project(
+        _ bytes: UnsafeRawBufferPointer, _ entry: FieldsReader.Entry, _ tag: UInt32,
+        _ members: [(name: [UInt8], node: Node)], _ writer: inout ProtobufWriter
+    ) throws(Status) {
+        guard let entries = try FieldsReader.mapEntries(bytes, entry.value) else { return }
+        let before = writer.bytes.count
+        writer.varint(UInt64(tag))
+        let outer = writer.beginLength()
+        writer.bytes.append(0x0a)
+        writer.varint(UInt64(entry.name.count))
+        writer.bytes.append(contentsOf: bytes[entry.name])
+        writer.bytes.append(0x12)
+        let value = writer.beginLength()
+        writer.bytes.append(UInt8(ProtobufReader.ValueTag.map))
+        let map = writer.beginLength()
+        var reader = ProtobufReader(bytes, entries)
+        try project(&reader, ProtobufReader.mapEntryTag, members, &writer)
+        if writer.bytes.count == map {
+            writer.bytes.removeLast(writer.bytes.count - before)
+            return
+        }
+        writer.endLength(map)
+        writer.endLength(value)
+        writer.endLength(outer)
+    }
+
+    private static func compare(_ lhs: [UInt8], _ rhs: UnsafeRawBufferPointer) -> Int {
+        lhs.withUnsafeBytes { UTF8Order.compare($0, rhs) }
+    }
+}
+
+extension FieldsCodec {
+    /// The fields that the paths name: see `Projection`, which is cheaper for many documents.
+    public static func project(_ fields: [UInt8], paths: [FieldPath]) throws(Status) -> [UInt8] {
+        try Projection(paths).apply(to: fields)
+    }
+}

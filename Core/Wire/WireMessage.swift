@@ -1,0 +1,137 @@
+import HearthModel
+
+/// A message of one of the protos: plain stored properties, and one list of its fields that serves every codec.
+///
+/// `visit` is the only thing that a message has to write down. The four codec methods are requirements, although all
+/// messages but a few well-known ones take the defaults, because through them each message brings codecs that were
+/// specialised here: a caller in another module reaches them by one witness call instead of through generic code.
+public protocol WireMessage: Sendable {
+    init()
+
+    /// The proto's full name, as in `@type` and in messages about malformed JSON.
+    static var typeName: String { get }
+
+    /// Goes through all fields, in the order in which they are written.
+    mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure)
+
+    /// Merges the fields up to the decoder's end into this message.
+    mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status)
+    /// Appends the fields, without a length.
+    func encode(_ encoder: inout BinaryFieldEncoder)
+    /// Merges the JSON value at the decoder's position into this message.
+    mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status)
+    /// Appends the message as a JSON value.
+    func encode(_ encoder: inout JSONFieldEncoder)
+}
+
+extension WireMessage {
+    public mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
+        while !decoder.reader.isAtEnd {
+            let tag = try decoder.reader.readTag()
+            decoder.tag = tag
+            try visit(&decoder)
+            if decoder.tag != 0 { try decoder.skip(tag) }
+            if decoder.clearsSiblings {
+                // The wire's last member of a oneof wins: a second walk through the list takes the others away.
+                try visit(&decoder)
+                decoder.clearsSiblings = false
+            }
+        }
+    }
+
+    public func encode(_ encoder: inout BinaryFieldEncoder) {
+        var copy = self
+        copy.visit(&encoder)
+    }
+
+    public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
+        try decoder.beginMessage(Self.typeName)
+        let outer = decoder.oneofsSeen
+        decoder.oneofsSeen = []
+        while try decoder.nextMember() {
+            try visit(&decoder)
+            try decoder.endMember()
+        }
+        decoder.oneofsSeen = outer
+    }
+
+    public func encode(_ encoder: inout JSONFieldEncoder) {
+        encoder.beginObject()
+        var copy = self
+        copy.visit(&encoder)
+        encoder.endObject()
+    }
+}
+
+// MARK: The codecs as callers use them
+
+extension WireMessage {
+    /// Reads the binary form.
+    /// - Throws: INVALID_ARGUMENT when the bytes are no such message. Unknown fields are skipped.
+    public init(protobuf bytes: [UInt8]) throws(Status) {
+        self.init()
+        try bytes.withBytes { buffer throws(Status) in
+            var decoder = BinaryFieldDecoder(buffer)
+            try decode(&decoder)
+        }
+    }
+
+    /// Reads the binary form from borrowed memory.
+    public init(protobuf bytes: UnsafeRawBufferPointer) throws(Status) {
+        self.init()
+        var decoder = BinaryFieldDecoder(bytes)
+        try decode(&decoder)
+    }
+
+    /// The binary form: fields in the order of the declaration, zero values left out.
+    public func protobuf() -> [UInt8] {
+        var encoder = BinaryFieldEncoder()
+        encode(&encoder)
+        return encoder.writer.bytes
+    }
+
+    /// Appends the binary form, without a length.
+    public func append(to writer: inout ProtobufWriter) {
+        var encoder = BinaryFieldEncoder(writer: ProtobufWriter())
+        swap(&encoder.writer, &writer)
+        encode(&encoder)
+        swap(&encoder.writer, &writer)
+    }
+
+    /// Reads proto3 JSON.
+    /// - Parameter path: where the text stands in a larger request, in the proto's names (`document`), for messages.
+    /// - Throws: INVALID_ARGUMENT in Google's wording when it isn't JSON, has unknown members, or members of wrong types.
+    public init(json text: [UInt8], at path: String = "") throws(Status) {
+        self.init()
+        try text.withBytes { buffer throws(Status) in
+            var decoder = try JSONFieldDecoder(buffer)
+            do throws(Status) {
+                try decode(&decoder)
+                try decoder.reader.endDocument()
+            } catch {
+                throw decoder.status(error, at: path)
+            }
+        }
+    }
+
+    public init(json text: String, at path: String = "") throws(Status) {
+        try self.init(json: Array(text.utf8), at: path)
+    }
+
+    /// The message as proto3 JSON.
+    public func json(_ options: JSONOptions = JSONOptions()) -> [UInt8] {
+        var encoder = JSONFieldEncoder(options: options)
+        encode(&encoder)
+        return encoder.writer.bytes
+    }
+}
+
+/// How JSON is written.
+public struct JSONOptions: Sendable {
+    /// Enumerations as numbers, as `$alt=json;enum-encoding=int` asks for.
+    public var enumsAsNumbers: Bool
+
+    public init(enumsAsNumbers: Bool = false) {
+        self.enumsAsNumbers = enumsAsNumbers
+    }
+}

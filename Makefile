@@ -1,0 +1,62 @@
+# Everything that a person or the CI does with this repository. Each target installs what it lacks and says so.
+#
+#   make serve ARGS="--port 9090"     build for speed and serve
+#   make test                         all tests
+#   make bench ARGS="get --runs 5"    measure
+#   make format                       format the sources in place
+#   make lint                         what CI checks of the sources' form
+#   make release                      a self-contained program in dist/
+#   make setup                        only install what is missing
+
+# Arguments for the program that a target runs.
+ARGS ?=
+# Arguments for every call of SwiftPM, for example --scratch-path.
+SWIFT_FLAGS ?=
+# How many requests `make test` compares with Google's emulator, where that is installed.
+DIFFERENTIAL_REQUESTS ?= 3000
+
+VENV := .venv
+SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift)
+RELEASE := swift build $(SWIFT_FLAGS) --configuration release --product hearth
+
+.PHONY: setup setup-build serve test test-swift test-python bench format lint release clean
+
+setup:
+	@Tools/scripts/setup.sh all
+
+setup-build:
+	@Tools/scripts/setup.sh build
+
+serve: setup-build
+	$(RELEASE)
+	exec "$$($(RELEASE) --show-bin-path)/hearth" serve $(ARGS)
+
+bench: setup-build
+	$(RELEASE)
+	exec "$$($(RELEASE) --show-bin-path)/hearth" bench $(ARGS)
+
+test: setup test-swift test-python
+
+test-swift: setup-build
+	swift build $(SWIFT_FLAGS) --build-tests
+	swift test $(SWIFT_FLAGS) --skip-build
+
+# The judges from outside: Google's own Python client end to end, then the same requests to Google's emulator.
+test-python: setup
+	@Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)" $(SWIFT_FLAGS)
+
+format:
+	swift format --in-place --recursive --parallel $(SOURCES)
+
+lint:
+	swift format lint --strict --recursive --parallel $(SOURCES)
+
+release: setup-build
+	swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib --product hearth
+	mkdir -p dist
+	cp "$$(swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib --show-bin-path)/hearth" dist/hearth
+	strip dist/hearth
+	@ls -l dist/hearth
+
+clean:
+	rm -rf .build dist $(VENV)

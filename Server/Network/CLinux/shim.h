@@ -1,0 +1,55 @@
+#ifndef HEARTH_CLINUX_SHIM_H
+#define HEARTH_CLINUX_SHIM_H
+
+// What the Glibc module leaves out: epoll, eventfd, accept4; and the parts of them that are macros, packed
+// structures or unions, which Swift imports badly or not at all.
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline int linux_accept(int listener, struct sockaddr *address, socklen_t *length) {
+    // accept4 hides behind _GNU_SOURCE; the system call doesn't.
+    return (int)syscall(SYS_accept4, listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static inline int linux_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int linux_epoll_change(int epoll, int operation, int descriptor, uint32_t events, void *context) {
+    struct epoll_event event;
+    event.events = events;
+    event.data.ptr = context;
+    return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+static inline void *linux_epoll_context(const struct epoll_event *event) { return event->data.ptr; }
+static inline uint32_t linux_epoll_events(const struct epoll_event *event) { return event->events; }
+
+static inline int linux_eventfd_new(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+static inline int linux_eventfd_signal(int descriptor) { return eventfd_write(descriptor, 1); }
+
+static inline uint64_t linux_monotonic_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+// What `top -H` and debuggers show; at most 15 characters.
+static inline void linux_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+static const uint32_t linux_epoll_in = EPOLLIN;
+static const uint32_t linux_epoll_out = EPOLLOUT;
+static const uint32_t linux_epoll_rdhup = EPOLLRDHUP;
+static const uint32_t linux_epoll_hup = EPOLLHUP;
+static const uint32_t linux_epoll_err = EPOLLERR;
+static const uint32_t linux_epoll_et = EPOLLET;
+
+#endif

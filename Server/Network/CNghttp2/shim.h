@@ -1,0 +1,45 @@
+#ifndef HEARTH_CNGHTTP2_SHIM_H
+#define HEARTH_CNGHTTP2_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <nghttp2/nghttp2.h>
+
+// A header field whose name and value outlive the session: nghttp2 keeps the pointers.
+static inline nghttp2_nv http2_static_field(const uint8_t *name, size_t name_length, const uint8_t *value,
+                                            size_t value_length) {
+    nghttp2_nv field = {(uint8_t *)name, (uint8_t *)value, name_length, value_length,
+                        NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
+    return field;
+}
+
+// A header field that nghttp2 copies before the call returns. With `secret` it is never put in a compression
+// table (RFC 7541, 7.1.3).
+static inline nghttp2_nv http2_copied_field(const uint8_t *name, size_t name_length, const uint8_t *value,
+                                            size_t value_length, int secret) {
+    nghttp2_nv field = {(uint8_t *)name, (uint8_t *)value, name_length, value_length,
+                        (uint8_t)(secret ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE)};
+    return field;
+}
+
+static inline nghttp2_settings_entry http2_setting(int32_t identifier, uint32_t value) {
+    nghttp2_settings_entry entry = {identifier, value};
+    return entry;
+}
+
+static inline uint8_t http2_frame_type(const nghttp2_frame *frame) { return frame->hd.type; }
+static inline uint8_t http2_frame_flags(const nghttp2_frame *frame) { return frame->hd.flags; }
+static inline int32_t http2_frame_stream(const nghttp2_frame *frame) { return frame->hd.stream_id; }
+static inline int http2_headers_category(const nghttp2_frame *frame) { return (int)frame->headers.cat; }
+static inline int32_t http2_goaway_last_stream(const nghttp2_frame *frame) { return frame->goaway.last_stream_id; }
+static inline uint32_t http2_goaway_code(const nghttp2_frame *frame) { return frame->goaway.error_code; }
+
+static inline nghttp2_data_provider http2_data_provider(void *context, nghttp2_data_source_read_callback read) {
+    nghttp2_data_provider provider;
+    provider.source.ptr = context;
+    provider.read_callback = read;
+    return provider;
+}
+
+#endif

@@ -1,0 +1,14 @@
+#ifndef HEARTH_CZLIB_SHIM_H
+#define HEARTH_CZLIB_SHIM_H
+
+#include <zlib.h>
+
+// inflateInit2 and deflateInit2 are macros. 16 added to the window bits means the gzip wrapper.
+
+static inline int gzip_inflate_start(z_stream *stream) { return inflateInit2(stream, 15 + 16); }
+
+static inline int gzip_deflate_start(z_stream *stream, int level) {
+    return deflateInit2(stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+}
+
+#endif

@@ -1,0 +1,300 @@
+import CNghttp2
+import HearthModel
+
+/// Takes gRPC calls: requests over HTTP/2 whose content type is `application/grpc`. On the loop's thread.
+public protocol GRPCHandler: Sendable {
+    func begin(_ call: GRPCCall)
+}
+
+/// One gRPC call, of any kind: messages in, messages out, one status.
+///
+/// All methods are called on `loop`'s thread, and all callbacks come on it. After the end (`finish`, or `onCancel` was
+/// called) methods do nothing and no callback comes.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
+public final class GRPCCall: @unchecked Sendable {
+    public let loop: EventLoop
+    /// `/package.Service/Method`.
+    public var path: String { stream.path }
+    public let remoteAddress: String
+    /// When the client stops waiting, on the clock of `EventLoop.monotonicNanoseconds`; nil: never.
+    public private(set) var deadline: UInt64?
+
+    /// A whole request message, decompressed. Set within `begin`.
+    public var onMessage: (([UInt8]) -> Void)?
+    /// The client sends no more messages.
+    public var onHalfClose: (() -> Void)?
+    /// The client reset the call, its connection is gone, or its deadline passed (then 4 DEADLINE_EXCEEDED has been
+    /// answered). At most once, nothing comes after it.
+    public var onCancel: (() -> Void)?
+    /// After a `send` that returned false: there is room again.
+    public var onWritable: (() -> Void)?
+
+    private let stream: HTTP2Stream
+    private let context: LoopContext
+    private var deframer: GRPCDeframer
+    private var held: [UInt8] = []
+    private var reservedBytes = 0
+    private var isHalfClosed = false
+    private var isHalfCloseDelivered = false
+    private var isReadingPaused = false
+    private var isDeliveryScheduled = false
+    private var unaryBody: (([UInt8]) -> Void)?
+    private var unaryMessage: [UInt8]?
+    private var isFeeding = false
+    private var hasSentHead = false
+    private var requestsAreGzip = false
+    private var compressesAnswers = false
+    public private(set) var isFinished = false
+    private var deadlineTimer: Timer?
+
+    init(stream: HTTP2Stream, context: LoopContext) {
+        self.stream = stream
+        self.context = context
+        loop = context.loop
+        remoteAddress = stream.session?.channel.remoteAddress ?? ""
+        deframer = GRPCDeframer(messageBytesMax: context.limits.messageBytesMax)
+    }
+
+    // MARK: Request
+
+    /// The call's fields, all of them, made anew by each use: for one or two `firstValue` is cheaper.
+    public var metadata: [HTTPHeader] { stream.headers.headers }
+
+    /// The first value of a field; binary fields (`-bin`) stay base64.
+    public func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
+
+    /// For methods with one request: gathers exactly one message, then runs `body`.
+    public func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
+
+    /// No more `onMessage` until `resumeReading`; the client is held back once its window is full.
+    public func pauseReading() {
+        checkThread()
+        isReadingPaused = true
+    }
+
+    /// Messages come again from the loop's next turn on, never within this call.
+    public func resumeReading() {
+        checkThread()
+        guard isReadingPaused else { return }
+        isReadingPaused = false
+        guard !isDeliveryScheduled, !held.isEmpty || isHalfClosed else { return }
+        isDeliveryScheduled = true
+        loop.execute { [self] in
+            isDeliveryScheduled = false
+            deliverHeld()
+        }
+    }
+
+    // MARK: Answer
+
+    /// Sends one message. False: more is queued than should be, wait for `onWritable`; it is sent in any case.
+    @discardableResult
+    public func send(_ message: [UInt8]) -> Bool {
+        checkThread()
+        guard !isFinished else { return false }
+        sendHead()
+        if compressesAnswers, let threshold = context.compressionThresholdBytes, message.count >= threshold,
+            let compressed = Gzip.compress(message), compressed.count < message.count
+        {
+            return stream.queue(
+                compressed, prefix: GRPCPrefix(isCompressed: true, messageBytes: compressed.count))
+        }
+        return stream.queue(message, prefix: GRPCPrefix(isCompressed: false, messageBytes: message.count))
+    }
+
+    /// One message given in pieces, which are not joined.
+    @discardableResult
+    public func sendParts(_ parts: [[UInt8]]) -> Bool {
+        checkThread()
+        guard !isFinished else { return false }
+        guard parts.count > 1, !compressesAnswers else {
+            return send(parts.count == 1 ? parts[0] : Array(parts.joined()))
+        }
+        sendHead()
+        let length = parts.reduce(0) { $0 + $1.count }
+        var hasRoom = stream.queue(parts[0], prefix: GRPCPrefix(isCompressed: false, messageBytes: length))
+        for part in parts.dropFirst() { hasRoom = stream.queue(part) }
+        return hasRoom
+    }
+
+    /// Ends the call. `trailers` are sent beside the status.
+    public func finish(_ status: Status, trailers: [HTTPHeader] = []) {
+        checkThread()
+        guard !isFinished else { return }
+        end()
+        if status.code == .ok, trailers.isEmpty {
+            sendHead()
+            stream.endOutputOK()
+            return
+        }
+        var fields = hasSentHead ? HTTP2Fields() : HTTP2Fields(status: 200)
+        if !hasSentHead { fields.append("content-type", "application/grpc") }
+        GRPCStatusFields.append(status, to: &fields)
+        fields.append(trailers)
+        if hasSentHead { stream.endOutput(trailers: fields) } else { stream.submitWhole(fields) }
+    }
+
+    private func sendHead() {
+        guard !hasSentHead else { return }
+        hasSentHead = true
+        stream.submitHead(compressesAnswers ? .grpcHeadGzip : .grpcHead)
+    }
+
+    /// The end, whichever: frees what the handler's closures hold, among it this call.
+    private func end() {
+        isFinished = true
+        deadlineTimer?.cancel()
+        deadlineTimer = nil
+        onMessage = nil
+        onHalfClose = nil
+        onCancel = nil
+        onWritable = nil
+        unaryBody = nil
+        unaryMessage = nil
+        if reservedBytes > 0 { context.inputBudget.release(reservedBytes) }
+        reservedBytes = 0
+        let waiting = held.count
+        held = []
+        if waiting > 0 { stream.consumed(waiting) }
+    }
+
+    // MARK: Called by the stream
+
+    func begin(_ handler: any GRPCHandler, _ fields: GRPCRequestFields) {
+        switch fields.timeout {
+        case .none: break
+        case .malformed: return finish(.invalidArgument("malformed grpc-timeout"))
+        case .nanoseconds(let nanoseconds):
+            let deadline = loop.now &+ nanoseconds
+            self.deadline = deadline
+            deadlineTimer = loop.schedule(atNanoseconds: deadline) { [unowned self] in
+                giveUp(Status(.deadlineExceeded, "the deadline of the call has passed"))
+            }
+        }
+        guard fields.encoding != .unknown else {
+            return finish(
+                .unimplemented("grpc-encoding \(firstValue("grpc-encoding") ?? "") is not supported"),
+                trailers: [HTTPHeader("grpc-accept-encoding", "identity,gzip")])
+        }
+        requestsAreGzip = fields.encoding == .gzip
+        compressesAnswers = context.compressionThresholdBytes != nil && fields.acceptsGzip
+        handler.begin(self)
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer) {
+        guard !isFinished else { return stream.consumed(bytes.count) }
+        if isReadingPaused || !held.isEmpty || isFeeding {
+            held.append(contentsOf: bytes)
+        } else {
+            feed(bytes)
+        }
+    }
+
+    func receivedEnd() {
+        isHalfClosed = true
+        deliverHalfClose()
+    }
+
+    func becameWritable() { onWritable?() }
+
+    /// The stream is gone.
+    func cancel() {
+        guard !isFinished else { return }
+        let onCancel = onCancel
+        end()
+        onCancel?()
+    }
+
+    /// The engine ends the call: answers with the status, or breaks off when an answer is stuck half-way.
+    func giveUp(_ status: Status) {
+        guard !isFinished else { return }
+        let onCancel = onCancel
+        if stream.queuedBytes > 0 {
+            end()
+            stream.reset(NGHTTP2_CANCEL)
+        } else {
+            finish(status)
+        }
+        onCancel?()
+    }
+
+    /// It is the client that is waited for: within a message, or for the only one.
+    var isExpectingInput: Bool { !isReadingPaused && held.isEmpty && (deframer.isMidMessage || unaryBody != nil) }
+
+    private func deliverHeld() {
+        guard !isFinished, !isReadingPaused else { return }
+        let bytes = held
+        held = []
+        bytes.withUnsafeBytes { feed($0) }
+        deliverHalfClose()
+    }
+
+    private func deliverHalfClose() {
+        guard isHalfClosed, !isHalfCloseDelivered, !isFinished, !isReadingPaused, held.isEmpty else { return }
+        isHalfCloseDelivered = true
+        if deframer.isMidMessage { return finish(.internalError("the last request message is cut off")) }
+        if let unaryBody {
+            guard let message = unaryMessage else { return finish(.invalidArgument("no request message")) }
+            unaryMessage = nil
+            return unaryBody(message)
+        }
+        let onHalfClose = onHalfClose
+        self.onHalfClose = nil
+        onHalfClose?()
+    }
+
+    private func feed(_ bytes: UnsafeRawBufferPointer) {
+        isFeeding = true
+        defer { isFeeding = false }
+        var position = 0
+        while position < bytes.count, !isFinished {
+            if isReadingPaused {
+                held.append(contentsOf: bytes[position...])
+                break
+            }
+            switch deframer.next(bytes, &position) {
+            case .needsMore: break
+            case .message(let message, let isCompressed): deliver(message, isCompressed: isCompressed)
+            case .failure(let status): finish(status)
+            }
+        }
+        stream.consumed(isFinished ? bytes.count : position)
+        if !isFinished { reserveHeldBytes() }
+    }
+
+    private func deliver(_ message: [UInt8], isCompressed: Bool) {
+        guard isCompressed else { return deliver(message) }
+        guard requestsAreGzip else {
+            return finish(.internalError("a compressed message without grpc-encoding"))
+        }
+        do throws(Status) {
+            let plain = try Gzip.decompress(message, limitBytes: context.limits.messageBytesMax)
+            deliver(plain)
+        } catch { finish(error) }
+    }
+
+    private func deliver(_ message: [UInt8]) {
+        guard unaryBody != nil else {
+            onMessage?(message)
+            return
+        }
+        guard unaryMessage == nil else { return finish(.invalidArgument("more than one request message")) }
+        unaryMessage = message
+    }
+
+    /// Small messages come whole and are gone within the turn; those that stay are counted against the server.
+    private func reserveHeldBytes() {
+        let wanted = deframer.heldBytes
+        if wanted > reservedBytes {
+            guard context.inputBudget.reserve(wanted - reservedBytes) else {
+                return finish(.unavailable("the server holds too many unfinished requests"))
+            }
+        } else if wanted < reservedBytes {
+            context.inputBudget.release(reservedBytes - wanted)
+        }
+        reservedBytes = wanted
+    }
+
+    private func checkThread() { assert(loop.isCurrent, "a call belongs to its loop's thread") }
+}

@@ -1,0 +1,271 @@
+import HearthModel
+
+/// Takes HTTP requests. `begin` is called on the loop's thread when a head is complete.
+public protocol HTTPHandler: Sendable {
+    func begin(_ exchange: HTTPExchange)
+}
+
+/// What carries an exchange: a stream of HTTP/2 or a turn of an HTTP/1.1 connection.
+protocol ExchangeTransport: AnyObject {
+    func respond(status: Int, headers: [HTTPHeader], body: [UInt8])
+    func start(status: Int, headers: [HTTPHeader])
+    func write(_ bytes: [UInt8]) -> Bool
+    func end(trailers: [HTTPHeader])
+    func abort()
+    /// The handler has taken (or will never want) this many bytes of the body.
+    func consumed(_ bytes: Int)
+    func setReadingPaused(_ isPaused: Bool)
+}
+
+/// One request and its answer. All methods are called on `loop`'s thread, and all callbacks come on it.
+///
+/// Calls after the end of the exchange (answered, or `onCancel` was called) do nothing: a handler that waited for
+/// something need not ask first whether anybody still listens.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
+public final class HTTPExchange: @unchecked Sendable {
+    public let loop: EventLoop
+    public let head: HTTPRequestHead
+
+    /// Pieces of the body, valid during the call. What arrives before it is set waits.
+    public var onBody: ((UnsafeRawBufferPointer) -> Void)? { didSet { deliverLater() } }
+    /// The body is complete.
+    public var onEnd: (() -> Void)? { didSet { deliverLater() } }
+    /// The peer went away before the answer ended. Called at most once, and nothing after it.
+    public var onCancel: (() -> Void)?
+    /// After a `write` that returned false: there is room again.
+    public var onWritable: (() -> Void)?
+
+    private weak var transport: (any ExchangeTransport)?
+    private let bodyBytesMax: Int
+    private let budget: InputBudget
+    private var buffered: [UInt8] = []
+    private var receivedBytes = 0
+    private var reservedBytes = 0
+    private var isInputComplete = false
+    private var isReadingPaused = false
+    private var isBeginning = true
+    private var isDeliveryScheduled = false
+    private var hasStarted = false
+    private var hasEnded = false
+    private var isCancelled = false
+
+    init(
+        loop: EventLoop, head: HTTPRequestHead, transport: any ExchangeTransport, bodyBytesMax: Int,
+        budget: InputBudget
+    ) {
+        self.loop = loop
+        self.head = head
+        self.transport = transport
+        self.bodyBytesMax = bodyBytesMax
+        self.budget = budget
+    }
+
+    /// Answered or cancelled.
+    public var isFinished: Bool { hasEnded || isCancelled }
+
+    // MARK: Request
+
+    /// Gathers the whole body. `done` gets RESOURCE_EXHAUSTED above the limit, and isn't called when the peer goes.
+    public func collectBody(limitBytes: Int, _ done: @escaping (Result<[UInt8], Status>) -> Void) {
+        var body: [UInt8] = []
+        var isOver = false
+        onBody = { [unowned self] bytes in
+            guard !isOver else { return }
+            guard body.count + bytes.count <= limitBytes else {
+                isOver = true
+                body = []
+                return done(.failure(.resourceExhausted("the request body is larger than \(limitBytes) bytes")))
+            }
+            guard reserve(bytes.count) else {
+                isOver = true
+                body = []
+                return done(.failure(.unavailable("the server holds too many unfinished requests")))
+            }
+            body.append(contentsOf: bytes)
+        }
+        onEnd = { [unowned self] in
+            releaseReserved()
+            if !isOver { done(.success(body)) }
+        }
+    }
+
+    /// No more `onBody` until `resumeReading`; the peer is held back once the window is full.
+    public func pauseReading() {
+        checkThread()
+        guard !isReadingPaused, !isFinished else { return }
+        isReadingPaused = true
+        transport?.setReadingPaused(true)
+    }
+
+    public func resumeReading() {
+        checkThread()
+        guard isReadingPaused, !isFinished else { return }
+        isReadingPaused = false
+        transport?.setReadingPaused(false)
+        deliverLater()
+    }
+
+    // MARK: Answer
+
+    /// A whole answer, with its length.
+    public func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
+        checkThread()
+        guard !isFinished, mayStart() else { return }
+        finish { $0.respond(status: status, headers: headers, body: body) }
+    }
+
+    /// Begins an answer whose length isn't known (unless the headers carry `content-length`).
+    public func start(status: Int, headers: [HTTPHeader]) {
+        checkThread()
+        guard !isFinished, mayStart() else { return }
+        transport?.start(status: status, headers: headers)
+    }
+
+    /// False: more is queued than should be; wait for `onWritable`. The bytes are taken in any case.
+    @discardableResult
+    public func write(_ bytes: [UInt8]) -> Bool {
+        checkThread()
+        guard !isFinished, let transport else { return false }
+        precondition(hasStarted, "an answer begins with start")
+        return transport.write(bytes)
+    }
+
+    public func end(trailers: [HTTPHeader] = []) {
+        checkThread()
+        guard !isFinished else { return }
+        precondition(hasStarted, "an answer begins with start")
+        finish { $0.end(trailers: trailers) }
+    }
+
+    /// Breaks the answer off so that the peer sees it: RST_STREAM, or the connection is closed.
+    public func abort() {
+        checkThread()
+        guard !isFinished else { return }
+        finish { $0.abort() }
+    }
+
+    /// A second head is a mistake of the handler, and one in an error's path that tests easily miss: the client must
+    /// see that the answer is broken, and nobody else may suffer from it.
+    private func mayStart() -> Bool {
+        assert(!hasStarted, "an exchange is answered once")
+        guard !hasStarted else {
+            abort()
+            return false
+        }
+        hasStarted = true
+        return true
+    }
+
+    private func finish(_ last: (any ExchangeTransport) -> Void) {
+        hasEnded = true
+        let transport = transport
+        forgetHandler()
+        if let transport { last(transport) }
+    }
+
+    // MARK: Called by the transport
+
+    func begin(_ handler: any HTTPHandler) {
+        handler.begin(self)
+        isBeginning = false
+        deliver()
+    }
+
+    var bufferedBytes: Int { buffered.count }
+
+    /// It is the handler that doesn't read, not the peer that doesn't send.
+    var isHoldingInput: Bool { isReadingPaused || !buffered.isEmpty }
+
+    func receivedBody(_ bytes: UnsafeRawBufferPointer) {
+        receivedBytes += bytes.count
+        guard receivedBytes <= bodyBytesMax || isFinished else { return bodyIsTooLarge() }
+        if isFinished {
+            transport?.consumed(bytes.count)
+        } else if let onBody, buffered.isEmpty, !isReadingPaused, !isBeginning {
+            onBody(bytes)
+            transport?.consumed(bytes.count)
+        } else {
+            buffered.append(contentsOf: bytes)
+        }
+    }
+
+    func receivedEnd() {
+        isInputComplete = true
+        if !isBeginning { deliver() }
+    }
+
+    func becameWritable() { onWritable?() }
+
+    func cancel() {
+        guard !isFinished else { return }
+        isCancelled = true
+        let onCancel = onCancel
+        forgetHandler()
+        transport = nil
+        onCancel?()
+    }
+
+    private func bodyIsTooLarge() {
+        let transport = transport
+        let onCancel = onCancel
+        isCancelled = true
+        forgetHandler()
+        if hasStarted {
+            transport?.abort()
+        } else {
+            transport?.respond(
+                status: 413, headers: [HTTPHeader("content-type", "text/plain")],
+                body: Array("The request body is larger than \(bodyBytesMax) bytes.\n".utf8))
+        }
+        onCancel?()
+    }
+
+    private func deliverLater() {
+        guard !isBeginning, !isDeliveryScheduled, !isFinished, !buffered.isEmpty || isInputComplete else { return }
+        isDeliveryScheduled = true
+        loop.execute { [self] in
+            isDeliveryScheduled = false
+            deliver()
+        }
+    }
+
+    private func deliver() {
+        guard !isFinished, !isReadingPaused else { return }
+        if !buffered.isEmpty {
+            guard let onBody else { return }
+            let bytes = buffered
+            buffered = []
+            bytes.withUnsafeBytes { onBody($0) }
+            transport?.consumed(bytes.count)
+        }
+        guard isInputComplete, !isFinished, !isReadingPaused, let onEnd else { return }
+        self.onEnd = nil
+        onEnd()
+    }
+
+    /// The handler's closures hold the exchange, and it holds them: the end is where the ring is opened.
+    private func forgetHandler() {
+        onBody = nil
+        onEnd = nil
+        onCancel = nil
+        onWritable = nil
+        releaseReserved()
+        let waiting = buffered.count
+        buffered = []
+        if waiting > 0 { transport?.consumed(waiting) }
+    }
+
+    private func reserve(_ bytes: Int) -> Bool {
+        guard budget.reserve(bytes) else { return false }
+        reservedBytes += bytes
+        return true
+    }
+
+    private func releaseReserved() {
+        if reservedBytes > 0 { budget.release(reservedBytes) }
+        reservedBytes = 0
+    }
+
+    private func checkThread() { assert(loop.isCurrent, "an exchange belongs to its loop's thread") }
+}

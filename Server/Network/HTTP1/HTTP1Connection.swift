@@ -1,0 +1,313 @@
+import HearthModel
+
+/// An HTTP/1.1 connection of the server: one exchange after the other, pipelined requests in their order.
+final class HTTP1Connection: ChannelDriver {
+    private let channel: SocketChannel
+    private let context: LoopContext
+    private var parser: HTTP1Parser
+    private var output = OutputQueue()
+
+    /// The request being received or answered.
+    private var exchange: HTTPExchange?
+    private var answer: HTTP1Answer?
+    private var requestIsHead = false
+    private var requestIsVersion1_0 = false
+    private var keepsAlive = true
+    private var isRequestComplete = true
+    private var isAnswerComplete = true
+    /// The client waits for `100 Continue` and hasn't got it.
+    private var owesContinue = false
+    private var isReadingPausedByHandler = false
+    private var wasAboveHighWater = false
+    /// Body bytes read after the answer was complete.
+    private var drainedBytes = 0
+
+    /// Bytes after the current request.
+    private var leftover: [UInt8] = []
+    private var isParsing = false
+    private var isClosing = false
+    private var isShuttingDown = false
+
+    private var idleSince: UInt64
+    private var headSince: UInt64?
+    private var progress: BodyProgress
+
+    init(channel: SocketChannel, context: LoopContext) {
+        self.channel = channel
+        self.context = context
+        parser = HTTP1Parser(limits: context.limits)
+        idleSince = channel.loop.now
+        progress = BodyProgress(now: channel.loop.now)
+    }
+
+    private var isBusy: Bool { !isRequestComplete || !isAnswerComplete }
+    private var isAboveHighWater: Bool { output.count >= context.limits.answerHighWaterBytes }
+
+    // MARK: Input
+
+    func received(_ bytes: UnsafeRawBufferPointer) {
+        guard !isClosing else { return }
+        if leftover.isEmpty {
+            parse(bytes)
+        } else {
+            leftover.append(contentsOf: bytes)
+            parseLeftover()
+        }
+        updateReading()
+    }
+
+    private func parseLeftover() {
+        guard !isParsing, !isClosing, !leftover.isEmpty, !mustWait else { return }
+        let bytes = leftover
+        leftover = []
+        bytes.withUnsafeBytes { parse($0) }
+    }
+
+    /// The next request isn't looked at while one is being answered, or while answers pile up.
+    private var mustWait: Bool { isRequestComplete && (!isAnswerComplete || isAboveHighWater) }
+
+    /// A loop and no recursion: a request that is answered at once returns here for the next one.
+    private func parse(_ bytes: UnsafeRawBufferPointer) {
+        isParsing = true
+        defer { isParsing = false }
+        var position = 0
+        while !isClosing {
+            if mustWait {
+                leftover.append(contentsOf: bytes[position...])
+                return
+            }
+            switch parser.next(bytes, &position) {
+            case .needsMore:
+                if !parser.isInHead || parser.isBetweenRequests {
+                    headSince = nil
+                } else if headSince == nil {
+                    headSince = channel.loop.now
+                }
+                return
+            case .head(let head):
+                headSince = nil
+                begin(head)
+            case .body(let range): receivedBody(UnsafeRawBufferPointer(rebasing: bytes[range]))
+            case .end:
+                isRequestComplete = true
+                exchange?.receivedEnd()
+                finishIfComplete()
+            case .failure(let failure): refuse(failure)
+            }
+        }
+    }
+
+    private func begin(_ head: HTTP1Head) {
+        context.counters.httpRequests.add(1)
+        isRequestComplete = false
+        isAnswerComplete = false
+        answer = nil
+        drainedBytes = 0
+        progress = BodyProgress(now: channel.loop.now)
+        requestIsHead = head.method == "HEAD"
+        requestIsVersion1_0 = head.isVersion1_0
+        keepsAlive = head.keepsAlive && !isShuttingDown
+        if case .length(let length) = head.body, length > context.limits.bodyBytesMax {
+            return refuse(
+                HTTP1Failure(
+                    status: 413, reason: "the request body is larger than \(context.limits.bodyBytesMax) bytes"))
+        }
+        if let type = head.headers.firstValue("content-type"), GRPCContentType.matches(type) {
+            return refuse(HTTP1Failure(status: 505, reason: "gRPC needs HTTP/2"))
+        }
+        owesContinue = head.expectsContinue && head.body != .none
+        let exchange = HTTPExchange(
+            loop: channel.loop,
+            head: HTTPRequestHead(
+                method: head.method, target: head.target, authority: head.authority,
+                scheme: channel.isSecure ? "https" : "http", headers: head.headers,
+                version: head.isVersion1_0 ? .http1_0 : .http1_1, remoteAddress: channel.remoteAddress,
+                isSecure: channel.isSecure),
+            transport: self, bodyBytesMax: context.limits.bodyBytesMax, budget: context.inputBudget)
+        self.exchange = exchange
+        exchange.begin(context.http)
+        if owesContinue, answer == nil, !isAnswerComplete {
+            owesContinue = false
+            output.append(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+            channel.flushLater()
+        }
+    }
+
+    private func receivedBody(_ bytes: UnsafeRawBufferPointer) {
+        progress.received(bytes.count, now: channel.loop.now, limits: context.limits)
+        guard isAnswerComplete else {
+            exchange?.receivedBody(bytes)
+            return
+        }
+        // The answer is out and the rest of the body interests nobody; a little of it is read to keep the connection.
+        drainedBytes += bytes.count
+        if drainedBytes > context.limits.pipelinedBytesMax { close() }
+    }
+
+    private func updateReading() {
+        let isHeld = isReadingPausedByHandler || (exchange?.bufferedBytes ?? 0) > 0
+        if isHeld || leftover.count > context.limits.pipelinedBytesMax {
+            channel.pauseReading()
+        } else {
+            channel.resumeReading()
+        }
+    }
+
+    func receivedEnd() {
+        exchange?.cancel()
+        exchange = nil
+        if output.isEmpty || !isAnswerComplete { channel.close() } else { close() }
+    }
+
+    // MARK: End of an exchange
+
+    private func completeAnswer() {
+        isAnswerComplete = true
+        exchange = nil
+        isReadingPausedByHandler = false
+        channel.flushLater()
+        // A client that waited for 100 Continue may send its body or not: there is no telling what comes next.
+        if !keepsAlive || owesContinue { return close() }
+        finishIfComplete()
+    }
+
+    private func finishIfComplete() {
+        guard isRequestComplete, isAnswerComplete, !isClosing else { return }
+        exchange = nil
+        idleSince = channel.loop.now
+        if !keepsAlive || isShuttingDown { return close() }
+        guard !isParsing else { return }
+        parseLeftover()
+        updateReading()
+    }
+
+    private func refuse(_ failure: HTTP1Failure) {
+        context.counters.badRequests.add(1)
+        exchange?.cancel()
+        exchange = nil
+        // Within an answer that has begun there is no room for another one.
+        if answer == nil || isAnswerComplete {
+            let text = Array((failure.reason + "\n").utf8)
+            let head = HTTP1Answer(
+                status: failure.status,
+                headers: [HTTPHeader("content-type", "text/plain"), HTTPHeader("content-length", "\(text.count)")],
+                isHead: false, isVersion1_0: false, keepsAlive: false, date: channel.loop.currentDate(),
+                serverHeader: context.serverHeader)
+            output.append(head.head)
+            output.append(text)
+        }
+        close()
+    }
+
+    private func close() {
+        isClosing = true
+        leftover = []
+        channel.resumeReading()
+        channel.closeWhenFlushed(lingers: true)
+    }
+
+    // MARK: Output
+
+    func produceOutput(into scratch: OutputScratch) {
+        output.move(min(output.count, scratch.room), into: scratch)
+    }
+
+    func outputFlushed() {
+        guard !isClosing, output.count <= context.limits.answerLowWaterBytes else { return }
+        if wasAboveHighWater {
+            wasAboveHighWater = false
+            exchange?.becameWritable()
+        }
+        if !leftover.isEmpty {
+            parseLeftover()
+            updateReading()
+        }
+    }
+
+    func channelClosed() {
+        isClosing = true
+        let exchange = exchange
+        self.exchange = nil
+        exchange?.cancel()
+    }
+
+    // MARK: Time
+
+    func checkTimeouts(now: UInt64) {
+        let limits = context.limits
+        if let headSince, now > headSince + UInt64(limits.headMilliseconds) * 1_000_000 {
+            context.counters.timeouts.add(1)
+            refuse(HTTP1Failure(status: 408, reason: "the request head took too long"))
+        } else if !isRequestComplete {
+            if exchange?.isHoldingInput == true {
+                progress.wait(now: now)
+            } else if progress.isTooSlow(now: now, limits: limits) {
+                context.counters.timeouts.add(1)
+                refuse(HTTP1Failure(status: 408, reason: "the request body took too long"))
+            }
+        } else if !isBusy, headSince == nil, now > idleSince + UInt64(limits.idleHTTP1Milliseconds) * 1_000_000 {
+            channel.timeOut()
+        }
+    }
+
+    func beginShutdown() {
+        isShuttingDown = true
+        keepsAlive = false
+        if !isBusy, !isClosing { close() }
+    }
+
+    func endShutdown() { channel.close() }
+}
+
+extension HTTP1Connection: ExchangeTransport {
+    func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
+        var headers = headers
+        if status != 204, status != 304, headers.firstValue("content-length") == nil {
+            headers.append(HTTPHeader("content-length", String(body.count)))
+        }
+        start(status: status, headers: headers)
+        answer?.write(body, to: &output)
+        completeAnswer()
+    }
+
+    func start(status: Int, headers: [HTTPHeader]) {
+        let answer = HTTP1Answer(
+            status: status, headers: headers, isHead: requestIsHead, isVersion1_0: requestIsVersion1_0,
+            keepsAlive: keepsAlive && !owesContinue, date: channel.loop.currentDate(),
+            serverHeader: context.serverHeader)
+        if answer.closesConnection { keepsAlive = false }
+        output.append(answer.head)
+        self.answer = answer
+        channel.flushLater()
+    }
+
+    func write(_ bytes: [UInt8]) -> Bool {
+        answer?.write(bytes, to: &output)
+        channel.flushLater()
+        guard isAboveHighWater else { return true }
+        wasAboveHighWater = true
+        return false
+    }
+
+    func end(trailers: [HTTPHeader]) {
+        guard answer?.end(trailers: trailers, to: &output) == true else { return abort() }
+        completeAnswer()
+    }
+
+    func abort() {
+        exchange = nil
+        isClosing = true
+        channel.close()
+    }
+
+    func consumed(_ bytes: Int) {
+        guard !isParsing, !isClosing else { return }
+        updateReading()
+    }
+
+    func setReadingPaused(_ isPaused: Bool) {
+        isReadingPausedByHandler = isPaused
+        guard !isParsing, !isClosing else { return }
+        updateReading()
+    }
+}

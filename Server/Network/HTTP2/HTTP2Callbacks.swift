@@ -1,0 +1,73 @@
+import CNghttp2
+
+/// The C side of `HTTP2Session`: what nghttp2 calls, made once for all sessions.
+///
+/// The user data of a session is an unretained `HTTP2Session`, that of a stream an unretained `HTTP2Stream`; the
+/// session owns its streams, and deletes the C session only when it goes itself.
+struct HTTP2Callbacks: @unchecked Sendable {
+    // `@unchecked Sendable`: the table is immutable after its making; nghttp2 copies it into each session.
+    let table: OpaquePointer?
+
+    static let server = HTTP2Callbacks()
+
+    private init() {
+        var table: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&table) == 0 else {
+            self.table = nil
+            return
+        }
+        nghttp2_session_callbacks_set_on_begin_frame_callback(table) { _, header, context in
+            guard let header else { return 0 }
+            HTTP2Session.from(context).beganFrame(header.pointee)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_begin_headers_callback(table) { _, frame, context in
+            guard let frame else { return 0 }
+            return HTTP2Session.from(context).beganHeaders(frame)
+        }
+        nghttp2_session_callbacks_set_on_header_callback(table) {
+            _, _, name, nameCount, value, valueCount, _, context in
+            HTTP2Session.from(context).receivedField(
+                name: UnsafeBufferPointer(start: name, count: nameCount),
+                value: UnsafeBufferPointer(start: value, count: valueCount))
+        }
+        nghttp2_session_callbacks_set_on_frame_recv_callback(table) { _, frame, context in
+            guard let frame else { return 0 }
+            HTTP2Session.from(context).receivedFrame(frame)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table) { _, _, stream, data, count, context in
+            HTTP2Session.from(context).receivedData(stream, UnsafeRawBufferPointer(start: data, count: count))
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_send_callback(table) { _, frame, context in
+            guard let frame else { return 0 }
+            HTTP2Session.from(context).sentFrame(frame)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_stream_close_callback(table) { _, stream, code, context in
+            HTTP2Session.from(context).closedStream(stream, code: code)
+            return 0
+        }
+        nghttp2_session_callbacks_set_send_data_callback(table) { _, _, header, count, source, context in
+            guard let header, let context = source?.pointee.ptr else { return NGHTTP2_ERR_CALLBACK_FAILURE }
+            return Unmanaged<HTTP2Stream>.fromOpaque(context).takeUnretainedValue().sendData(header, count)
+        }
+        self.table = table
+    }
+}
+
+extension HTTP2Session {
+    fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> HTTP2Session {
+        guard let context else { preconditionFailure("a session without its owner") }
+        return Unmanaged<HTTP2Session>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+extension Int32 {
+    /// nghttp2's codes are `Int` constants to Swift and `int` to its functions.
+    init(_ code: nghttp2_error) { self = Int32(code.rawValue) }
+}
+
+let NGHTTP2_ERR_CALLBACK_FAILURE = Int32(CNghttp2.NGHTTP2_ERR_CALLBACK_FAILURE)
+let NGHTTP2_ERR_WOULDBLOCK = Int32(CNghttp2.NGHTTP2_ERR_WOULDBLOCK)

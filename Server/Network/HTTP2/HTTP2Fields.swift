@@ -1,0 +1,87 @@
+import CNghttp2
+
+/// Fields of an answer in the form that nghttp2 takes. The bytes live as long as this value; nghttp2 copies them.
+struct HTTP2Fields {
+    private var bytes: [UInt8] = []
+    private var spans: [(name: Int, value: Int, end: Int, isSecret: Bool)] = []
+
+    init() {}
+
+    init(status: Int) { append(":status", String(status)) }
+
+    /// - Parameter isSecret: never to be put in a compression table.
+    mutating func append(_ name: String, _ value: String, isSecret: Bool = false) {
+        let start = bytes.count
+        bytes.append(contentsOf: name.utf8)
+        let middle = bytes.count
+        for byte in value.utf8 { bytes.append(HeaderText.isAllowed(byte) ? byte : UInt8(ascii: " ")) }
+        spans.append((start, middle, bytes.count, isSecret))
+    }
+
+    mutating func append(_ name: String, utf8 value: [UInt8]) {
+        let start = bytes.count
+        bytes.append(contentsOf: name.utf8)
+        let middle = bytes.count
+        bytes.append(contentsOf: value)
+        spans.append((start, middle, bytes.count, false))
+    }
+
+    mutating func append(_ headers: [HTTPHeader]) {
+        for header in headers where !HTTP2Fields.isConnectionSpecific(header.name) {
+            append(header.name, header.value)
+        }
+    }
+
+    /// RFC 9113, 8.2.2: these make a message malformed.
+    private static func isConnectionSpecific(_ name: String) -> Bool {
+        switch name {
+        case "connection", "transfer-encoding", "keep-alive", "upgrade", "proxy-connection": true
+        default: false
+        }
+    }
+
+    func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result) -> Result {
+        bytes.withUnsafeBufferPointer { bytes in
+            let base = bytes.baseAddress
+            let fields = spans.map { span in
+                http2_copied_field(
+                    base.map { $0 + span.name }, span.value - span.name, base.map { $0 + span.value },
+                    span.end - span.value, span.isSecret ? 1 : 0)
+            }
+            return fields.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
+        }
+    }
+}
+
+/// The fields of nearly every gRPC answer: made once, never copied, never freed.
+struct HTTP2StaticFields: @unchecked Sendable {
+    // `@unchecked Sendable`: immutable after its making.
+    let pointer: UnsafePointer<nghttp2_nv>
+    let count: Int
+
+    init(_ fields: [(String, String)]) {
+        let pointer = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: fields.count)
+        for (position, field) in fields.enumerated() {
+            let name = HTTP2StaticFields.permanent(field.0)
+            let value = HTTP2StaticFields.permanent(field.1)
+            pointer[position] = http2_static_field(name.baseAddress, name.count, value.baseAddress, value.count)
+        }
+        self.pointer = UnsafePointer(pointer)
+        count = fields.count
+    }
+
+    private static func permanent(_ text: String) -> UnsafeBufferPointer<UInt8> {
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: max(1, text.utf8.count))
+        _ = copy.initialize(from: text.utf8)
+        return UnsafeBufferPointer(rebasing: copy[..<text.utf8.count])
+    }
+
+    static let grpcHead = HTTP2StaticFields([
+        (":status", "200"), ("content-type", "application/grpc"), ("grpc-accept-encoding", "identity,gzip"),
+    ])
+    static let grpcHeadGzip = HTTP2StaticFields([
+        (":status", "200"), ("content-type", "application/grpc"), ("grpc-encoding", "gzip"),
+        ("grpc-accept-encoding", "identity,gzip"),
+    ])
+    static let grpcOK = HTTP2StaticFields([("grpc-status", "0")])
+}

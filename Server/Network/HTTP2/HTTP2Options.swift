@@ -1,0 +1,32 @@
+import CNghttp2
+
+/// nghttp2's options and our SETTINGS, made from the limits once for all sessions of a loop.
+final class HTTP2Options {
+    let pointer: OpaquePointer?
+    let settings: [nghttp2_settings_entry]
+
+    init(limits: NetworkLimits) {
+        var options: OpaquePointer?
+        if nghttp2_option_new(&options) == 0 {
+            // We say when bytes are consumed: a producer that nobody reads must wait.
+            nghttp2_option_set_no_auto_window_update(options, 1)
+            // Its own limiter counts resets of streams that had ended too, and libcurl sends one after each request
+            // with a streamed body: it would die after a thousand. `resetsBurstMax` counts what matters.
+            nghttp2_option_set_stream_reset_rate_limit(options, 1 << 40, 1 << 40)
+            nghttp2_option_set_max_deflate_dynamic_table_size(options, limits.encoderTableBytes)
+            nghttp2_option_set_max_continuations(options, limits.continuationFramesMax)
+            nghttp2_option_set_no_closed_streams(options, 1)
+        }
+        pointer = options
+        settings = [
+            http2_setting(Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), UInt32(limits.concurrentStreamsMax)),
+            http2_setting(Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), UInt32(limits.streamWindowBytes)),
+            http2_setting(Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue), UInt32(limits.headerTableBytes)),
+            http2_setting(Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), UInt32(limits.headBytesMax)),
+            // The tree of RFC 7540 priorities costs memory and time, and RFC 9113 has given it up.
+            http2_setting(Int32(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES.rawValue), 1),
+        ]
+    }
+
+    deinit { nghttp2_option_del(pointer) }
+}

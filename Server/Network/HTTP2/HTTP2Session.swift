@@ -1,0 +1,326 @@
+import CNghttp2
+import Glibc
+
+/// An HTTP/2 connection of the server: nghttp2 does frames, header compression and windows; this class joins it to
+/// the socket, to the streams, and keeps the limits that nghttp2 doesn't know.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread.
+final class HTTP2Session: ChannelDriver, @unchecked Sendable {
+    let channel: SocketChannel
+    let context: LoopContext
+    private(set) var session: OpaquePointer?
+    /// Open streams, in no order; a stream knows its place.
+    private var streams: [HTTP2Stream] = []
+    /// The stream whose header block is coming: blocks don't interleave.
+    private var headerStream: HTTP2Stream?
+    /// The fields of a block whose rest hasn't come yet; until then other connections use the loop's buffer.
+    private var savedFields: (bytes: [UInt8], count: Int)?
+    private var headerBytes = 0
+    private var headIsTooLarge = false
+    /// Answer bytes that wait in all streams.
+    private(set) var queuedBytes = 0
+    /// Streams whose producer was told to wait.
+    private var waitingStreams: [HTTP2Stream] = []
+    private var resets: RateLimiter
+    private var controlFrames: RateLimiter
+    private var pingSentAt: UInt64?
+    private var isEnding = false
+    private var isOver = false
+
+    /// A frame of nghttp2's is at most 16 KiB and its header.
+    private static let frameRoomBytes = 17 * 1024
+    /// A header block this many times over the limit isn't worth an answer.
+    private static let headerOverflowFactor = 4
+    /// Between the warning that the connection will end and the end; a round trip, generously.
+    private static let shutdownNoticeMilliseconds = 100
+
+    init?(channel: SocketChannel, context: LoopContext) {
+        self.channel = channel
+        self.context = context
+        let limits = context.limits
+        let now = channel.loop.now
+        resets = RateLimiter(burstMax: limits.resetsBurstMax, perSecondMax: limits.resetsPerSecondMax, now: now)
+        controlFrames = RateLimiter(
+            burstMax: limits.controlFramesBurstMax, perSecondMax: limits.controlFramesPerSecondMax, now: now)
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        guard
+            nghttp2_session_server_new2(
+                &session, HTTP2Callbacks.server.table, this, context.http2Options.pointer) == 0
+        else { return nil }
+        let settings = context.http2Options.settings
+        guard nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count) == 0,
+            nghttp2_session_set_local_window_size(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(limits.connectionWindowBytes)) == 0
+        else { return nil }
+    }
+
+    deinit { nghttp2_session_del(session) }
+
+    private var fields: FieldBuffer { context.fields }
+
+    // MARK: Socket
+
+    func received(_ bytes: UnsafeRawBufferPointer) {
+        guard !isOver else { return }
+        if let saved = savedFields {
+            fields.restore(saved.bytes, count: saved.count)
+            savedFields = nil
+        }
+        let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
+        guard result >= 0 else {
+            // Whatever GOAWAY nghttp2 has prepared is worth a try; then it is over.
+            context.counters.badRequests.add(1)
+            return endConnection()
+        }
+        if headerStream != nil { savedFields = ([UInt8](fields.bytes), fields.count) }
+        channel.flushLater()
+    }
+
+    func receivedEnd() { channel.close() }
+
+    func produceOutput(into scratch: OutputScratch) {
+        while scratch.room >= HTTP2Session.frameRoomBytes {
+            var data: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &data)
+            guard count > 0, let data else {
+                if count < 0 { endConnection() }
+                break
+            }
+            scratch.append(data, count)
+        }
+        if !isOver, nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 {
+            endConnection()
+        }
+    }
+
+    func outputFlushed() {
+        guard !waitingStreams.isEmpty, queuedBytes < context.limits.connectionHighWaterBytes else { return }
+        let waiting = waitingStreams
+        waitingStreams = []
+        for stream in waiting where !stream.isClosed {
+            if stream.queuedBytes <= context.limits.answerLowWaterBytes {
+                stream.becameWritable()
+            } else {
+                waitingStreams.append(stream)
+            }
+        }
+    }
+
+    func channelClosed() {
+        isOver = true
+        let streams = streams
+        self.streams = []
+        waitingStreams = []
+        headerStream = nil
+        context.counters.streamsOpen.add(-streams.count)
+        for stream in streams { stream.closed() }
+    }
+
+    private func endConnection() {
+        isOver = true
+        channel.closeWhenFlushed(lingers: true)
+    }
+
+    // MARK: Called by streams
+
+    func flushLater() { channel.flushLater() }
+
+    func queued(_ bytes: Int) { queuedBytes += bytes }
+
+    func dequeued(_ bytes: Int) {
+        queuedBytes -= bytes
+        // Work done for the peer earns it control frames: Go's client sends a PING for nearly each answer.
+        controlFrames.credit()
+    }
+
+    var isAboveHighWater: Bool { queuedBytes >= context.limits.connectionHighWaterBytes }
+
+    func waitsForRoom(_ stream: HTTP2Stream) { waitingStreams.append(stream) }
+
+    // MARK: Called by nghttp2
+
+    /// Counts the frames that carry nothing, among them those that nghttp2 ignores in silence.
+    func beganFrame(_ header: nghttp2_frame_hd) {
+        let flags = UInt32(header.flags)
+        switch UInt32(header.type) {
+        case NGHTTP2_DATA.rawValue:
+            guard header.length == 0, flags & NGHTTP2_FLAG_END_STREAM.rawValue == 0 else { return }
+        case NGHTTP2_SETTINGS.rawValue, NGHTTP2_PING.rawValue:
+            guard flags & NGHTTP2_FLAG_ACK.rawValue == 0 else { return }
+        case NGHTTP2_HEADERS.rawValue, NGHTTP2_CONTINUATION.rawValue, NGHTTP2_WINDOW_UPDATE.rawValue,
+            NGHTTP2_RST_STREAM.rawValue, NGHTTP2_GOAWAY.rawValue:
+            return
+        default: break
+        }
+        if !controlFrames.admit(now: channel.loop.now) { calmDown() }
+    }
+
+    func beganHeaders(_ frame: UnsafePointer<nghttp2_frame>) -> Int32 {
+        headerBytes = 0
+        headIsTooLarge = false
+        fields.reset()
+        guard http2_headers_category(frame) == Int32(NGHTTP2_HCAT_REQUEST.rawValue) else {
+            headerStream = nil
+            return 0
+        }
+        let stream = HTTP2Stream(id: http2_frame_stream(frame), session: self, slot: streams.count)
+        streams.append(stream)
+        context.counters.streamsOpen.add(1)
+        nghttp2_session_set_stream_user_data(session, stream.id, Unmanaged.passUnretained(stream).toOpaque())
+        headerStream = stream
+        return 0
+    }
+
+    func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) -> Int32 {
+        // 32 a field: the arithmetic of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, 6.5.2).
+        headerBytes += name.count + value.count + 32
+        guard headerBytes <= HTTP2Session.headerOverflowFactor * context.limits.headBytesMax else {
+            context.counters.abuses.add(1)
+            return NGHTTP2_ERR_CALLBACK_FAILURE
+        }
+        guard headerStream != nil else { return 0 }
+        if headerBytes > context.limits.headBytesMax || fields.count >= context.limits.headFieldsMax {
+            headIsTooLarge = true
+        } else {
+            fields.append(name: name, value: value)
+        }
+        return 0
+    }
+
+    func receivedFrame(_ frame: UnsafePointer<nghttp2_frame>) {
+        let flags = UInt32(http2_frame_flags(frame))
+        switch UInt32(http2_frame_type(frame)) {
+        case NGHTTP2_HEADERS.rawValue:
+            let isRequest = http2_headers_category(frame) == Int32(NGHTTP2_HCAT_REQUEST.rawValue)
+            let stream = isRequest ? headerStream : stream(http2_frame_stream(frame))
+            headerStream = nil
+            if isRequest {
+                controlFrames.credit()
+                stream?.receivedHead(fields, isTooLarge: headIsTooLarge)
+            }
+            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { stream?.receivedEnd() }
+        case NGHTTP2_DATA.rawValue where flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0:
+            stream(http2_frame_stream(frame))?.receivedEnd()
+        default: break
+        }
+    }
+
+    func receivedData(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
+        guard let stream = stream(id) else {
+            nghttp2_session_consume_connection(session, bytes.count)
+            return
+        }
+        stream.receivedData(bytes)
+    }
+
+    func sentFrame(_ frame: UnsafePointer<nghttp2_frame>) {
+        let type = UInt32(http2_frame_type(frame))
+        guard type == NGHTTP2_HEADERS.rawValue || type == NGHTTP2_DATA.rawValue,
+            UInt32(http2_frame_flags(frame)) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
+            let stream = stream(http2_frame_stream(frame)), !stream.isRemoteClosed
+        else { return }
+        // The answer is complete and the request isn't: ask the peer to stop (RFC 9113, 8.1).
+        reset(stream.id, code: NGHTTP2_NO_ERROR)
+    }
+
+    func closedStream(_ id: Int32, code: UInt32) {
+        guard let stream = stream(id) else { return }
+        if headerStream === stream { headerStream = nil }
+        let last = streams.removeLast()
+        if last !== stream {
+            streams[stream.slot] = last
+            last.slot = stream.slot
+        }
+        context.counters.streamsOpen.add(-1)
+        if !stream.isAnswered, !resets.admit(now: channel.loop.now) { calmDown() }
+        stream.closed()
+        if isEnding, streams.isEmpty { channel.flushLater() }
+    }
+
+    func reset(_ id: Int32, code: nghttp2_error_code) {
+        nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, UInt32(code.rawValue))
+        channel.flushLater()
+    }
+
+    private func stream(_ id: Int32) -> HTTP2Stream? {
+        guard let context = nghttp2_session_get_stream_user_data(session, id) else { return nil }
+        return Unmanaged<HTTP2Stream>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private func calmDown() {
+        guard !isEnding else { return }
+        isEnding = true
+        context.counters.abuses.add(1)
+        terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+    }
+
+    private func terminate(_ code: nghttp2_error_code) {
+        nghttp2_session_terminate_session(session, UInt32(code.rawValue))
+        channel.flushLater()
+    }
+
+    // MARK: Time
+
+    func checkTimeouts(now: UInt64) {
+        guard !isOver else { return }
+        let limits = context.limits
+        let silence = now > channel.lastReceivedAt ? now - channel.lastReceivedAt : 0
+        guard !streams.isEmpty else {
+            if silence > UInt64(limits.idleHTTP2Milliseconds) * 1_000_000, !isEnding {
+                context.counters.timeouts.add(1)
+                beginShutdown()
+            }
+            return
+        }
+        if silence <= UInt64(limits.pingAfterSilenceMilliseconds) * 1_000_000 {
+            pingSentAt = nil
+        } else if let sentAt = pingSentAt {
+            if now > sentAt + UInt64(limits.pingAnswerMilliseconds) * 1_000_000 { return channel.timeOut() }
+        } else {
+            pingSentAt = now
+            nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
+            channel.flushLater()
+        }
+        // A copy: a stream that is given up may have others ended by its handler.
+        for stream in streams where !stream.isClosed {
+            switch stream.checkTimeouts(now: now, limits: limits) {
+            case .fine: break
+            case .streamIsStuck: context.counters.timeouts.add(1)
+            case .headIsStuck:
+                // A header block holds up the whole connection.
+                context.counters.timeouts.add(1)
+                terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+                return endConnection()
+            }
+        }
+    }
+
+    /// First a warning, then, when requests under way have arrived, the end (RFC 9113, 6.8).
+    func beginShutdown() {
+        guard !isEnding, !isOver else { return }
+        isEnding = true
+        if streams.isEmpty { return endGracefully() }
+        nghttp2_submit_shutdown_notice(session)
+        channel.flushLater()
+        // The channel keeps its driver only as long as it is open.
+        channel.loop.schedule(afterMilliseconds: HTTP2Session.shutdownNoticeMilliseconds) { [self] in
+            if !isOver { endGracefully() }
+        }
+    }
+
+    /// The GOAWAY that names the last stream; nghttp2 wants no more once the open ones are done.
+    private func endGracefully() {
+        nghttp2_submit_goaway(
+            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nghttp2_session_get_last_proc_stream_id(session),
+            UInt32(NGHTTP2_NO_ERROR.rawValue), nil, 0)
+        channel.flushLater()
+    }
+
+    func endShutdown() {
+        guard !isOver else { return channel.close() }
+        for stream in streams where !stream.isClosed { stream.giveUp(.unavailable("the server is shutting down")) }
+        // Not terminate_session: it would drop the answers just given.
+        endGracefully()
+        channel.closeWhenFlushed(lingers: true)
+    }
+}

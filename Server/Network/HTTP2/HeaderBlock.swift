@@ -1,0 +1,111 @@
+/// The fields of one header block as they come, in memory that is used again and again: one a loop.
+///
+/// A field is two 32-bit lengths, the name, the value.
+final class FieldBuffer {
+    private var memory = UnsafeMutableRawPointer.allocate(byteCount: 2_048, alignment: 8)
+    private var capacity = 2_048
+    private(set) var sizeBytes = 0
+    private(set) var count = 0
+
+    static let lengthsBytes = 8
+
+    deinit { memory.deallocate() }
+
+    func reset() {
+        sizeBytes = 0
+        count = 0
+    }
+
+    /// The caller bounds what it appends.
+    func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+        let added = FieldBuffer.lengthsBytes + name.count + value.count
+        if sizeBytes + added > capacity { grow(sizeBytes + added) }
+        let start = memory + sizeBytes
+        start.storeBytes(of: UInt32(name.count), as: UInt32.self)
+        (start + 4).storeBytes(of: UInt32(value.count), as: UInt32.self)
+        if let base = name.baseAddress { (start + 8).copyMemory(from: base, byteCount: name.count) }
+        if let base = value.baseAddress { (start + 8 + name.count).copyMemory(from: base, byteCount: value.count) }
+        sizeBytes += added
+        count += 1
+    }
+
+    /// Puts back what `bytes` and `count` once were.
+    func restore(_ saved: [UInt8], count: Int) {
+        reset()
+        if saved.count > capacity { grow(saved.count) }
+        saved.withUnsafeBytes { saved in
+            if let base = saved.baseAddress { memory.copyMemory(from: base, byteCount: saved.count) }
+        }
+        sizeBytes = saved.count
+        self.count = count
+    }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: sizeBytes) }
+
+    private func grow(_ needed: Int) {
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: 2 * needed, alignment: 8)
+        larger.copyMemory(from: memory, byteCount: sizeBytes)
+        memory.deallocate()
+        memory = larger
+        capacity = 2 * needed
+    }
+}
+
+/// The fields of a request in one array. Strings are made only of what somebody asks for: a gRPC client sends ten
+/// fields with every call, and a handler looks at one or two.
+struct HeaderBlock {
+    /// In the form of `FieldBuffer`.
+    private let bytes: [UInt8]
+
+    init() { bytes = [] }
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
+
+    /// Calls `body` with each field's name and value until it returns false.
+    static func forEach(
+        _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
+    ) {
+        var position = 0
+        while position < bytes.count {
+            let nameCount = Int(bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self))
+            let valueCount = Int(bytes.loadUnaligned(fromByteOffset: position + 4, as: UInt32.self))
+            let middle = position + FieldBuffer.lengthsBytes + nameCount
+            let name = UnsafeRawBufferPointer(rebasing: bytes[(position + FieldBuffer.lengthsBytes)..<middle])
+            let value = UnsafeRawBufferPointer(rebasing: bytes[middle..<(middle + valueCount)])
+            guard body(name, value) else { return }
+            position = middle + valueCount
+        }
+    }
+
+    func firstValue(_ name: String) -> String? {
+        var name = name
+        var found: String?
+        name.withUTF8 { wanted in
+            bytes.withUnsafeBytes { bytes in
+                HeaderBlock.forEach(bytes) { name, value in
+                    guard name.equals(UnsafeRawBufferPointer(wanted)) else { return true }
+                    found = String(decoding: value, as: UTF8.self)
+                    return false
+                }
+            }
+        }
+        return found
+    }
+
+    /// Without the pseudo-fields of HTTP/2.
+    var headers: [HTTPHeader] {
+        var headers: [HTTPHeader] = []
+        bytes.withUnsafeBytes { bytes in
+            HeaderBlock.forEach(bytes) { name, value in
+                if name.first != UInt8(ascii: ":") {
+                    headers.append(
+                        HTTPHeader(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+                }
+                return true
+            }
+        }
+        return headers
+    }
+}

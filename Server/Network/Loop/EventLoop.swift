@@ -1,0 +1,249 @@
+import CLinux
+import Glibc
+import HearthModel
+import Synchronization
+
+/// One thread that waits on epoll and runs what became ready: sockets, jobs from other threads, timers.
+///
+/// A turn of the loop is: wait, handle the ready sockets, run the jobs handed in, run the timers that are due, and
+/// at last flush every channel that has something to send, so that a connection costs at most one `send` a turn
+/// however many answers it got.
+///
+/// `@unchecked Sendable`: all mutable state but the inbox belongs to the loop's own thread; the inbox is behind a
+/// mutex.
+public final class EventLoop: @unchecked Sendable {
+    /// What other threads hand in.
+    private struct Inbox {
+        var jobs: [@Sendable () -> Void] = []
+        /// Someone has already taken care that the loop will look.
+        var isWoken = false
+        var isClosed = false
+    }
+
+    /// A small number that tells the loops of a server apart.
+    public let index: Int
+    private let inbox = Mutex(Inbox())
+    private let epollDescriptor: Int32
+    private let wakeDescriptor: Int32
+    private let threadIdentifier = Atomic<UInt>(0)
+    private var thread = pthread_t()
+
+    // Below: only the loop's own thread.
+    private var timers = TimerHeap()
+    private var dirtyChannels: [SocketChannel] = []
+    /// Sources closed in this turn. Events that the kernel reported before the close may still point at them.
+    private var closedSources: [EventSource] = []
+    private var isStopping = false
+    private var dateText = HTTPDate()
+    /// Monotonic time at the beginning of this turn.
+    private(set) var now: UInt64 = 0
+    /// Input of whichever channel is being read; per loop, so that an idle connection owns no buffer.
+    let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: EventLoop.readBufferBytes, alignment: 16)
+    let scratch = OutputScratch(capacity: EventLoop.scratchBytes)
+
+    static let readBufferBytes = 128 * 1024
+    static let scratchBytes = 160 * 1024
+    private static let eventsPerWait = 256
+
+    /// Creates the loop; nothing runs before `start()`.
+    public init(index: Int = 0) throws(Status) {
+        self.index = index
+        epollDescriptor = linux_epoll_new()
+        wakeDescriptor = linux_eventfd_new()
+        // Edge-triggered: each signal is reported once, and the counter never has to be read.
+        guard epollDescriptor >= 0, wakeDescriptor >= 0,
+            linux_epoll_change(epollDescriptor, EPOLL_CTL_ADD, wakeDescriptor, linux_epoll_in | linux_epoll_et, nil)
+                == 0
+        else {
+            throw .unavailable("cannot create an event loop: \(SystemError.last.text)")
+        }
+    }
+
+    deinit {
+        close(epollDescriptor)
+        close(wakeDescriptor)
+        readBuffer.deallocate()
+    }
+
+    // MARK: Any thread
+
+    /// True on the loop's own thread.
+    public var isCurrent: Bool { threadIdentifier.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    /// The loop whose thread this is.
+    public static var current: EventLoop? {
+        guard let pointer = pthread_getspecific(currentLoopKey) else { return nil }
+        return Unmanaged<EventLoop>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    /// The clock of deadlines and timers, in nanoseconds since some fixed moment.
+    public static func monotonicNanoseconds() -> UInt64 { linux_monotonic_nanoseconds() }
+
+    /// Runs a job on the loop, soon, after what was handed in before it. Dropped once the loop has stopped.
+    public func execute(_ job: @escaping @Sendable () -> Void) {
+        let mustWake = inbox.withLock { inbox -> Bool in
+            guard !inbox.isClosed else { return false }
+            inbox.jobs.append(job)
+            defer { inbox.isWoken = true }
+            return !inbox.isWoken
+        }
+        if mustWake && !isCurrent { wake() }
+    }
+
+    /// Runs a job on the loop once the time has passed.
+    @discardableResult
+    public func schedule(afterMilliseconds milliseconds: Int, _ job: @escaping @Sendable () -> Void) -> Timer {
+        let deadline = EventLoop.monotonicNanoseconds() + UInt64(max(0, milliseconds)) * 1_000_000
+        return schedule(atNanoseconds: deadline, job)
+    }
+
+    @discardableResult
+    func schedule(atNanoseconds deadline: UInt64, _ job: @escaping @Sendable () -> Void) -> Timer {
+        let timer = Timer(loop: self, deadline: deadline, job: job)
+        if isCurrent { timers.insert(timer) } else { execute { self.timers.insert(timer) } }
+        return timer
+    }
+
+    func cancel(_ timer: Timer) {
+        if isCurrent { timers.remove(timer) } else { execute { self.timers.remove(timer) } }
+    }
+
+    /// Starts the thread. Once only.
+    public func start() throws(Status) {
+        // The thread owns one reference to its loop until it ends.
+        let context = Unmanaged.passRetained(self).toOpaque()
+        let result = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context)
+        guard result == 0 else {
+            Unmanaged<EventLoop>.fromOpaque(context).release()
+            throw .unavailable("cannot start a thread: \(SystemError(code: result).text)")
+        }
+    }
+
+    /// Ends the loop and waits for its thread. Not to be called on a loop's own thread.
+    public func stopAndJoin() {
+        precondition(!isCurrent, "an event loop cannot wait for itself")
+        execute { self.isStopping = true }
+        pthread_join(thread, nil)
+    }
+
+    private func wake() {
+        // Fails only when the counter is full, and then the loop is awake already.
+        _ = linux_eventfd_signal(wakeDescriptor)
+    }
+
+    // MARK: The loop's thread
+
+    func register(_ source: EventSource, events: UInt32) -> Bool {
+        linux_epoll_change(
+            epollDescriptor, EPOLL_CTL_ADD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque()) == 0
+    }
+
+    func change(_ source: EventSource, events: UInt32) {
+        _ = linux_epoll_change(
+            epollDescriptor, EPOLL_CTL_MOD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque())
+    }
+
+    /// Takes the source out and leaves its descriptor open, for another source.
+    func unregister(_ source: EventSource) {
+        _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
+        closedSources.append(source)
+    }
+
+    /// Takes the source out and closes its descriptor; the object lives to the end of the turn.
+    func unregisterAndClose(_ source: EventSource) {
+        unregister(source)
+        close(source.descriptor)
+    }
+
+    /// Has the channel flushed at the end of this turn.
+    func flushLater(_ channel: SocketChannel) { dirtyChannels.append(channel) }
+
+    /// The `date` field of HTTP answers, formatted once a second.
+    func currentDate() -> [UInt8] { dateText.current() }
+
+    private func run() {
+        threadIdentifier.store(UInt(pthread_self()), ordering: .relaxed)
+        pthread_setspecific(currentLoopKey, Unmanaged.passUnretained(self).toOpaque())
+        linux_set_thread_name("hearth-loop-\(index)")
+        let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: EventLoop.eventsPerWait)
+        defer { events.deallocate() }
+        while !isStopping {
+            let count = epoll_wait(
+                epollDescriptor, events, Int32(EventLoop.eventsPerWait), timeoutMilliseconds())
+            now = linux_monotonic_nanoseconds()
+            for position in 0..<Int(max(0, count)) {
+                // No context: the wake-up descriptor, whose job is done by having woken us.
+                guard let context = linux_epoll_context(events + position) else { continue }
+                Unmanaged<EventSource>.fromOpaque(context).takeUnretainedValue()
+                    .handleEvents(linux_epoll_events(events + position))
+            }
+            runJobs()
+            runTimers()
+            flushChannels()
+            closedSources.removeAll(keepingCapacity: true)
+        }
+        inbox.withLock { inbox in
+            inbox.isClosed = true
+            inbox.jobs.removeAll()
+        }
+        timers.removeAll()
+        dirtyChannels.removeAll()
+        pthread_setspecific(currentLoopKey, nil)
+        threadIdentifier.store(0, ordering: .relaxed)
+    }
+
+    private func timeoutMilliseconds() -> Int32 {
+        if !dirtyChannels.isEmpty || inbox.withLock({ !$0.jobs.isEmpty }) { return 0 }
+        guard let deadline = timers.earliestDeadline else { return -1 }
+        let current = linux_monotonic_nanoseconds()
+        guard deadline > current else { return 0 }
+        // Rounded up: to wake early would mean to spin until the deadline.
+        return Int32(clamping: (deadline - current + 999_999) / 1_000_000)
+    }
+
+    private func runJobs() {
+        let jobs = inbox.withLock { inbox in
+            inbox.isWoken = false
+            guard !inbox.jobs.isEmpty else { return [] as [@Sendable () -> Void] }
+            let jobs = inbox.jobs
+            inbox.jobs = []
+            return jobs
+        }
+        for job in jobs { job() }
+    }
+
+    private func runTimers() {
+        while let timer = timers.popDue(now) { timer.fire() }
+    }
+
+    /// What becomes dirty during the flush waits for the next turn, which then doesn't sleep.
+    private func flushChannels() {
+        guard !dirtyChannels.isEmpty else { return }
+        let channels = dirtyChannels
+        dirtyChannels = []
+        for channel in channels { channel.flush() }
+    }
+}
+
+/// A descriptor that a loop watches. A class and not a protocol: epoll hands back one raw pointer.
+class EventSource {
+    final let descriptor: Int32
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// `events` are epoll's bits.
+    func handleEvents(_ events: UInt32) {}
+}
+
+/// Thread-specific data rather than a thread-local of C: a `static` one would exist once an object file.
+private let currentLoopKey: pthread_key_t = {
+    var key = pthread_key_t()
+    precondition(pthread_key_create(&key, nil) == 0, "no thread-specific key is left")
+    return key
+}()

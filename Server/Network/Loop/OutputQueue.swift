@@ -1,0 +1,96 @@
+/// Bytes of an answer that wait to be sent: pieces as the handler gave them, never joined.
+struct OutputQueue {
+    private struct Piece {
+        /// The 5 bytes before a gRPC message, kept apart so that the message needs no copy.
+        var prefix: GRPCPrefix?
+        var bytes: [UInt8]
+
+        var count: Int { bytes.count + (prefix == nil ? 0 : GRPCPrefix.sizeBytes) }
+    }
+
+    // Nearly always there is one piece, and then no array is needed.
+    private var first: Piece?
+    private var rest: [Piece] = []
+    private var restStart = 0
+    /// How much of `first` has left already.
+    private var offset = 0
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
+        let piece = Piece(prefix: prefix, bytes: bytes)
+        guard piece.count > 0 else { return }
+        count += piece.count
+        if first == nil { first = piece } else { rest.append(piece) }
+    }
+
+    /// Moves `length` bytes, which are there and for which there is room.
+    mutating func move(_ length: Int, into scratch: OutputScratch) {
+        scratch.append(length) { move(length, to: $0) }
+    }
+
+    /// Moves `length` bytes, which are there, into as much memory.
+    mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) {
+        precondition(length <= count)
+        var destination = memory
+        var remaining = length
+        while remaining > 0, let piece = first {
+            var moved = 0
+            if let prefix = piece.prefix, offset < GRPCPrefix.sizeBytes {
+                prefix.withBytes { bytes in
+                    moved = min(remaining, GRPCPrefix.sizeBytes - offset)
+                    if let base = bytes.baseAddress { destination.copyMemory(from: base + offset, byteCount: moved) }
+                }
+            } else {
+                let start = offset - (piece.prefix == nil ? 0 : GRPCPrefix.sizeBytes)
+                moved = min(remaining, piece.bytes.count - start)
+                piece.bytes.withUnsafeBytes { bytes in
+                    if let base = bytes.baseAddress { destination.copyMemory(from: base + start, byteCount: moved) }
+                }
+            }
+            destination += moved
+            remaining -= moved
+            offset += moved
+            if offset == piece.count { dropFirst() }
+        }
+        count -= length
+    }
+
+    mutating func removeAll() { self = OutputQueue() }
+
+    private mutating func dropFirst() {
+        offset = 0
+        guard restStart < rest.count else {
+            first = nil
+            rest = []
+            restStart = 0
+            return
+        }
+        first = rest[restStart]
+        rest[restStart] = Piece(bytes: [])
+        restStart += 1
+        // Give the passed part back now and then, at a cost that stays constant a piece.
+        if restStart > 64 && restStart * 2 > rest.count {
+            rest.removeFirst(restStart)
+            restStart = 0
+        }
+    }
+}
+
+/// The length prefix of a gRPC message. Source: gRPC over HTTP/2, Length-Prefixed-Message.
+struct GRPCPrefix {
+    static let sizeBytes = 5
+    /// Little end first: flag, then the length with its high byte first.
+    private let packed: UInt64
+
+    init(isCompressed: Bool, messageBytes: Int) {
+        packed = UInt64(isCompressed ? 1 : 0) | UInt64(UInt32(messageBytes).byteSwapped) << 8
+    }
+
+    func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
+        withUnsafeBytes(of: packed.littleEndian) { bytes in
+            body(UnsafeRawBufferPointer(rebasing: bytes[..<GRPCPrefix.sizeBytes]))
+        }
+    }
+}

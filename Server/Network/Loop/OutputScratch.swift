@@ -1,0 +1,31 @@
+/// A fixed buffer in which one flush gathers its bytes: one a loop, so that frames and bodies of many answers leave
+/// with one system call and an idle connection owns no output memory.
+final class OutputScratch {
+    private let memory: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        memory = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit { memory.deallocate() }
+
+    var room: Int { memory.count - count }
+    var isEmpty: Bool { count == 0 }
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
+
+    func reset() { count = 0 }
+
+    /// The caller has looked at `room`.
+    func append(_ source: UnsafeRawPointer, _ length: Int) {
+        append(length) { $0.copyMemory(from: source, byteCount: length) }
+    }
+
+    /// `fill` writes exactly `length` bytes.
+    func append(_ length: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
+        precondition(length <= room)
+        guard length > 0, let base = memory.baseAddress else { return }
+        fill(base + count)
+        count += length
+    }
+}

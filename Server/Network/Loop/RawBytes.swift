@@ -1,0 +1,14 @@
+import Glibc
+
+extension UnsafeRawBufferPointer {
+    /// `memcmp`, and no iterator: this stands in the path of every field of every request.
+    func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let base = baseAddress, let otherBase = other.baseAddress else { return true }
+        return memcmp(base, otherBase, count) == 0
+    }
+
+    func equals(_ text: StaticString) -> Bool {
+        equals(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+}

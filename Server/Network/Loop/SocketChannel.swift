@@ -1,0 +1,398 @@
+import CLinux
+import Glibc
+
+/// What speaks a protocol over a `SocketChannel`. All calls come on the loop's thread.
+protocol ChannelDriver: AnyObject {
+    /// The TLS handshake is through; the ALPN protocol, when there is one. Never called on plaintext.
+    func secured(applicationProtocol: String?)
+    /// Bytes arrived; they are valid during the call only.
+    func received(_ bytes: UnsafeRawBufferPointer)
+    /// The peer closed its side (or its whole connection).
+    func receivedEnd()
+    /// Append what is ready to be sent, as far as there is room. Called again until nothing comes.
+    func produceOutput(into scratch: OutputScratch)
+    /// A flush is over: the time to tell producers that there is room again.
+    func outputFlushed()
+    /// The socket is gone. Called once.
+    func channelClosed()
+    /// Called every so often with the loop's time.
+    func checkTimeouts(now: UInt64)
+    /// The server is going down: take no new requests, close when the open ones are done.
+    func beginShutdown()
+    /// The grace time is over.
+    func endShutdown()
+}
+
+extension ChannelDriver {
+    func secured(applicationProtocol: String?) {}
+    func outputFlushed() {}
+    func checkTimeouts(now: UInt64) {}
+    func beginShutdown() {}
+    func endShutdown() {}
+}
+
+/// A non-blocking socket on a loop: reads, TLS, one gathered write a turn, what the kernel didn't take, orderly
+/// closing. It knows nothing of the bytes' meaning.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread.
+final class SocketChannel: EventSource, @unchecked Sendable {
+    private enum TLSState {
+        case plain
+        /// A server's connection of which not even the first byte is there.
+        case awaitingFirstByte(TLSContext)
+        case session(TLSSession)
+    }
+
+    private enum Closing {
+        case no
+        case whenFlushed(lingers: Bool)
+        /// Everything is sent; input is dropped until the peer closes or the time is over.
+        case lingering(until: UInt64)
+    }
+
+    let loop: EventLoop
+    let limits: NetworkLimits
+    let remoteAddress: String
+    let createdAt: UInt64
+    let isSecure: Bool
+    var driver: (any ChannelDriver)?
+    weak var table: ChannelTable?
+    var tableIndex = -1
+    let counters: LoopCounters
+    private(set) var isClosed = false
+    private(set) var lastReceivedAt: UInt64
+    private var tls: TLSState
+    private var closing = Closing.no
+    private var interest = linux_epoll_in | linux_epoll_rdhup
+    private var isReadingPaused = false
+    private var isDirty = false
+    /// What the kernel didn't take. Freed as soon as it is sent.
+    private var pending: [UInt8] = []
+    private var pendingStart = 0
+    private var lastWriteProgressAt: UInt64
+
+    private static let readsPerTurnMax = 16
+    private static let flushBytesPerTurnMax = 2 * 1024 * 1024
+
+    init(
+        loop: EventLoop, descriptor: Int32, remoteAddress: String, limits: NetworkLimits, counters: LoopCounters,
+        tls context: TLSContext?
+    ) {
+        self.loop = loop
+        self.limits = limits
+        self.remoteAddress = remoteAddress
+        self.counters = counters
+        createdAt = loop.now
+        lastReceivedAt = loop.now
+        lastWriteProgressAt = loop.now
+        isSecure = context != nil
+        tls = context.map { .awaitingFirstByte($0) } ?? .plain
+        super.init(descriptor: descriptor)
+    }
+
+    /// Begins to watch the socket. False when the kernel refuses.
+    func start() -> Bool { loop.register(self, events: interest) }
+
+    /// A client's side: the handshake starts with us.
+    func startTLS(_ session: TLSSession) {
+        tls = .session(session)
+        continueHandshake(session)
+    }
+
+    // MARK: Input
+
+    override func handleEvents(_ events: UInt32) {
+        guard !isClosed else { return }
+        if events & linux_epoll_out != 0 { flushLater() }
+        let ended = linux_epoll_rdhup | linux_epoll_hup | linux_epoll_err
+        guard events & (linux_epoll_in | ended) != 0 else { return }
+        if isReadingPaused {
+            // Nobody reads, so the end would be reported for ever; a peer that left doesn't need an answer.
+            if events & ended != 0 { endOfInput() }
+            return
+        }
+        readInput()
+    }
+
+    func pauseReading() {
+        guard !isReadingPaused else { return }
+        isReadingPaused = true
+        updateInterest()
+    }
+
+    /// Input comes again, from the loop's next turn on and never within this call.
+    func resumeReading() {
+        guard isReadingPaused, !isClosed else { return }
+        isReadingPaused = false
+        updateInterest()
+        // What OpenSSL has read already doesn't make the socket readable.
+        if case .session(let session) = tls, session.hasBufferedInput { readAgainLater() }
+    }
+
+    private func readAgainLater() {
+        loop.execute { [self] in
+            guard !isClosed, !isReadingPaused else { return }
+            readInput()
+        }
+    }
+
+    private func readInput() {
+        switch tls {
+        case .plain: readPlain()
+        case .awaitingFirstByte(let context): beginTLS(context)
+        case .session(let session) where !session.isEstablished: continueHandshake(session)
+        case .session(let session): readSecure(session)
+        }
+    }
+
+    private func readPlain() {
+        for _ in 0..<SocketChannel.readsPerTurnMax {
+            let count = recv(descriptor, loop.readBuffer.baseAddress, loop.readBuffer.count, 0)
+            if count > 0 {
+                deliver(count)
+                // A short read means that the socket is empty: it saves a system call that would say so.
+                guard !isClosed, !isReadingPaused, count == loop.readBuffer.count else { return }
+            } else if count == 0 {
+                return endOfInput()
+            } else if errno == EAGAIN || errno == EINTR {
+                return
+            } else {
+                return close()
+            }
+        }
+    }
+
+    private func readSecure(_ session: TLSSession) {
+        // A TLS record is at most 16 KiB: more reads make the same number of bytes.
+        for _ in 0..<(8 * SocketChannel.readsPerTurnMax) {
+            switch session.read(into: loop.readBuffer) {
+            case .bytes(let count):
+                deliver(count)
+                guard !isClosed, !isReadingPaused else { return }
+            case .wouldBlock: return
+            case .end: return endOfInput()
+            case .failed: return close()
+            }
+        }
+        readAgainLater()
+    }
+
+    private func deliver(_ count: Int) {
+        lastReceivedAt = loop.now
+        counters.bytesReceived.add(count)
+        if case .lingering = closing { return }
+        driver?.received(UnsafeRawBufferPointer(rebasing: loop.readBuffer[..<count]))
+    }
+
+    private func endOfInput() {
+        if case .lingering = closing { return close() }
+        driver?.receivedEnd()
+    }
+
+    // MARK: TLS
+
+    /// Looks at the first byte without taking it: 0x16 begins a TLS handshake record, all else is plaintext.
+    private func beginTLS(_ context: TLSContext) {
+        var first: UInt8 = 0
+        let count = recv(descriptor, &first, 1, Int32(MSG_PEEK))
+        guard count == 1 else {
+            if count == 0 || (errno != EAGAIN && errno != EINTR) { close() }
+            return
+        }
+        guard first == ProtocolDetector.tlsHandshakeByte else {
+            tls = .plain
+            counters.connectionsRefused.add(1)
+            sendAndClose(ProtocolDetector.plaintextRefusal)
+            return
+        }
+        guard let session = TLSSession(context: context, descriptor: descriptor) else { return close() }
+        tls = .session(session)
+        continueHandshake(session)
+    }
+
+    private func continueHandshake(_ session: TLSSession) {
+        switch session.continueHandshake() {
+        case .done:
+            updateInterest()
+            driver?.secured(applicationProtocol: session.applicationProtocol)
+            guard !isClosed else { return }
+            flushLater()
+            // The first request may have come with the handshake's last flight.
+            readSecure(session)
+        case .wantsRead: updateInterest()
+        case .wantsWrite: updateInterest(forHandshakeOutput: true)
+        case .failed: close()
+        }
+    }
+
+    private var isHandshaking: Bool {
+        switch tls {
+        case .plain: false
+        case .awaitingFirstByte: true
+        case .session(let session): !session.isEstablished
+        }
+    }
+
+    // MARK: Output
+
+    /// Has `produceOutput` called at the end of this turn.
+    func flushLater() {
+        guard !isDirty, !isClosed else { return }
+        isDirty = true
+        loop.flushLater(self)
+    }
+
+    /// Bytes that no driver answers for, then the end.
+    func sendAndClose(_ bytes: [UInt8]) {
+        pending.append(contentsOf: bytes)
+        closeWhenFlushed(lingers: true)
+    }
+
+    /// Sends what the driver still has, then closes. With `lingers` the peer gets time to read it.
+    func closeWhenFlushed(lingers: Bool) {
+        guard case .no = closing else { return }
+        closing = .whenFlushed(lingers: lingers)
+        flushLater()
+    }
+
+    func flush() {
+        isDirty = false
+        guard !isClosed else { return }
+        if case .session(let session) = tls, !session.isEstablished { return continueHandshake(session) }
+        guard !isHandshaking else { return }
+        var sent = 0
+        while sent < SocketChannel.flushBytesPerTurnMax {
+            guard sendPending() else { return }
+            let scratch = loop.scratch
+            scratch.reset()
+            if let driver, isOpenForOutput { driver.produceOutput(into: scratch) }
+            guard !isClosed else { return }
+            guard !scratch.isEmpty else { return outputIsDone() }
+            sent += scratch.count
+            guard let written = write(scratch.bytes) else { return close() }
+            if written < scratch.count {
+                pending = Array(scratch.bytes[written...])
+                pendingStart = 0
+                updateInterest()
+                driver?.outputFlushed()
+                return
+            }
+        }
+        // Others want to be served too.
+        flushLater()
+    }
+
+    private var isOpenForOutput: Bool {
+        if case .lingering = closing { return false }
+        return true
+    }
+
+    private func outputIsDone() {
+        updateInterest()
+        if case .whenFlushed(let lingers) = closing { return finishClosing(lingers: lingers) }
+        driver?.outputFlushed()
+    }
+
+    /// False when something is left, or the connection broke.
+    private func sendPending() -> Bool {
+        guard pendingStart < pending.count else { return true }
+        let written = pending.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[pendingStart...])) }
+        guard let written else {
+            close()
+            return false
+        }
+        pendingStart += written
+        guard pendingStart == pending.count else {
+            updateInterest()
+            return false
+        }
+        pending = []
+        pendingStart = 0
+        return true
+    }
+
+    /// Bytes that were taken (fewer than given: the socket is full); nil: the connection is broken.
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        var total = 0
+        while total < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[total...])
+            if case .session(let session) = tls {
+                guard let written = session.write(rest) else { return nil }
+                if written == 0 { break }
+                total += written
+            } else {
+                let written = send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+                if written < 0 {
+                    if errno == EINTR { continue }
+                    guard errno == EAGAIN else { return nil }
+                    break
+                }
+                total += written
+                // The kernel took less than it was given: asking again would only bring EAGAIN.
+                if total < bytes.count { break }
+            }
+        }
+        if total > 0 { lastWriteProgressAt = loop.now }
+        counters.bytesSent.add(total)
+        return total
+    }
+
+    private func updateInterest(forHandshakeOutput: Bool = false) {
+        guard !isClosed else { return }
+        var wanted = linux_epoll_rdhup
+        if !isReadingPaused { wanted |= linux_epoll_in }
+        if pendingStart < pending.count || forHandshakeOutput { wanted |= linux_epoll_out }
+        guard wanted != interest else { return }
+        interest = wanted
+        loop.change(self, events: wanted)
+    }
+
+    // MARK: Closing
+
+    private func finishClosing(lingers: Bool) {
+        guard lingers else { return close() }
+        if case .session(let session) = tls { session.sendClose() }
+        shutdown(descriptor, Int32(SHUT_WR))
+        closing = .lingering(until: loop.now + UInt64(limits.lingerMilliseconds) * 1_000_000)
+        // Nothing is left to say; whatever waits for an answer learns it now.
+        let driver = driver
+        self.driver = nil
+        driver?.channelClosed()
+        isReadingPaused = false
+        updateInterest()
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        if case .session(let session) = tls, session.isEstablished, pending.isEmpty { session.sendClose() }
+        loop.unregisterAndClose(self)
+        table?.remove(self)
+        pending = []
+        let driver = driver
+        self.driver = nil
+        driver?.channelClosed()
+    }
+
+    // MARK: Time
+
+    func checkTimeouts(now: UInt64) {
+        func isOver(_ since: UInt64, _ milliseconds: Int) -> Bool {
+            now > since && now - since > UInt64(milliseconds) * 1_000_000
+        }
+        if case .lingering(let until) = closing {
+            if now >= until { close() }
+        } else if isHandshaking {
+            if isOver(createdAt, limits.tlsHandshakeMilliseconds) { timeOut() }
+        } else if pendingStart < pending.count && isOver(lastWriteProgressAt, limits.writeStallMilliseconds) {
+            timeOut()
+        } else {
+            driver?.checkTimeouts(now: now)
+        }
+    }
+
+    func timeOut() {
+        counters.timeouts.add(1)
+        close()
+    }
+}

@@ -1,0 +1,205 @@
+import CLinux
+import Glibc
+import HearthModel
+import Synchronization
+
+/// A server of HTTP/1.1, HTTP/2 and gRPC on one port. It knows bytes and messages, and nothing of what they mean.
+///
+/// Data goes: socket → `SocketChannel` (TLS) → `ServerConnection` (which protocol?) → `HTTP1Connection` or
+/// `HTTP2Session` → `HTTPExchange` or `GRPCCall` → the handler; and back through the same objects, gathered into one
+/// write a connection and turn. All of a connection happens on one event loop, its handlers included.
+///
+/// What holds at all times: everything a peer can make us keep is bounded by `NetworkLimits`; a handler's callbacks
+/// come on its loop, and none after the exchange has ended.
+///
+/// `@unchecked Sendable`: what changes after `start` is atomic, behind the mutex, or on the loops.
+public final class NetworkServer: @unchecked Sendable {
+    private let configuration: ServerConfiguration
+    private let http: any HTTPHandler
+    private let grpc: any GRPCHandler
+    private let openConnections = Atomic<Int>(0)
+    private let state = Mutex(State())
+
+    private struct State {
+        var contexts: [LoopContext] = []
+        var isStopped = false
+        var port = 0
+    }
+
+    /// On the first loop's thread.
+    private var listeners: [Listener] = []
+
+    public init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
+        self.configuration = configuration
+        self.http = http
+        self.grpc = grpc
+    }
+
+    /// The port that is listened on; 0 before `start`.
+    public var port: Int { state.withLock { $0.port } }
+
+    public var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
+
+    public var statistics: NetworkStatistics {
+        var sum = NetworkStatistics()
+        for context in state.withLock({ $0.contexts }) { context.counters.add(to: &sum) }
+        return sum
+    }
+
+    // MARK: Start
+
+    /// Listens, and returns when clients can connect. Throws UNAVAILABLE or FAILED_PRECONDITION with a sentence that
+    /// says which address or file is at fault.
+    public func start() throws {
+        // A peer that closes while we write through OpenSSL would otherwise end the process.
+        signal(SIGPIPE, SIG_IGN)
+        let tls = try configuration.tls.map { configuration throws(Status) in try TLSContext.server(configuration) }
+        let sockets = try ListeningSockets.open(host: configuration.host, port: configuration.port)
+        let budget = InputBudget(bytesMax: configuration.limits.bufferedInputBytesMax)
+        let count = configuration.loopCount > 0 ? configuration.loopCount : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        var contexts: [LoopContext] = []
+        for index in 0..<count {
+            let loop = try EventLoop(index: index)
+            contexts.append(
+                LoopContext(
+                    loop: loop, configuration: configuration, tls: tls, inputBudget: budget, http: http, grpc: grpc))
+        }
+        for context in contexts {
+            try context.loop.start()
+            context.loop.execute { self.sweepLater(context) }
+        }
+        state.withLock { state in
+            state.contexts = contexts
+            state.port = sockets.port
+        }
+        contexts[0].loop.execute { [contexts] in
+            for descriptor in sockets.descriptors { self.listen(descriptor, contexts) }
+        }
+    }
+
+    /// One listening socket on the first loop, which hands connections to the loop with the fewest. The kernel's own
+    /// distribution (SO_REUSEPORT) would put two busy gRPC channels on one loop half of the time, and would let a
+    /// second server share the port in silence.
+    private func listen(_ descriptor: Int32, _ contexts: [LoopContext]) {
+        let listener = Listener(loop: contexts[0].loop, descriptor: descriptor) { [self] socket, address in
+            accept(socket, address, contexts)
+        }
+        listeners.append(listener)
+        _ = listener.start()
+    }
+
+    private func accept(_ descriptor: Int32, _ address: String, _ contexts: [LoopContext]) {
+        contexts[0].counters.connectionsAccepted.add(1)
+        let open = openConnections.add(1, ordering: .relaxed).newValue
+        guard open <= configuration.limits.connectionsMax else {
+            openConnections.subtract(1, ordering: .relaxed)
+            contexts[0].counters.connectionsRefused.add(1)
+            close(descriptor)
+            return
+        }
+        var chosen = contexts[0]
+        for context in contexts where context.connectionCount < chosen.connectionCount { chosen = context }
+        chosen.countConnection(1)
+        let context = chosen
+        if context.loop.isCurrent {
+            adopt(descriptor, address, context)
+        } else {
+            context.loop.execute { self.adopt(descriptor, address, context) }
+        }
+    }
+
+    /// On the connection's own loop.
+    private func adopt(_ descriptor: Int32, _ address: String, _ context: LoopContext) {
+        guard !context.isShuttingDown else {
+            close(descriptor)
+            return connectionClosed(context)
+        }
+        SocketAddress.setConnectionOptions(descriptor)
+        let channel = SocketChannel(
+            loop: context.loop, descriptor: descriptor, remoteAddress: address, limits: configuration.limits,
+            counters: context.counters, tls: context.tls)
+        channel.driver = ServerConnection(channel: channel, context: context)
+        guard channel.start() else {
+            channel.driver = nil
+            close(descriptor)
+            return connectionClosed(context)
+        }
+        context.counters.connectionsOpen.add(1)
+        context.table.onRemove = { [self] in
+            context.counters.connectionsOpen.add(-1)
+            connectionClosed(context)
+        }
+        context.table.insert(channel)
+    }
+
+    private func connectionClosed(_ context: LoopContext) {
+        openConnections.subtract(1, ordering: .relaxed)
+        context.countConnection(-1)
+    }
+
+    /// Times out whatever takes too long. One pass over all connections of the loop costs a few nanoseconds each.
+    private func sweepLater(_ context: LoopContext) {
+        context.loop.schedule(afterMilliseconds: context.sweepMilliseconds) { [weak self] in
+            for channel in context.table.channels { channel.checkTimeouts(now: context.loop.now) }
+            self?.sweepLater(context)
+        }
+    }
+
+    /// Reads certificate and key again, for the connections to come: a renewed certificate needs no restart. Throws,
+    /// and keeps the old ones, when the files can't be used.
+    public func reloadCertificate() throws(Status) {
+        guard let tls = configuration.tls else { return }
+        let renewed = try TLSContext.server(tls)
+        for context in state.withLock({ $0.contexts }) { context.loop.execute { context.tls = renewed } }
+    }
+
+    // MARK: Stop
+
+    /// Takes no more connections and requests, waits for the open ones, ends those that outlast the grace time (gRPC
+    /// calls with UNAVAILABLE), and joins the loops' threads. Not on a loop's thread. Again is harmless.
+    public func shutdown(graceSeconds: Double) {
+        let contexts = state.withLock { state -> [LoopContext] in
+            if state.isStopped { return [] }
+            state.isStopped = true
+            return state.contexts
+        }
+        guard let first = contexts.first else { return }
+        precondition(!contexts.contains { $0.loop.isCurrent }, "a loop cannot wait for its own end")
+        let closed = Latch()
+        first.loop.execute { [self] in
+            for listener in listeners { first.loop.unregisterAndClose(listener) }
+            listeners = []
+            closed.open()
+        }
+        closed.wait()
+        let drained = contexts.map { context in
+            let latch = Latch()
+            context.loop.execute { self.drain(context, latch) }
+            return latch
+        }
+        let deadline = EventLoop.monotonicNanoseconds() + UInt64(max(0, graceSeconds) * 1_000_000_000)
+        for latch in drained { latch.wait(untilNanoseconds: deadline) }
+        for (context, latch) in zip(contexts, drained) {
+            context.loop.execute {
+                for channel in context.table.channels { channel.driver?.endShutdown() }
+            }
+            // The last words need a moment to leave.
+            latch.wait(untilNanoseconds: EventLoop.monotonicNanoseconds() + 200_000_000)
+        }
+        for context in contexts {
+            let latch = Latch()
+            context.loop.execute {
+                for channel in context.table.channels { channel.close() }
+                latch.open()
+            }
+            latch.wait()
+            context.loop.stopAndJoin()
+        }
+    }
+
+    private func drain(_ context: LoopContext, _ latch: Latch) {
+        context.isShuttingDown = true
+        for channel in context.table.channels { channel.driver?.beginShutdown() }
+        if context.table.channels.isEmpty { latch.open() } else { context.table.onEmpty = { latch.open() } }
+    }
+}

@@ -1,0 +1,22 @@
+/// Tells a slow network from a peer that keeps a request open on purpose: so many bytes in so much time.
+struct BodyProgress {
+    private var since: UInt64
+    private var bytes = 0
+
+    init(now: UInt64) { since = now }
+
+    mutating func received(_ count: Int, now: UInt64, limits: NetworkLimits) {
+        bytes += count
+        if bytes >= limits.bodyProgressBytesMin { wait(now: now) }
+    }
+
+    /// Begins a new span: enough has come, or it isn't the peer that is waited for.
+    mutating func wait(now: UInt64) {
+        bytes = 0
+        since = now
+    }
+
+    func isTooSlow(now: UInt64, limits: NetworkLimits) -> Bool {
+        now > since && now - since > UInt64(limits.bodyProgressMilliseconds) * 1_000_000
+    }
+}

@@ -1,0 +1,33 @@
+/// Tells by the first bytes of a connection what it speaks. Pure: the caller gathers the bytes.
+enum ProtocolDetector {
+    enum Verdict: Equatable {
+        case needsMore
+        case http1
+        case http2
+        case tls
+    }
+
+    /// The first byte of a TLS handshake record; no HTTP method begins with it.
+    static let tlsHandshakeByte: UInt8 = 0x16
+
+    /// The client connection preface. Source: RFC 9113, 3.4.
+    static let http2Preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+    /// For plaintext on a port that speaks TLS: what a person with a browser or curl understands.
+    static let plaintextRefusal: [UInt8] = {
+        let text = "This port speaks TLS only: use https.\n"
+        let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\nconnection: close\r\n"
+        return Array("\(head)content-length: \(text.utf8.count)\r\n\r\n\(text)".utf8)
+    }()
+
+    /// For TLS on a plaintext port: the fatal alert handshake_failure.
+    static let tlsRefusal: [UInt8] = [0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x28]
+
+    static func detect(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+        guard let first = bytes.first else { return .needsMore }
+        if first == tlsHandshakeByte { return .tls }
+        let compared = min(bytes.count, http2Preface.count)
+        for position in 0..<compared where bytes[position] != http2Preface[position] { return .http1 }
+        return compared == http2Preface.count ? .http2 : .needsMore
+    }
+}

@@ -1,0 +1,44 @@
+/// Where and how a `NetworkServer` listens.
+public struct ServerConfiguration: Sendable {
+    /// An address or a host name. A name with several addresses (`localhost`) is listened to on each of them;
+    /// an empty string or `*` means every interface.
+    public var host: String
+    /// 0 lets the system choose; `NetworkServer.port` tells which.
+    public var port: Int
+    /// Event loops, each with a thread. 0 means one for each core.
+    public var loopCount: Int
+    /// With TLS the port refuses plaintext.
+    public var tls: TLSConfiguration?
+    public var limits: NetworkLimits
+    /// Value of the `server` field of HTTP answers; nil leaves it out. gRPC answers never carry it.
+    public var serverHeader: String?
+    /// gRPC answers of at least this many bytes are compressed for clients that accept gzip; nil: never. Off by
+    /// default: on a local network it costs more than it saves.
+    public var grpcCompressionThresholdBytes: Int?
+
+    public init(
+        host: String = "127.0.0.1", port: Int = 0, loopCount: Int = 0, tls: TLSConfiguration? = nil,
+        limits: NetworkLimits = NetworkLimits(), serverHeader: String? = nil,
+        grpcCompressionThresholdBytes: Int? = nil
+    ) {
+        self.host = host
+        self.port = port
+        self.loopCount = loopCount
+        self.tls = tls
+        self.limits = limits
+        self.serverHeader = serverHeader
+        self.grpcCompressionThresholdBytes = grpcCompressionThresholdBytes
+    }
+}
+
+/// Certificate and key of a server, as paths of PEM files.
+public struct TLSConfiguration: Sendable {
+    /// The server's certificate, followed by the intermediate ones.
+    public var certificatePath: String
+    public var keyPath: String
+
+    public init(certificatePath: String, keyPath: String) {
+        self.certificatePath = certificatePath
+        self.keyPath = keyPath
+    }
+}

@@ -1,0 +1,291 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// What is kept of a database beside its data, as a note in its own store.
+struct DatabaseSettings: Sendable {
+    static let note = "settings"
+    static let locationDefault = "local"
+
+    var uid: String
+    var createTime: Timestamp
+    var updateTime: Timestamp
+    var locationID = Self.locationDefault
+    var isDeleteProtected = false
+
+    init(now: Timestamp) {
+        // Random as version 4 of RFC 9562 wants it.
+        var high = UInt64.random(in: .min ... .max)
+        var low = UInt64.random(in: .min ... .max)
+        high = high & ~0xF000 | 0x4000
+        low = low & ~(3 << 62) | 2 << 62
+        func digits(_ number: UInt64, _ count: Int) -> String {
+            let text = String(number, radix: 16)
+            return String(repeating: "0", count: count - text.utf8.count) + text
+        }
+        uid = "\(digits(high >> 32, 8))-\(digits(high >> 16 & 0xFFFF, 4))-\(digits(high & 0xFFFF, 4))"
+        uid += "-\(digits(low >> 48, 4))-\(digits(low & 0xFFFF_FFFF_FFFF, 12))"
+        createTime = now
+        updateTime = now
+    }
+
+    init?(_ fields: MapValue) {
+        guard case .string(let uid)? = fields["uid"], case .timestamp(let created)? = fields["createTime"],
+            case .timestamp(let updated)? = fields["updateTime"], case .string(let location)? = fields["location"]
+        else { return nil }
+        self.uid = uid
+        createTime = created
+        updateTime = updated
+        locationID = location
+        isDeleteProtected = fields["deleteProtection"] == .boolean(true)
+    }
+
+    var fields: MapValue {
+        MapValue([
+            .init(name: "uid", value: .string(uid)),
+            .init(name: "createTime", value: .timestamp(createTime)),
+            .init(name: "updateTime", value: .timestamp(updateTime)),
+            .init(name: "location", value: .string(locationID)),
+            .init(name: "deleteProtection", value: .boolean(isDeleteProtected)),
+        ])
+    }
+
+    /// Changes with every update.
+    var etag: String { Base64.encodeURLSafe(Array(String(updateTime.microseconds).utf8)) }
+
+    func message(_ name: DatabaseName, now: Timestamp) -> DatabaseMessage {
+        let retained = Timestamp(microseconds: now.microseconds - Int64(Limits.retentionSeconds) * 1_000_000)
+        return DatabaseMessage(
+            name: name.text, uid: uid, createTime: TimestampMessage(createTime),
+            updateTime: TimestampMessage(updateTime),
+            locationId: locationID, type: .firestoreNative, concurrencyMode: .pessimistic,
+            versionRetentionPeriod: DurationMessage(seconds: Int64(Limits.retentionSeconds)),
+            earliestVersionTime: TimestampMessage(max(retained, createTime)),
+            pointInTimeRecoveryEnablement: .pointInTimeRecoveryDisabled, appEngineIntegrationMode: .disabled,
+            deleteProtectionState: isDeleteProtected ? .deleteProtectionEnabled : .deleteProtectionDisabled, etag: etag,
+            databaseEdition: .standard, realtimeUpdatesMode: .realtimeUpdatesModeEnabled)
+    }
+}
+
+/// Databases as things of their own.
+extension AdminService {
+    private func exists(_ name: DatabaseName) throws(Status) -> Bool {
+        try directory.databases().contains(name)
+    }
+
+    /// The default database is there even before anything was written to it; others come into being by their first use
+    /// or by `createDatabase`.
+    private func existing(_ name: DatabaseName) throws(Status) -> Database {
+        if name.database != DatabaseName.defaultDatabase, try !exists(name) {
+            throw .notFound("The database \(name.database) does not exist for project \(name.project).")
+        }
+        return try directory.database(name)
+    }
+
+    /// The settings of a database; made up, and kept, when nobody has asked for them before.
+    private func settings(
+        of database: Database, _ change: @escaping @Sendable (inout DatabaseSettings) throws(Status) -> Void,
+        _ answer: @escaping Answer<DatabaseMessage>
+    ) {
+        let clock = clock
+        database.changeNote(
+            DatabaseSettings.note,
+            { fields throws(Status) in
+                var settings = fields.flatMap(DatabaseSettings.init) ?? DatabaseSettings(now: clock.now())
+                try change(&settings)
+                return settings.fields
+            },
+            completion: { result in
+                answer(
+                    result.map { fields in
+                        let settings = DatabaseSettings(fields) ?? DatabaseSettings(now: clock.now())
+                        return settings.message(database.name, now: clock.now())
+                    })
+            })
+    }
+
+    private func present(_ database: Database) throws(Status) -> DatabaseSettings? {
+        try database.note(DatabaseSettings.note).flatMap(DatabaseSettings.init)
+    }
+
+    // MARK: Methods
+
+    public func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status) {
+        let name = try DatabaseName(parsing: request.name)
+        background { [self] in
+            do throws(Status) {
+                let database = try existing(name)
+                // A look at what is there costs no commit.
+                if let settings = try present(database) {
+                    return answer(.success(settings.message(name, now: clock.now())))
+                }
+                settings(of: database, { _ in }, answer)
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+
+    public func listDatabases(
+        _ request: ListDatabasesRequest, _ answer: @escaping Answer<ListDatabasesResponse>
+    ) throws(Status) {
+        let project = try Self.project(request.parent)
+        inBackground(answer) { () throws(Status) in
+            let names = try directory.databases().filter { UTF8Order.equal($0.project, project) }
+                .sorted { UTF8Order.compare($0.database, $1.database) < 0 }
+            var response = ListDatabasesResponse()
+            for name in names {
+                let settings = try present(try directory.database(name)) ?? DatabaseSettings(now: clock.now())
+                response.databases.append(settings.message(name, now: clock.now()))
+            }
+            return response
+        }
+    }
+
+    /// `projects/P`
+    static func project(_ text: String) throws(Status) -> String {
+        let segments = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.count == 2, segments[0] == "projects", !segments[1].isEmpty else {
+            throw .invalidArgument("Invalid project name \"\(text)\": expected projects/{project}.")
+        }
+        return String(segments[1])
+    }
+
+    public func createDatabase(
+        _ request: CreateDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
+    ) throws(Status) {
+        let project = try Self.project(request.parent)
+        try Self.check(databaseID: request.databaseId)
+        let wanted = request.database ?? DatabaseMessage()
+        try Self.checkKind(wanted)
+        let name = DatabaseName(project: project, database: request.databaseId)
+        background { [self] in
+            do throws(Status) {
+                if try exists(name) {
+                    throw Status(.alreadyExists, "Database already exists. Please use another database_id")
+                }
+                let count = try directory.databases().count { UTF8Order.equal($0.project, project) }
+                if count >= Limits.databasesPerProjectMax {
+                    throw .resourceExhausted("A project may have at most \(Limits.databasesPerProjectMax) databases.")
+                }
+                let database = try directory.database(name)
+                settings(
+                    of: database,
+                    { settings in
+                        if !wanted.locationId.isEmpty { settings.locationID = wanted.locationId }
+                        settings.isDeleteProtected = wanted.deleteProtectionState == .deleteProtectionEnabled
+                    },
+                    { answer(complete(name, CreateDatabaseMetadata(), $0)) })
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+
+    private func complete<Response: WireMessage>(
+        _ name: DatabaseName, _ metadata: some WireMessage, _ result: Result<Response, Status>
+    ) -> Result<OperationMessage, Status> {
+        do throws(Status) {
+            return .success(try operations.completed(name, metadata: metadata, response: try result.get()))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Source: the documentation of `database_id` in CreateDatabaseRequest.
+    static func check(databaseID id: String) throws(Status) {
+        if id == DatabaseName.defaultDatabase { return }
+        let bytes = Array(id.utf8)
+        func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        func isHexadecimal(_ byte: UInt8) -> Bool {
+            isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+        }
+        let groups = bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        let looksRandom = groups.map(\.count) == [8, 4, 4, 4, 12] && groups.joined().allSatisfy(isHexadecimal)
+        guard (4...63).contains(bytes.count), let first = bytes.first, isLetter(first), let last = bytes.last,
+            isLetter(last) || isDigit(last), !looksRandom,
+            bytes.allSatisfy({ isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") })
+        else {
+            throw .invalidArgument(
+                "Invalid database id \"\(id)\": expected (default), or 4 to 63 lower-case letters, digits and hyphens that "
+                    + "begin with a letter, end with a letter or digit and are no UUID.")
+        }
+    }
+
+    private static func checkKind(_ message: DatabaseMessage) throws(Status) {
+        if message.type == .datastoreMode {
+            throw .unimplemented("Hearth serves databases in Native mode; DATASTORE_MODE is not available.")
+        }
+        if message.databaseEdition == .enterprise {
+            throw .unimplemented("Hearth serves the Standard edition; ENTERPRISE is not available.")
+        }
+        if message.pointInTimeRecoveryEnablement == .pointInTimeRecoveryEnabled {
+            throw .unimplemented("Point-in-time recovery beyond one hour is not available.")
+        }
+        if message.cmekConfig != nil { throw .unimplemented("Customer-managed encryption keys are not available.") }
+    }
+
+    public func updateDatabase(
+        _ request: UpdateDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
+    ) throws(Status) {
+        guard let wanted = request.database else { throw .invalidArgument("The request has no database.") }
+        let name = try DatabaseName(parsing: wanted.name)
+        try Self.checkKind(wanted)
+        var protection: Bool?
+        for field in request.updateMask ?? ["delete_protection_state"] {
+            switch field {
+            case "delete_protection_state", "deleteProtectionState":
+                if wanted.deleteProtectionState != .unspecified {
+                    protection = wanted.deleteProtectionState == .deleteProtectionEnabled
+                }
+            case "point_in_time_recovery_enablement", "pointInTimeRecoveryEnablement", "etag", "name": break
+            case "concurrency_mode", "concurrencyMode":
+                if wanted.concurrencyMode != .pessimistic {
+                    throw .unimplemented("Hearth has one concurrency mode, which serves both kinds of client.")
+                }
+            default: throw .invalidArgument("The field \"\(field)\" of a database can't be changed.")
+            }
+        }
+        let clock = clock
+        background { [self, protection] in
+            do throws(Status) {
+                settings(
+                    of: try existing(name),
+                    { settings throws(Status) in
+                        if !wanted.etag.isEmpty, wanted.etag != settings.etag { throw Self.staleTag }
+                        if let protection { settings.isDeleteProtected = protection }
+                        settings.updateTime = max(
+                            clock.now(), Timestamp(microseconds: settings.updateTime.microseconds + 1))
+                    },
+                    { answer(complete(name, UpdateDatabaseMetadata(), $0)) })
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+
+    private static let staleTag = Status.failedPrecondition(
+        "The etag does not match the current etag of the database. Read the database again and retry.")
+
+    public func deleteDatabase(
+        _ request: DeleteDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
+    ) throws(Status) {
+        let name = try DatabaseName(parsing: request.name)
+        inBackground(answer) { () throws(Status) in
+            guard try exists(name) else {
+                throw .notFound("The database \(name.database) does not exist for project \(name.project).")
+            }
+            let settings = try present(try directory.database(name)) ?? DatabaseSettings(now: clock.now())
+            if settings.isDeleteProtected {
+                throw .failedPrecondition(
+                    "The database \(name.database) has delete protection enabled. Disable it before deleting.")
+            }
+            if !request.etag.isEmpty, request.etag != settings.etag { throw Self.staleTag }
+            try directory.delete(name)
+            operations.forget(name)
+            return try operations.completed(
+                name, metadata: DeleteDatabaseMetadata(), response: settings.message(name, now: clock.now()))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// The REST routes of the admin services, beside those of the data.
+struct AdminHTTP: HTTPExtension {
+    let admin: AdminService
+    let observer: RequestObserver
+
+    func begin(_ exchange: HTTPExchange) -> Bool {
+        let path = exchange.head.path
+        guard path.hasPrefix("/v1/projects/") else { return false }
+        var raw = path.dropFirst("/v1/".count).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        // The data's own routes are most requests: they have "documents" here.
+        if raw.count > 4, raw[4] == "documents" || raw[4].hasPrefix("documents:") { return false }
+        var verb = ""
+        if exchange.head.method == "POST", let last = raw.last, let colon = last.lastIndex(of: ":") {
+            verb = String(last[last.index(after: colon)...])
+            raw[raw.count - 1] = String(last[..<colon])
+        }
+        guard AdminService.route(method: exchange.head.method, segments: raw, verb: verb) != nil else { return false }
+        let call = RESTCall(
+            exchange, isStreaming: false, options: options(exchange),
+            observation: observer.begin(.admin, .rest, remote: exchange.head.remoteAddress))
+        do throws(Status) {
+            try serve(exchange, raw, verb, call)
+        } catch {
+            call.finish(error)
+        }
+        return true
+    }
+
+    private func options(_ exchange: HTTPExchange) -> JSONOptions {
+        JSONOptions(
+            enumsAsNumbers: exchange.head.query?.contains("enum-encoding") == true
+                && exchange.head.query?.contains("int") == true)
+    }
+
+    private func serve(_ exchange: HTTPExchange, _ raw: [String], _ verb: String, _ call: RESTCall) throws(Status) {
+        guard let parameters = URLText.parameters(exchange.head.query) else {
+            throw .invalidArgument("The query of the URL can't be decoded.")
+        }
+        var segments: [String] = []
+        for segment in raw {
+            guard let decoded = URLText.decode(segment) else {
+                throw .invalidArgument("The path segment \"\(segment)\" can't be decoded.")
+            }
+            segments.append(decoded)
+        }
+        var request = AdminService.RESTRequest(
+            method: exchange.head.method, segments: segments, verb: verb,
+            parameters: parameters.filter { !RESTRouter.isSystemParameter($0.name) })
+        if case .json(let options) = call.format { request.options = options }
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { [admin] result in
+            switch result {
+            case .failure(let status): call.finish(status)
+            case .success(let body):
+                request.body = body
+                _ = admin.serve(request) { result in
+                    call.onLoop {
+                        switch result {
+                        case .success(let body): call.respond(body)
+                        case .failure(let status): call.finish(status)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+import Synchronization
+
+/// google.firestore.admin.v1.FirestoreAdmin, with google.longrunning.Operations and the locations: what each method does,
+/// whether it comes as REST or as gRPC.
+///
+/// Methods take a request message and answer through a closure, from any thread. What the service does over minutes is an
+/// operation here as well; most are over in milliseconds.
+/// Source: google/firestore/admin/v1/firestore_admin.proto.
+public struct AdminService: Sendable {
+    public typealias Answer<Message> = @Sendable (Result<Message, Status>) -> Void
+
+    let directory: any DatabaseDirectory
+    let clock: any Clock
+    let operations: OperationTable
+    /// Runs what waits for the disk, away from the event loops.
+    let background: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    public init(
+        directory: any DatabaseDirectory, clock: any Clock = SystemClock(),
+        background: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
+        self.directory = directory
+        self.clock = clock
+        self.background = background
+        operations = OperationTable(clock: clock)
+    }
+
+    /// Runs a method's body away from the loop; a refusal becomes the answer.
+    func inBackground<Message>(
+        _ answer: @escaping Answer<Message>, _ body: @escaping @Sendable () throws(Status) -> Message
+    ) {
+        background {
+            do throws(Status) {
+                answer(.success(try body()))
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+
+    /// The items of one page of a list, and the token of the next.
+    /// - Parameters:
+    ///   - key: by which the items are ordered.
+    ///   - list: what the list is of; a token of another one is refused.
+    static func page<Item>(
+        _ items: [Item], key: (Item) -> String, size: Int32, token: String, list: [String]
+    ) throws(Status) -> (items: [Item], next: String) {
+        if size < 0 { throw .invalidArgument("The page size must not be negative.") }
+        let fingerprint = PageToken.fingerprint(list)
+        var rest = items.sorted { UTF8Order.compare(key($0), key($1)) < 0 }
+        if let start = try PageToken(token, fingerprint: fingerprint) {
+            let position = String(decoding: start.position, as: UTF8.self)
+            rest.removeAll { UTF8Order.compare(key($0), position) <= 0 }
+        }
+        let count = min(size == 0 ? Limits.adminPageSizeDefault : Int(size), Limits.adminPageSizeMax)
+        let page = Array(rest.prefix(count))
+        guard rest.count > count, let last = page.last else { return (page, "") }
+        let next = PageToken(readTime: Timestamp(microseconds: 0), position: Array(key(last).utf8))
+        return (page, next.text(fingerprint: fingerprint))
+    }
+}
+
+/// A value that a callback leaves for a later one.
+final class Slot<Value: Sendable>: Sendable {
+    private let state: Mutex<Value?>
+
+    init(_ value: Value? = nil) {
+        state = Mutex(value)
+    }
+
+    var value: Value? {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}

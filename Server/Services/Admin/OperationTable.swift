@@ -1,0 +1,125 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+import Synchronization
+
+/// Long-running operations of all databases, in memory: a restart forgets them, not what they did.
+final class OperationTable: Sendable {
+    private struct State {
+        /// Newest last.
+        var operations: [DatabaseName: [OperationMessage]] = [:]
+        var cancellations: [String: @Sendable () -> Void] = [:]
+        var next: UInt64 = 1
+    }
+
+    private let clock: any Clock
+    private let state = Mutex(State())
+
+    init(clock: any Clock) {
+        self.clock = clock
+    }
+
+    var now: TimestampMessage { TimestampMessage(clock.now()) }
+
+    /// Enters an operation that has begun.
+    /// - Parameter cancel: stops it, when somebody asks for that.
+    /// - Throws: RESOURCE_EXHAUSTED when too many are under way.
+    func begin(
+        _ database: DatabaseName, metadata: some WireMessage, cancel: (@Sendable () -> Void)? = nil
+    ) throws(Status) -> OperationMessage {
+        let metadata = AnyMessage(metadata)
+        let time = UInt64(bitPattern: clock.now().microseconds)
+        let operation = state.withLock { state -> OperationMessage? in
+            var list = state.operations[database] ?? []
+            if list.count >= Limits.operationsPerDatabaseMax {
+                guard let oldest = list.firstIndex(where: \.done) else { return nil }
+                list.remove(at: oldest)
+            }
+            // The time keeps the ids of one run of the program from those of the next.
+            let id = Base64.encodeURLSafe(Array("\(time)-\(state.next)".utf8))
+            state.next += 1
+            let operation = OperationMessage(name: "\(database.text)/operations/\(id)", metadata: metadata)
+            list.append(operation)
+            state.operations[database] = list
+            state.cancellations[operation.name] = cancel
+            return operation
+        }
+        guard let operation else { throw .resourceExhausted("Too many operations are under way in \(database).") }
+        return operation
+    }
+
+    /// Notes how an operation went on or ended.
+    func update(_ name: String, in database: DatabaseName, _ change: (inout OperationMessage) -> Void) {
+        state.withLock { state in
+            guard let index = state.operations[database]?.firstIndex(where: { $0.name == name }) else { return }
+            change(&state.operations[database]![index])
+            if state.operations[database]![index].done { state.cancellations[name] = nil }
+        }
+    }
+
+    /// An operation that was over when it began, which nobody needs to ask for again but may.
+    func completed(
+        _ database: DatabaseName, metadata: some WireMessage, response: some WireMessage
+    ) throws(Status) -> OperationMessage {
+        var operation = try begin(database, metadata: metadata)
+        operation.done = true
+        operation.response = AnyMessage(response)
+        update(operation.name, in: database) { [operation] in $0 = operation }
+        return operation
+    }
+
+    func operation(_ name: String) throws(Status) -> OperationMessage {
+        let database = try Self.database(of: name)
+        let found = state.withLock { $0.operations[database]?.first { $0.name == name } }
+        guard let found else { throw .notFound("Operation \"\(name)\" not found.") }
+        return found
+    }
+
+    func operations(of database: DatabaseName) -> [OperationMessage] {
+        state.withLock { $0.operations[database] ?? [] }
+    }
+
+    /// Forgets an operation; it goes on all the same.
+    func delete(_ name: String) throws(Status) {
+        let database = try Self.database(of: name)
+        _ = try operation(name)
+        state.withLock { $0.operations[database]?.removeAll { $0.name == name } }
+    }
+
+    func cancel(_ name: String) throws(Status) {
+        if try operation(name).done { return }
+        guard let cancel = state.withLock({ $0.cancellations[name] }) else {
+            throw .unimplemented("Operation \"\(name)\" can't be cancelled.")
+        }
+        cancel()
+    }
+
+    func forget(_ database: DatabaseName) {
+        state.withLock { state in
+            for operation in state.operations.removeValue(forKey: database) ?? [] {
+                state.cancellations[operation.name] = nil
+            }
+        }
+    }
+
+    /// `projects/P/databases/D/operations/ID`
+    static func database(of name: String) throws(Status) -> DatabaseName {
+        let segments = name.split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.count == 6, segments[4] == "operations" else {
+            throw .invalidArgument("Invalid operation name \"\(name)\".")
+        }
+        return try DatabaseName(parsing: segments[..<4].joined(separator: "/"))
+    }
+}
+
+extension OperationMessage {
+    /// Ends the operation.
+    mutating func end<Response: WireMessage>(_ result: Result<Response, Status>) {
+        done = true
+        switch result {
+        case .success(let message): response = AnyMessage(message)
+        case .failure(let status):
+            error = StatusMessage(code: Int32(status.code.rawValue), message: status.message)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// Methods on single documents.
+extension FirestoreService {
+    func getDocument(_ request: GetDocumentRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let name = try ResourceName(document: request.name)
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
+            let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
+            read(call, try registry.database(name.database), consistency, [.document(name.path)]) {
+                grant throws(Status) in
+                guard let document = try grant.view.document(name.path) else {
+                    throw .notFound("Document \"\(request.name)\" not found.")
+                }
+                try self.respond(call, try Self.encoded(document, name: request.name, projection))
+            }
+        }
+    }
+
+    private func respond(_ call: any ServiceCall, _ document: EncodedDocument) throws(Status) {
+        switch call.format {
+        case .protobuf: call.respond(document.protobuf())
+        case .json: call.respond(try document.json())
+        }
+    }
+
+    func createDocument(_ request: CreateDocumentRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let parent = try ResourceName(parent: request.parent)
+            try ResourceName.validate(collectionID: request.collectionId)
+            if let name = request.document?.name, !name.isEmpty {
+                throw .invalidArgument("document.name must not be set")
+            }
+            if !request.documentId.isEmpty { try ResourceName.validate(documentID: request.documentId) }
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
+            let collection = parent.path.appending(request.collectionId)
+            create(
+                request.document?.fields ?? MapValue(), in: collection, id: request.documentId, of: parent.database,
+                projection, attempt: 1, call)
+        }
+    }
+
+    /// An id of one's own that is taken is an error; a generated one that is taken is replaced.
+    private func create(
+        _ fields: MapValue, in collection: ResourcePath, id: String, of database: DatabaseName, _ projection: Projection?,
+        attempt: Int, _ call: any ServiceCall
+    ) {
+        let name = ResourceName(
+            database: database, path: collection.appending(id.isEmpty ? DocumentID.generate() : id))
+        answer(call) { () throws(Status) in
+            var message = WriteMessage(update: DocumentMessage(name: name.text, fields: fields))
+            message.currentDocument = PreconditionMessage(exists: false)
+            let write = try message.write(database: database)
+            try registry.database(database).commit([write]) { result in
+                call.onLoop {
+                    if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
+                        return self.create(
+                            fields, in: collection, id: id, of: database, projection, attempt: attempt + 1, call)
+                    }
+                    self.respondToWrite(call, name, projection, result)
+                }
+            }
+        }
+    }
+
+    func updateDocument(_ request: UpdateDocumentRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let name = try ResourceName(document: request.document?.name ?? "")
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
+            var message = WriteMessage(update: request.document)
+            message.updateMask = request.updateMask
+            message.currentDocument = request.currentDocument
+            let write = try message.write(database: name.database)
+            try registry.database(name.database).commit([write]) { result in
+                call.onLoop { self.respondToWrite(call, name, projection, result) }
+            }
+        }
+    }
+
+    /// Answers with the document as the commit left it.
+    private func respondToWrite(
+        _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?, _ result: Result<CommitOutcome, Status>
+    ) {
+        answer(call) { () throws(Status) in
+            let outcome = try result.get()
+            read(call, try registry.database(name.database), .readTime(outcome.commitTime), []) { grant throws(Status) in
+                guard let document = try grant.view.document(name.path) else {
+                    throw .internalError("The document that was written can't be read.")
+                }
+                try self.respond(call, try Self.encoded(document, name: name.text, projection))
+            }
+        }
+    }
+
+    func deleteDocument(_ request: DeleteDocumentRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let name = try ResourceName(document: request.name)
+            var message = WriteMessage(delete: request.name)
+            message.currentDocument = request.currentDocument
+            let write = try message.write(database: name.database)
+            try registry.database(name.database).commit([write]) { result in
+                call.onLoop {
+                    switch result {
+                    case .success: call.respond(EmptyMessage())
+                    case .failure(let status): call.finish(status)
+                    }
+                }
+            }
+        }
+    }
+
+    func batchGetDocuments(_ request: BatchGetDocumentsRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let database = try DatabaseName(parsing: request.database)
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
+            let consistency = try Self.consistency(
+                transaction: request.transaction, newTransaction: request.newTransaction, readTime: request.readTime)
+            var paths: [ResourcePath] = []
+            var seen: Set<ResourcePath> = []
+            for text in request.documents {
+                let name = try ResourceName(document: text, in: database)
+                if seen.insert(name.path).inserted { paths.append(name.path) }
+            }
+            let targets = paths.map { Database.ReadTarget.document($0) }
+            read(call, try registry.database(database), consistency, targets) { [paths] grant throws(Status) in
+                let source = BatchGetSource(
+                    paths, grant, database: database, projection: projection, format: call.format)
+                MessageStream(source, to: call, pool: self.pool).start()
+            }
+        }
+    }
+}
+
+/// Ids for documents whose client gives none.
+enum DocumentID {
+    /// Twenty letters and digits, uniformly random.
+    static func generate() -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+        var generator = SystemRandomNumberGenerator()
+        return String((0..<20).map { _ in alphabet.randomElement(using: &generator)! })
+    }
+}
+
+/// The answers of a BatchGetDocuments: the documents found, in the order asked for, then the names of the missing.
+private final class BatchGetSource: MessageSource {
+    private let paths: [ResourcePath]
+    private let grant: Database.ViewGrant
+    private let database: DatabaseName
+    private let projection: Projection?
+    private let format: MessageFormat
+    private var position = 0
+    private var missing: [ResourcePath] = []
+    private var missingPosition = 0
+    private var transaction: [UInt8]
+
+    init(
+        _ paths: [ResourcePath], _ grant: Database.ViewGrant, database: DatabaseName, projection: Projection?,
+        format: MessageFormat
+    ) {
+        self.paths = paths
+        self.grant = grant
+        self.database = database
+        self.projection = projection
+        self.format = format
+        transaction = grant.newTransaction ?? []
+    }
+
+    var isLight: Bool { true }
+
+    /// A handful of documents is read in a moment; the view is kept.
+    func suspend() {}
+
+    func next() throws(Status) -> [UInt8]? {
+        while position < paths.count {
+            let path = paths[position]
+            position += 1
+            if let document = try grant.view.document(path) { return try found(document, path) }
+            missing.append(path)
+        }
+        if missingPosition < missing.count {
+            missingPosition += 1
+            return encodeMissing(name(missing[missingPosition - 1]))
+        }
+        if transaction.isEmpty { return nil }
+        // Nothing was asked for: the transaction's id comes alone.
+        defer { transaction = [] }
+        return format.encode(BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(grant.view.readTime)))
+    }
+
+    private func name(_ path: ResourcePath) -> String { ResourceName(database: database, path: path).text }
+
+    private func found(_ document: StoredDocument, _ path: ResourcePath) throws(Status) -> [UInt8] {
+        let encoded = try FirestoreService.encoded(document, name: name(path), projection)
+        defer { transaction = [] }
+        switch format {
+        case .protobuf:
+            var writer = ProtobufWriter()
+            writer.batchGetDocumentsResponse(found: encoded, readTime: grant.view.readTime, transaction: transaction)
+            return writer.bytes
+        case .json:
+            var writer = JSONWriter()
+            try writer.batchGetDocumentsResponse(found: encoded, readTime: grant.view.readTime, transaction: transaction)
+            return writer.bytes
+        }
+    }
+
+    private func encodeMissing(_ name: String) -> [UInt8] {
+        defer { transaction = [] }
+        switch format {
+        case .protobuf:
+            var writer = ProtobufWriter()
+            writer.batchGetDocumentsResponse(missing: name, readTime: grant.view.readTime, transaction: transaction)
+            return writer.bytes
+        case .json:
+            var writer = JSONWriter()
+            writer.batchGetDocumentsResponse(missing: name, readTime: grant.view.readTime, transaction: transaction)
+            return writer.bytes
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// ListDocuments and ListCollectionIds.
+extension FirestoreService {
+    func listDocuments(_ request: ListDocumentsRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let parent = try ResourceName(parent: request.parent)
+            if !request.collectionId.isEmpty { try ResourceName.validate(collectionID: request.collectionId) }
+            if request.pageSize < 0 { throw .invalidArgument("Page size must be nonnegative.") }
+            let orders = request.orderBy.isEmpty ? [] : try OrderByText.parse(request.orderBy)
+            if request.showMissing, !orders.isEmpty {
+                throw .invalidArgument("cannot specify an order when show_missing is true")
+            }
+            if request.showMissing, request.collectionId.isEmpty {
+                throw .invalidArgument("collection id must be set when show_missing is true")
+            }
+            let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
+            let listing = DocumentListing(
+                parent: parent, collectionID: request.collectionId, orders: orders, showMissing: request.showMissing,
+                projection: projection,
+                pageSize: request.pageSize == 0
+                    ? Limits.listPageSizeDefault : min(Int(request.pageSize), Limits.listPageSizeMax))
+            let token = try PageToken(request.pageToken, fingerprint: listing.fingerprint)
+            var consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
+            // Later pages show the state of the first.
+            if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
+            let query = try listing.query()
+            read(call, try registry.database(parent.database), consistency, [.query(query)]) { grant throws(Status) in
+                self.run(call, requirePool: request.showMissing || !orders.isEmpty || grant.view.isPast, grant) {
+                    view throws(Status) in
+                    try listing.page(after: token, query: query, view: view, format: call.format)
+                }
+            }
+        }
+    }
+
+    func listCollectionIds(_ request: ListCollectionIdsRequest, _ call: any ServiceCall) {
+        answer(call) { () throws(Status) in
+            let parent = try ResourceName(parent: request.parent)
+            if request.pageSize < 0 { throw .invalidArgument("page_size must be greater than or equal to zero.") }
+            let most =
+                request.pageSize == 0
+                ? Limits.collectionIdsPageSizeMax : min(Int(request.pageSize), Limits.collectionIdsPageSizeMax)
+            let token = try PageToken(request.pageToken, fingerprint: PageToken.fingerprint(["ids", parent.text]))
+            var consistency = try Self.consistency(readTime: request.readTime)
+            if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
+            read(call, try registry.database(parent.database), consistency, []) { grant throws(Status) in
+                self.run(call, requirePool: grant.view.isPast, grant) { view throws(Status) in
+                    var ids = try Listing.collectionIDs(
+                        below: parent.path, after: token.map { String(decoding: $0.position, as: UTF8.self) },
+                        limit: most + 1, view: view)
+                    var next = ""
+                    if ids.count > most {
+                        ids.removeLast()
+                        next = PageToken(readTime: view.readTime, position: Array(ids.last!.utf8))
+                            .text(fingerprint: PageToken.fingerprint(["ids", parent.text]))
+                    }
+                    return call.format.encode(ListCollectionIdsResponse(collectionIds: ids, nextPageToken: next))
+                }
+            }
+        }
+    }
+
+    /// Makes the one answer of a unary read: here, or on the worker pool when its cost isn't that of the answer.
+    func run(
+        _ call: any ServiceCall, requirePool: Bool, _ grant: Database.ViewGrant,
+        _ body: @escaping @Sendable (ReadView) throws(Status) -> [UInt8]
+    ) {
+        if !requirePool {
+            return answer(call) { () throws(Status) in call.respond(try body(grant.view)) }
+        }
+        let view = ViewBox(grant.view)
+        pool.run {
+            let result: Result<[UInt8], Status>
+            do throws(Status) {
+                try call.cancellation.check()
+                result = .success(try body(view.view))
+            } catch {
+                result = .failure(error)
+            }
+            call.loop.execute {
+                switch result {
+                case .success(let message): call.respond(message)
+                case .failure(let status): call.finish(status)
+                }
+            }
+        }
+    }
+}
+
+/// Hands a view to the one thread that uses it from then on.
+struct ViewBox: @unchecked Sendable {
+    let view: ReadView
+
+    init(_ view: ReadView) {
+        self.view = view
+    }
+}
+
+/// A ListDocuments request, whatever its page.
+private struct DocumentListing: Sendable {
+    var parent: ResourceName
+    var collectionID: String
+    var orders: [Query.Order]
+    var showMissing: Bool
+    var projection: Projection?
+    var pageSize: Int
+
+    /// A token of one listing is of no use to another.
+    var fingerprint: UInt64 {
+        let order = orders.map { "\($0.field.text) \($0.descending)" }.joined(separator: ",")
+        return PageToken.fingerprint([parent.text, collectionID, order, showMissing ? "missing" : ""])
+    }
+
+    func query() throws(Status) -> NormalizedQuery {
+        let scope: Query.Scope = collectionID.isEmpty ? .anyCollection : .collection(collectionID)
+        return try NormalizedQuery(Query(parent: parent, scope: scope, orders: orders, limit: pageSize + 1))
+    }
+
+    func page(
+        after token: PageToken?, query: NormalizedQuery, view: ReadView, format: MessageFormat
+    ) throws(Status) -> [UInt8] {
+        let names = DocumentNames(parent.database)
+        var documents: [EncodedDocument] = []
+        var last: [UInt8] = []
+        var hasMore = false
+        if showMissing {
+            let items = try Listing.items(
+                of: parent.path.appending(collectionID), after: token?.position, limit: pageSize + 1, view: view)
+            for item in items.prefix(pageSize) {
+                let name = try names.name(key: item.key)
+                if let document = item.document {
+                    documents.append(try FirestoreService.encoded(document, name: name, projection))
+                } else {
+                    documents.append(EncodedDocument(name: name))
+                }
+                last = item.key
+            }
+            hasMore = items.count > pageSize
+        } else {
+            let rest = token.map { query.continued(after: $0.position, remaining: pageSize + 1, offset: 0) } ?? query
+            let execution = try QueryExecution(rest, view: view)
+            while let result = try execution.next() {
+                if documents.count == pageSize {
+                    hasMore = true
+                    break
+                }
+                let name = try names.name(key: result.key)
+                documents.append(try FirestoreService.encoded(result.document, name: name, projection))
+                last = try query.position(of: result)
+            }
+        }
+        let next = hasMore ? PageToken(readTime: view.readTime, position: last).text(fingerprint: fingerprint) : ""
+        return try encode(documents, next, format)
+    }
+
+    private func encode(
+        _ documents: [EncodedDocument], _ nextPageToken: String, _ format: MessageFormat
+    ) throws(Status) -> [UInt8] {
+        switch format {
+        case .protobuf:
+            var writer = ProtobufWriter()
+            writer.listDocumentsResponse(documents, nextPageToken: nextPageToken)
+            return writer.bytes
+        case .json:
+            var writer = JSONWriter()
+            try writer.listDocumentsResponse(documents, nextPageToken: nextPageToken)
+            return writer.bytes
+        }
+    }
+}

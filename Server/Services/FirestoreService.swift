@@ -1,0 +1,120 @@
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+
+/// google.firestore.v1.Firestore: what each method does, whatever carries the call.
+///
+/// Methods are called on the call's loop with a decoded request, and answer through the call, at once or later. Reads run
+/// where they are called when their cost is that of their answer, else on the worker pool; commits are answered when they
+/// are durable.
+public final class FirestoreService: Sendable {
+    public struct Options: Sendable {
+        /// Refuse queries, as production does, whose index isn't defined.
+        public var requireIndexes = false
+
+        public init() {}
+    }
+
+    let registry: DatabaseRegistry
+    let pool: WorkerPool
+    let options: Options
+
+    init(registry: DatabaseRegistry, pool: WorkerPool, options: Options) {
+        self.registry = registry
+        self.pool = pool
+        self.options = options
+    }
+
+    // MARK: Shared by the methods
+
+    /// Runs a method's body; a refusal becomes the call's status.
+    func answer(_ call: any ServiceCall, _ body: () throws(Status) -> Void) {
+        do throws(Status) {
+            try body()
+        } catch {
+            call.finish(error)
+        }
+    }
+
+    /// Which state a request wants to read.
+    static func consistency(
+        transaction: [UInt8]? = nil, newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil
+    ) throws(Status) -> Database.Consistency {
+        if let transaction, !transaction.isEmpty { return .transaction(transaction) }
+        if let newTransaction {
+            // Beginning with a read, a transaction without a mode is read-only, as the protos say.
+            if newTransaction.readOnly == nil, newTransaction.readWrite == nil {
+                return .newTransaction(.readOnly(readTime: nil))
+            }
+            return .newTransaction(try mode(newTransaction))
+        }
+        if let readTime { return .readTime(try precise(readTime)) }
+        return .strong
+    }
+
+    static func mode(_ options: TransactionOptionsMessage?) throws(Status) -> TransactionMode {
+        if let readOnly = options?.readOnly {
+            return .readOnly(readTime: try readOnly.readTime.map { time throws(Status) in try precise(time) })
+        }
+        let retry = options?.readWrite?.retryTransaction ?? []
+        return .readWrite(retry: retry.isEmpty ? nil : retry)
+    }
+
+    private static func precise(_ time: TimestampMessage) throws(Status) -> Timestamp {
+        let timestamp = try time.preciseTimestamp()
+        if timestamp.microseconds <= 0 { throw .invalidArgument("Only timestamps past epoch are supported.") }
+        return timestamp
+    }
+
+    /// A stored document as an answer shows it.
+    static func encoded(
+        _ document: StoredDocument, name: String, _ projection: Projection?
+    ) throws(Status) -> EncodedDocument {
+        var encoded = document.encoded(name: name)
+        if let projection { encoded.fields = try projection.apply(to: encoded.fields) }
+        return encoded
+    }
+
+    /// Reads in a view, and answers on the call's loop.
+    /// - Parameter body: on the loop when the view was there at once, else on the loop later.
+    func read(
+        _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency, _ targets: [Database.ReadTarget],
+        _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
+    ) {
+        database.read(consistency, targets) { result in
+            let handover = GrantBox(result)
+            call.onLoop {
+                if call.isFinished { return }
+                do throws(Status) {
+                    try body(try handover.result.get())
+                } catch {
+                    call.finish(error)
+                }
+            }
+        }
+    }
+}
+
+/// Carries a view from the thread that made it to the loop that uses it; nobody else holds it then.
+private final class GrantBox: @unchecked Sendable {
+    let result: Result<Database.ViewGrant, Status>
+
+    init(_ result: Result<Database.ViewGrant, Status>) {
+        self.result = result
+    }
+}
+
+/// The names of the documents of one database.
+struct DocumentNames {
+    private let root: String
+
+    init(_ database: DatabaseName) {
+        root = database.documentsRoot + "/"
+    }
+
+    func name(key: [UInt8]) throws(Status) -> String {
+        guard let path = DocumentKey.decode(key) else { throw Status(.dataLoss, "A document key can't be read.") }
+        return root + path.text
+    }
+}

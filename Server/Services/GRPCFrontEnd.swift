@@ -1,0 +1,191 @@
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// Takes gRPC calls to the services of this server.
+struct GRPCFrontEnd: GRPCHandler {
+    /// Handles one whole request of a unary or server-streaming method.
+    typealias Method = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
+
+    /// By path: what serves a call, and what it counts as.
+    private let methods: [String: (serve: Method, observed: RequestMetrics.Method)]
+    /// Methods that take the call as it is.
+    private let streams: [String: @Sendable (GRPCCall) -> Void]
+    private let observer: RequestObserver
+
+    init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
+        self.observer = observer
+        var methods: [String: (serve: Method, observed: RequestMetrics.Method)] = [:]
+        for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
+        for (path, method) in admin.methods { methods[path] = (Self.carry(method), .admin) }
+        self.methods = methods
+        streams = Self.introspection()
+    }
+
+    /// A method over bytes, which answers from any thread.
+    private static func carry(_ method: @escaping AdminService.Method) -> Method {
+        { bytes, call throws(Status) in
+            try method(bytes) { result in
+                call.onLoop {
+                    switch result {
+                    case .success(let answer): call.respond(answer)
+                    case .failure(let status): call.finish(status)
+                    }
+                }
+            }
+        }
+    }
+
+    func begin(_ call: GRPCCall) {
+        if let stream = streams[call.path] { return stream(call) }
+        guard let method = methods[call.path] else {
+            return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
+        }
+        let carried = GRPCServiceCall(call, observer.begin(method.observed, .grpc, remote: call.remoteAddress))
+        call.unary { message in
+            do throws(Status) {
+                if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
+                    throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
+                }
+                try method.serve(message, carried)
+            } catch {
+                carried.finish(error)
+            }
+        }
+    }
+
+    /// Health and reflection.
+    private static func introspection() -> [String: @Sendable (GRPCCall) -> Void] {
+        let served = [FirestoreService.name, HealthService.name]
+        let health = HealthService(services: Set(served))
+        let reflection = ReflectionService(services: served + ReflectionService.names)
+        var streams: [String: @Sendable (GRPCCall) -> Void] = [
+            "/\(HealthService.name)/Check": { health.check($0) }, "/\(HealthService.name)/Watch": { health.watch($0) },
+        ]
+        for name in ReflectionService.names { streams["/\(name)/ServerReflectionInfo"] = { reflection.serve($0) } }
+        return streams
+    }
+
+    private static func methods(_ service: FirestoreService) -> [String: Method] {
+        let prefix = "/google.firestore.v1.Firestore/"
+        return [
+            prefix + "GetDocument": { bytes, call throws(Status) in
+                service.getDocument(try GetDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "ListDocuments": { bytes, call throws(Status) in
+                service.listDocuments(try ListDocumentsRequest(protobuf: bytes), call)
+            },
+            prefix + "CreateDocument": { bytes, call throws(Status) in
+                service.createDocument(try CreateDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "UpdateDocument": { bytes, call throws(Status) in
+                service.updateDocument(try UpdateDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "DeleteDocument": { bytes, call throws(Status) in
+                service.deleteDocument(try DeleteDocumentRequest(protobuf: bytes), call)
+            },
+            prefix + "BatchGetDocuments": { bytes, call throws(Status) in
+                service.batchGetDocuments(try BatchGetDocumentsRequest(protobuf: bytes), call)
+            },
+            prefix + "BeginTransaction": { bytes, call throws(Status) in
+                service.beginTransaction(try BeginTransactionRequest(protobuf: bytes), call)
+            },
+            prefix + "Commit": { bytes, call throws(Status) in
+                service.commit(try CommitRequest(protobuf: bytes), sizeBytes: bytes.count, call)
+            },
+            prefix + "Rollback": { bytes, call throws(Status) in
+                service.rollback(try RollbackRequest(protobuf: bytes), call)
+            },
+            prefix + "RunQuery": { bytes, call throws(Status) in
+                service.runQuery(try RunQueryRequest(protobuf: bytes), call)
+            },
+            prefix + "RunAggregationQuery": { bytes, call throws(Status) in
+                service.runAggregationQuery(try RunAggregationQueryRequest(protobuf: bytes), call)
+            },
+            prefix + "PartitionQuery": { bytes, call throws(Status) in
+                service.partitionQuery(try PartitionQueryRequest(protobuf: bytes), call)
+            },
+            prefix + "ListCollectionIds": { bytes, call throws(Status) in
+                service.listCollectionIds(try ListCollectionIdsRequest(protobuf: bytes), call)
+            },
+            prefix + "BatchWrite": { bytes, call throws(Status) in
+                service.batchWrite(try BatchWriteRequest(protobuf: bytes), sizeBytes: bytes.count, call)
+            },
+            prefix + "ExecutePipeline": { _, call in service.executePipeline(call) },
+        ]
+    }
+}
+
+extension FirestoreService {
+    static let name = "google.firestore.v1.Firestore"
+
+    /// The service as reflection describes it.
+    static let methods = [
+        MethodDescription("GetDocument", GetDocumentRequest.self, DocumentMessage.self),
+        MethodDescription("ListDocuments", ListDocumentsRequest.self, ListDocumentsResponse.self),
+        MethodDescription("UpdateDocument", UpdateDocumentRequest.self, DocumentMessage.self),
+        MethodDescription("DeleteDocument", DeleteDocumentRequest.self, EmptyMessage.self),
+        MethodDescription(
+            "BatchGetDocuments", BatchGetDocumentsRequest.self, BatchGetDocumentsResponse.self, serverStreams: true),
+        MethodDescription("BeginTransaction", BeginTransactionRequest.self, BeginTransactionResponse.self),
+        MethodDescription("Commit", CommitRequest.self, CommitResponse.self),
+        MethodDescription("Rollback", RollbackRequest.self, EmptyMessage.self),
+        MethodDescription("RunQuery", RunQueryRequest.self, RunQueryResponse.self, serverStreams: true),
+        MethodDescription(
+            "ExecutePipeline", ExecutePipelineRequest.self, ExecutePipelineResponse.self, serverStreams: true),
+        MethodDescription(
+            "RunAggregationQuery", RunAggregationQueryRequest.self, RunAggregationQueryResponse.self, serverStreams: true),
+        MethodDescription("PartitionQuery", PartitionQueryRequest.self, PartitionQueryResponse.self),
+        MethodDescription(
+            "Write", WriteRequest.self, WriteResponse.self, clientStreams: true, serverStreams: true),
+        MethodDescription(
+            "Listen", ListenRequest.self, ListenResponse.self, clientStreams: true, serverStreams: true),
+        MethodDescription("ListCollectionIds", ListCollectionIdsRequest.self, ListCollectionIdsResponse.self),
+        MethodDescription("BatchWrite", BatchWriteRequest.self, BatchWriteResponse.self),
+        MethodDescription("CreateDocument", CreateDocumentRequest.self, DocumentMessage.self),
+    ]
+
+    /// Pipelines belong to the Enterprise edition; clients of the Standard edition know this refusal.
+    func executePipeline(_ call: any ServiceCall) {
+        call.finish(.failedPrecondition("Pipeline queries are only allowed on ENTERPRISE mode databases."))
+    }
+}
+
+/// A gRPC call as the service sees it. `@unchecked Sendable`: belongs to the call's loop.
+private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
+    private let call: GRPCCall
+    let cancellation = Cancellation()
+    /// Nil when the call has ended.
+    private var observation: RequestObserver.Observation?
+
+    init(_ call: GRPCCall, _ observation: RequestObserver.Observation) {
+        self.call = call
+        self.observation = observation
+        let cancellation = cancellation
+        call.onCancel = { [weak self] in
+            cancellation.cancel()
+            self?.observed(Status(.cancelled, "The client has gone."))
+        }
+    }
+
+    private func observed(_ status: Status) {
+        observation?.end(status, on: loop)
+        observation = nil
+    }
+
+    var loop: EventLoop { call.loop }
+    var format: MessageFormat { .protobuf }
+    var isFinished: Bool { call.isFinished || cancellation.isCancelled }
+
+    var onWritable: (() -> Void)? {
+        get { call.onWritable }
+        set { call.onWritable = newValue }
+    }
+
+    func send(_ message: [UInt8]) -> Bool { call.send(message) }
+
+    func finish(_ status: Status) {
+        observed(status)
+        call.finish(status)
+    }
+}

@@ -1,0 +1,185 @@
+import Glibc
+import HearthModel
+import HearthWire
+import Synchronization
+
+/// The program's log: one line a record, on standard error, for people or for programs.
+///
+///     2025-11-21T11:09:08.123Z info  request method=Commit code=OK ms=1.2
+///     {"time":"2025-11-21T11:09:08.123Z","level":"info","message":"request","method":"Commit","code":"OK","ms":1.2}
+///
+/// A line is written by one call of `write`, so that lines of several threads don't mix. A reader that doesn't read holds
+/// up the writer, as is usual on standard error.
+public final class Log: Sendable {
+    public enum Format: String, Sendable, CaseIterable {
+        case text
+        case json
+    }
+
+    public enum Level: Int, Sendable, Comparable {
+        case debug
+        case info
+        case warning
+        case error
+
+        var name: String {
+            switch self {
+            case .debug: "debug"
+            case .info: "info"
+            case .warning: "warning"
+            case .error: "error"
+            }
+        }
+
+        /// - Parameter name: as in a record.
+        public init?(name: String) {
+            guard let level = [Level.debug, .info, .warning, .error].first(where: { $0.name == name }) else {
+                return nil
+            }
+            self = level
+        }
+
+        public static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
+    }
+
+    public enum Value: Sendable {
+        case text(String)
+        case integer(Int)
+        case number(Double)
+        case boolean(Bool)
+    }
+
+    public typealias Field = (name: StaticString, value: Value)
+
+    private let format: Format
+    private let level: Level
+    private let now: @Sendable () -> Timestamp
+    private let write: @Sendable ([UInt8]) -> Void
+
+    /// - Parameters:
+    ///   - level: what is below it is left out.
+    ///   - write: takes one whole line; standard error when nothing else is said.
+    public init(
+        format: Format = .text, level: Level = .info, now: @escaping @Sendable () -> Timestamp = { Log.wallClock() },
+        write: @escaping @Sendable ([UInt8]) -> Void = { Log.writeToStandardError($0) }
+    ) {
+        self.format = format
+        self.level = level
+        self.now = now
+        self.write = write
+    }
+
+    public func isEnabled(_ level: Level) -> Bool { level >= self.level }
+
+    public func debug(_ message: String, _ fields: Field...) { record(.debug, message, fields) }
+    public func info(_ message: String, _ fields: Field...) { record(.info, message, fields) }
+    public func warning(_ message: String, _ fields: Field...) { record(.warning, message, fields) }
+    public func error(_ message: String, _ fields: Field...) { record(.error, message, fields) }
+
+    public func record(_ level: Level, _ message: String, _ fields: [Field]) {
+        guard level >= self.level else { return }
+        switch format {
+        case .text: write(text(level, message, fields))
+        case .json: write(json(level, message, fields))
+        }
+    }
+
+    // MARK: Lines
+
+    /// To the millisecond, always with three digits, so that lines align and sort as text.
+    private func time() -> [UInt8] {
+        let now = now()
+        let milliseconds = now.nanoseconds / 1_000_000
+        var bytes: [UInt8] = []
+        RFC3339.append(seconds: now.seconds, nanoseconds: 0, to: &bytes)
+        bytes.removeLast()
+        bytes.append(UInt8(ascii: "."))
+        for divisor: Int64 in [100, 10, 1] {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: milliseconds / divisor % 10))
+        }
+        bytes.append(UInt8(ascii: "Z"))
+        return bytes
+    }
+
+    private func text(_ level: Level, _ message: String, _ fields: [Field]) -> [UInt8] {
+        var writer = JSONWriter(time())
+        writer.byte(UInt8(ascii: " "))
+        writer.raw(level.name)
+        for _ in level.name.utf8.count..<8 { writer.byte(UInt8(ascii: " ")) }
+        // A message is the program's own words; what comes from outside stands in the fields, escaped.
+        Self.plain(message, to: &writer)
+        for field in fields {
+            writer.byte(UInt8(ascii: " "))
+            writer.raw(field.name)
+            writer.byte(UInt8(ascii: "="))
+            if case .text(let text) = field.value, Self.isWord(text) {
+                writer.raw(text)
+            } else {
+                Self.value(field.value, &writer)
+            }
+        }
+        writer.byte(UInt8(ascii: "\n"))
+        return writer.bytes
+    }
+
+    private func json(_ level: Level, _ message: String, _ fields: [Field]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{\"time\":\"")
+        writer.bytes += time()
+        writer.raw("\",\"level\":\"")
+        writer.raw(level.name)
+        writer.raw("\",\"message\":")
+        writer.string(message)
+        for field in fields {
+            writer.raw(",\"")
+            writer.raw(field.name)
+            writer.raw("\":")
+            Self.value(field.value, &writer)
+        }
+        writer.raw("}\n")
+        return writer.bytes
+    }
+
+    private static func value(_ value: Value, _ writer: inout JSONWriter) {
+        switch value {
+        case .text(let text): writer.string(text)
+        case .integer(let number): writer.integer(Int64(number))
+        case .number(let number): writer.double(number)
+        case .boolean(let flag): writer.bool(flag)
+        }
+    }
+
+    private static func plain(_ text: String, to writer: inout JSONWriter) {
+        for byte in text.utf8 { writer.byte(byte < 0x20 ? UInt8(ascii: " ") : byte) }
+    }
+
+    /// Whether a text can stand without quotes.
+    private static func isWord(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
+                    && byte != UInt8(ascii: "\\")
+            }
+    }
+
+    // MARK: Defaults
+
+    public static func wallClock() -> Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+
+    public static func writeToStandardError(_ line: [UInt8]) {
+        line.withUnsafeBytes { buffer in
+            var rest = buffer[...]
+            while !rest.isEmpty {
+                let count = Glibc.write(STDERR_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                // There is nowhere to complain to.
+                if count <= 0 { return }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+}

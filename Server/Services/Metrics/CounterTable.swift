@@ -1,0 +1,31 @@
+import Synchronization
+
+/// A fixed number of counters, each changed by one thread and read by any: plain loads and stores, no locked
+/// instruction. Two threads that change one counter lose counts, and nothing else.
+///
+/// `@unchecked Sendable`: the memory is written once, and all of it atomic.
+final class CounterTable: @unchecked Sendable {
+    private let counters: UnsafeMutablePointer<Atomic<Int>>
+    let count: Int
+
+    init(count: Int) {
+        self.count = count
+        counters = .allocate(capacity: count)
+        for index in 0..<count { (counters + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        counters.deinitialize(count: count)
+        counters.deallocate()
+    }
+
+    func add(_ amount: Int, at index: Int) {
+        precondition(index >= 0 && index < count)
+        counters[index].store(counters[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+    }
+
+    subscript(index: Int) -> Int {
+        precondition(index >= 0 && index < count)
+        return counters[index].load(ordering: .relaxed)
+    }
+}

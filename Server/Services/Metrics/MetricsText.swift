@@ -1,0 +1,79 @@
+import HearthWire
+
+/// Writes metrics in the text form that Prometheus reads. Source: "Exposition formats", text format 0.0.4.
+struct MetricsText {
+    enum Kind: String {
+        case counter
+        case gauge
+        case histogram
+    }
+
+    typealias Labels = [(name: String, value: String)]
+
+    private(set) var writer = JSONWriter()
+
+    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    /// Opens a family; its samples follow.
+    mutating func family(_ name: String, _ kind: Kind, _ help: String) {
+        writer.raw("# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n")
+    }
+
+    mutating func sample(_ name: String, _ labels: Labels, _ value: Int) {
+        begin(name, labels)
+        writer.integer(Int64(value))
+        writer.byte(UInt8(ascii: "\n"))
+    }
+
+    mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
+        begin(name, labels)
+        writer.raw(Self.number(value))
+        writer.byte(UInt8(ascii: "\n"))
+    }
+
+    /// - Parameters:
+    ///   - bounds: of all buckets but the last, which has none.
+    ///   - counts: of each bucket alone; here they are added up, as the format wants it.
+    mutating func histogram(_ name: String, _ labels: Labels, bounds: [Double], _ counts: [Int], sum: Double) {
+        var total = 0
+        for (index, count) in counts.enumerated() {
+            total += count
+            let bound = index < bounds.count ? Self.number(bounds[index]) : "+Inf"
+            sample(name + "_bucket", labels + [("le", bound)], total)
+        }
+        sample(name + "_sum", labels, sum)
+        sample(name + "_count", labels, total)
+    }
+
+    private mutating func begin(_ name: String, _ labels: Labels) {
+        writer.raw(name)
+        if !labels.isEmpty {
+            writer.byte(UInt8(ascii: "{"))
+            for (index, label) in labels.enumerated() {
+                if index > 0 { writer.byte(UInt8(ascii: ",")) }
+                writer.raw(label.name)
+                writer.byte(UInt8(ascii: "="))
+                writer.byte(UInt8(ascii: "\""))
+                for byte in label.value.utf8 { escape(byte) }
+                writer.byte(UInt8(ascii: "\""))
+            }
+            writer.byte(UInt8(ascii: "}"))
+        }
+        writer.byte(UInt8(ascii: " "))
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\\"): writer.raw("\\\\")
+        case UInt8(ascii: "\""): writer.raw("\\\"")
+        case UInt8(ascii: "\n"): writer.raw("\\n")
+        default: writer.byte(byte)
+        }
+    }
+
+    /// The shortest text, without the `.0` of whole numbers.
+    private static func number(_ value: Double) -> String {
+        let text = value.description
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+}

@@ -1,0 +1,45 @@
+import HearthModel
+import HearthNetwork
+
+/// Watches the requests of a server: counts them, and logs them where that is wanted.
+public final class RequestObserver: Sendable {
+    let metrics: RequestMetrics
+    private let log: Log?
+
+    /// - Parameter log: nil when requests are not logged.
+    public init(metrics: RequestMetrics, log: Log? = nil) {
+        self.metrics = metrics
+        self.log = log
+    }
+
+    func begin(
+        _ method: RequestMetrics.Method, _ transport: RequestMetrics.Transport, remote: @autoclosure () -> String
+    ) -> Observation {
+        Observation(
+            observer: self, method: method, transport: transport, start: EventLoop.monotonicNanoseconds(),
+            remote: log == nil ? "" : remote())
+    }
+
+    /// One request that is under way. Kept by what carries the call, which ends it once.
+    struct Observation: Sendable {
+        fileprivate let observer: RequestObserver
+        fileprivate let method: RequestMetrics.Method
+        fileprivate let transport: RequestMetrics.Transport
+        fileprivate let start: UInt64
+        fileprivate let remote: String
+
+        /// On the call's loop.
+        func end(_ status: Status, on loop: EventLoop) {
+            let nanoseconds = EventLoop.monotonicNanoseconds() &- start
+            observer.metrics.record(
+                method, transport, code: status.code, nanoseconds: nanoseconds, loopIndex: loop.index)
+            guard let log = observer.log else { return }
+            var fields: [Log.Field] = [
+                ("method", .text(method.name)), ("transport", .text(transport.name)), ("code", .text(status.code.name)),
+                ("milliseconds", .number(Double(nanoseconds / 1000) / 1000)), ("remote", .text(remote)),
+            ]
+            if status.code != .ok { fields.append(("reason", .text(status.message))) }
+            log.record(.info, "request", fields)
+        }
+    }
+}

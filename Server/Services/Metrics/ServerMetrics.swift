@@ -1,0 +1,135 @@
+import Glibc
+import HearthModel
+import HearthNetwork
+import HearthStorage
+
+/// All that `/metrics` tells, gathered when it is asked for.
+public struct ServerMetrics: Sendable {
+    let requests: RequestMetrics
+    let network: @Sendable () -> NetworkStatistics
+    let databases: @Sendable () -> [Database]
+
+    /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
+    /// likes and each label costs whoever keeps the figures.
+    static let databaseLabelsMax = 100
+
+    public init(
+        requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
+        databases: @escaping @Sendable () -> [Database]
+    ) {
+        self.requests = requests
+        self.network = network
+        self.databases = databases
+    }
+
+    public func text() -> [UInt8] {
+        var text = MetricsText()
+        text.family("hearth_build_info", .gauge, "The version of the program, as a label.")
+        text.sample("hearth_build_info", [("version", HearthVersion.text)], 1)
+        writeProcess(to: &text)
+        requests.write(to: &text)
+        Self.write(network(), to: &text)
+        Self.write(databases(), to: &text)
+        return text.writer.bytes
+    }
+
+    private func writeProcess(to text: inout MetricsText) {
+        text.family("process_resident_memory_bytes", .gauge, "Memory of the process that is in use.")
+        text.sample("process_resident_memory_bytes", [], ProcessFigures.residentBytes ?? 0)
+        text.family("process_cpu_seconds_total", .counter, "Processor time of the process.")
+        text.sample("process_cpu_seconds_total", [], ProcessFigures.processorSeconds)
+    }
+
+    private static func write(_ network: NetworkStatistics, to text: inout MetricsText) {
+        let figures: [(String, MetricsText.Kind, String, Int)] = [
+            ("hearth_connections_open", .gauge, "Connections that are open.", network.connectionsOpen),
+            ("hearth_connections_total", .counter, "Connections that were accepted.", network.connectionsAccepted),
+            (
+                "hearth_connections_refused_total", .counter, "Connections closed at once: too many, or not TLS.",
+                network.connectionsRefused
+            ),
+            ("hearth_streams_open", .gauge, "HTTP/2 streams that are open.", network.streamsOpen),
+            ("hearth_received_bytes_total", .counter, "Bytes received.", network.bytesReceived),
+            ("hearth_sent_bytes_total", .counter, "Bytes sent.", network.bytesSent),
+            ("hearth_timeouts_total", .counter, "Connections and streams given up for slowness.", network.timeouts),
+            ("hearth_abuses_total", .counter, "Connections that broke a limit on rates.", network.abuses),
+            ("hearth_bad_requests_total", .counter, "Requests that broke the protocol.", network.badRequests),
+        ]
+        for (name, kind, help, value) in figures {
+            text.family(name, kind, help)
+            text.sample(name, [], value)
+        }
+    }
+
+    // MARK: Databases
+
+    private static func write(_ databases: [Database], to text: inout MetricsText) {
+        let sorted = databases.sorted { $0.name.text < $1.name.text }
+        var rows = sorted.prefix(databaseLabelsMax).map { database in
+            ([("project", database.name.project), ("database", database.name.database)], database.statistics)
+        }
+        if sorted.count > databaseLabelsMax {
+            let rest = sorted.dropFirst(databaseLabelsMax).map(\.statistics)
+            rows.append(([("project", "other"), ("database", "other")], rest.reduce(DatabaseStatistics(), sum)))
+        }
+        let figures: [(String, MetricsText.Kind, String, (DatabaseStatistics) -> Int?)] = [
+            ("hearth_commits_total", .counter, "Commits that the writer has handled.", { $0.commits }),
+            ("hearth_commit_failures_total", .counter, "Commits that failed because the disk did.", { $0.failures }),
+            ("hearth_queued_commits", .gauge, "Commits that wait for the writer.", { $0.queuedCommits }),
+            ("hearth_queued_commit_bytes", .gauge, "Bytes of commits that wait.", { $0.queuedBytes }),
+            ("hearth_open_transactions", .gauge, "Transactions that are open.", { $0.openTransactions }),
+            ("hearth_database_bytes", .gauge, "Room that the data takes, its log included.", { $0.sizeBytes }),
+        ]
+        for (name, kind, help, value) in figures {
+            text.family(name, kind, help)
+            for (labels, statistics) in rows {
+                if let number = value(statistics) { text.sample(name, labels, number) }
+            }
+        }
+        text.family("hearth_commit_group_size", .histogram, "Commits that shared one durable transaction.")
+        for (labels, statistics) in rows {
+            let bounds = (0..<max(0, statistics.groupSizes.count - 1)).map { Double(1 << $0) }
+            text.histogram(
+                "hearth_commit_group_size", labels, bounds: bounds, statistics.groupSizes,
+                sum: Double(statistics.commits + statistics.failures))
+        }
+    }
+
+    private static func sum(_ a: DatabaseStatistics, _ b: DatabaseStatistics) -> DatabaseStatistics {
+        var sum = a
+        sum.commits += b.commits
+        sum.failures += b.failures
+        sum.groups += b.groups
+        sum.groupSizes = (0..<max(a.groupSizes.count, b.groupSizes.count)).map { index in
+            (index < a.groupSizes.count ? a.groupSizes[index] : 0)
+                + (index < b.groupSizes.count ? b.groupSizes[index] : 0)
+        }
+        sum.queuedCommits += b.queuedCommits
+        sum.queuedBytes += b.queuedBytes
+        sum.openTransactions += b.openTransactions
+        if let bytes = b.sizeBytes { sum.sizeBytes = (sum.sizeBytes ?? 0) + bytes }
+        return sum
+    }
+}
+
+/// What the system says of a process.
+public enum ProcessFigures {
+    /// Resident memory of this process; nil where `/proc` isn't there.
+    public static var residentBytes: Int? { residentBytes(process: "self") }
+
+    /// - Parameter process: a process number, or `self`.
+    public static func residentBytes(process: String) -> Int? {
+        let text: [UInt8]?
+        do { text = try TextFile.read("/proc/\(process)/statm") } catch { return nil }
+        guard let text else { return nil }
+        let fields = text.split(separator: UInt8(ascii: " "))
+        guard fields.count > 1, let pages = Int(String(decoding: fields[1], as: UTF8.self)) else { return nil }
+        return pages * sysconf(Int32(_SC_PAGESIZE))
+    }
+
+    static var processorSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

@@ -1,0 +1,215 @@
+import HearthModel
+import HearthWire
+
+/// A JSON text that a person wrote: `hearth.json`, `firebase.json`, `firestore.indexes.json`.
+///
+/// Each value knows where it stands, so that a complaint names the file, the line and the member. Comments (`//` and
+/// `/* */`) are allowed, because the Firebase tools write them into the files that they make.
+public struct ConfigurationValue: Sendable {
+    public struct Member: Sendable {
+        public var name: String
+        public var value: ConfigurationValue
+    }
+
+    public enum Content: Sendable {
+        case null
+        case boolean(Bool)
+        case number(Double)
+        case string(String)
+        case array([ConfigurationValue])
+        case object([Member])
+
+        /// With an article, for messages.
+        var kind: String {
+            switch self {
+            case .null: "null"
+            case .boolean: "a boolean"
+            case .number: "a number"
+            case .string: "a string"
+            case .array: "a list"
+            case .object: "an object"
+            }
+        }
+    }
+
+    public var content: Content
+    /// The file's name as it was given.
+    let file: String
+    /// `indexes[0].fields[1].order`; empty for the whole text.
+    let path: String
+    let line: Int
+    let column: Int
+
+    /// - Throws: INVALID_ARGUMENT with file, line and column where the text isn't JSON.
+    public init(parsing text: [UInt8], file: String) throws(Status) {
+        let bytes = Self.withoutComments(text)
+        var result: Result<ConfigurationValue, Status>?
+        bytes.withUnsafeBytes { buffer in
+            do throws(Status) {
+                var parser = try ConfigurationParser(buffer, file: file)
+                result = .success(try parser.parse())
+            } catch {
+                result = .failure(error)
+            }
+        }
+        guard let result else { throw .internalError("\(file) was not read.") }
+        self = try result.get()
+    }
+
+    init(content: Content, file: String, path: String, line: Int, column: Int) {
+        self.content = content
+        self.file = file
+        self.path = path
+        self.line = line
+        self.column = column
+    }
+
+    /// Comments become spaces, so that positions stay what they are.
+    private static func withoutComments(_ text: [UInt8]) -> [UInt8] {
+        let slash = UInt8(ascii: "/")
+        let star = UInt8(ascii: "*")
+        var result = text
+        var index = 0
+        var isInString = false
+        while index < result.count {
+            let byte = result[index]
+            if isInString {
+                if byte == UInt8(ascii: "\\") { index += 1 } else if byte == UInt8(ascii: "\"") { isInString = false }
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = true
+            } else if byte == slash, index + 1 < result.count, result[index + 1] == slash {
+                while index < result.count, result[index] != UInt8(ascii: "\n") {
+                    result[index] = UInt8(ascii: " ")
+                    index += 1
+                }
+            } else if byte == slash, index + 1 < result.count, result[index + 1] == star {
+                var end = index + 2
+                while end + 1 < result.count, !(result[end] == star && result[end + 1] == slash) { end += 1 }
+                // One that is never closed is left for the parser to complain about.
+                guard end + 1 < result.count else { return result }
+                for place in index...(end + 1) where result[place] != UInt8(ascii: "\n") {
+                    result[place] = UInt8(ascii: " ")
+                }
+                index = end + 1
+            }
+            index += 1
+        }
+        return result
+    }
+
+    // MARK: Taking values
+
+    /// A complaint about this value.
+    public func failure(_ reason: String) -> Status {
+        .invalidArgument("\(file):\(line):\(column): \(path.isEmpty ? "" : path + ": ")\(reason)")
+    }
+
+    private func expected(_ what: String) -> Status { failure("Expected \(what), found \(content.kind).") }
+
+    public func members() throws(Status) -> [Member] {
+        guard case .object(let members) = content else { throw expected("an object") }
+        return members
+    }
+
+    /// The value of a member; nil when it is absent or null.
+    public func member(_ name: String) throws(Status) -> ConfigurationValue? {
+        guard let value = try members().last(where: { UTF8Order.equal($0.name, name) })?.value else { return nil }
+        if case .null = value.content { return nil }
+        return value
+    }
+
+    public func elements() throws(Status) -> [ConfigurationValue] {
+        guard case .array(let elements) = content else { throw expected("a list") }
+        return elements
+    }
+
+    public func string() throws(Status) -> String {
+        guard case .string(let text) = content else { throw expected("a string") }
+        return text
+    }
+
+    public func boolean() throws(Status) -> Bool {
+        guard case .boolean(let value) = content else { throw expected("true or false") }
+        return value
+    }
+
+    public func integer(_ range: ClosedRange<Int>) throws(Status) -> Int {
+        guard case .number(let number) = content else { throw expected("a number") }
+        guard let integer = Int(exactly: number), range.contains(integer) else {
+            throw failure("Expected a whole number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return integer
+    }
+}
+
+/// Builds the tree, and keeps the path to where it is.
+private struct ConfigurationParser {
+    private var reader: JSONReader
+    private let file: String
+
+    init(_ bytes: UnsafeRawBufferPointer, file: String) throws(Status) {
+        self.file = file
+        do throws(Status) {
+            reader = try JSONReader(bytes)
+        } catch {
+            throw .invalidArgument("\(file): The text is not valid UTF-8.")
+        }
+    }
+
+    mutating func parse() throws(Status) -> ConfigurationValue {
+        do throws(Status) {
+            let value = try self.value("")
+            try reader.endDocument()
+            return value
+        } catch {
+            let (line, column) = place(reader.position)
+            let isEnd = reader.position >= reader.bytes.count
+            throw .invalidArgument(
+                "\(file):\(line):\(column): This is not valid JSON: \(isEnd ? "the text ends too early" : "unexpected text here")."
+            )
+        }
+    }
+
+    private func place(_ position: Int) -> (line: Int, column: Int) {
+        let before = reader.bytes[..<min(position, reader.bytes.count)]
+        let line = before.reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
+        let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        // Columns are counted in characters, as editors do; continuation bytes of UTF-8 are no characters.
+        return (line, before[start...].reduce(1) { $1 & 0xC0 == 0x80 ? $0 : $0 + 1 })
+    }
+
+    private mutating func value(_ path: String) throws(Status) -> ConfigurationValue {
+        let byte = reader.peek()
+        let (line, column) = place(reader.position)
+        return ConfigurationValue(
+            content: try content(byte, path), file: file, path: path, line: line, column: column)
+    }
+
+    private mutating func content(_ byte: UInt8?, _ path: String) throws(Status) -> ConfigurationValue.Content {
+        switch byte {
+        case UInt8(ascii: "{"):
+            try reader.openContainer(UInt8(ascii: "{"))
+            var members: [ConfigurationValue.Member] = []
+            var isFirst = true
+            while let key = try reader.nextMember(&isFirst) {
+                let name = try reader.string(key)
+                members.append(.init(name: name, value: try value(path.isEmpty ? name : "\(path).\(name)")))
+            }
+            return .object(members)
+        case UInt8(ascii: "["):
+            try reader.openContainer(UInt8(ascii: "["))
+            var elements: [ConfigurationValue] = []
+            var isFirst = true
+            while try reader.nextElement(&isFirst) { elements.append(try value("\(path)[\(elements.count)]")) }
+            return .array(elements)
+        case UInt8(ascii: "\""): return .string(try reader.readString())
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean(try reader.takeBool() ?? false)
+        case UInt8(ascii: "n"):
+            _ = try reader.takeNull()
+            return .null
+        default:
+            let token = try reader.readNumber()
+            return .number(Double(String(decoding: reader.bytes[token], as: UTF8.self)) ?? .nan)
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// What `firestore.indexes.json` says: composite indexes, and fields whose automatic indexes are replaced.
+///
+///     { "indexes": [ { "collectionGroup": "posts", "queryScope": "COLLECTION",
+///                      "fields": [ { "fieldPath": "tags", "arrayConfig": "CONTAINS" },
+///                                  { "fieldPath": "at", "order": "DESCENDING" } ] } ],
+///       "fieldOverrides": [ { "collectionGroup": "posts", "fieldPath": "body", "indexes": [] } ] }
+///
+/// Source: "Cloud Firestore index definition format" of the Firebase tools' documentation. The older spellings
+/// `collectionId` and `mode` are understood as well.
+public struct IndexConfiguration: Sendable, Equatable {
+    /// Without ids.
+    public var indexes: [IndexDefinition] = []
+    public var overrides: [FieldOverride] = []
+    /// What the file says and Hearth does nothing about, as sentences.
+    public var warnings: [String] = []
+
+    public init(indexes: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
+        self.indexes = indexes
+        self.overrides = overrides
+    }
+
+    /// - Throws: INVALID_ARGUMENT with file, line and the path of the member that is wrong.
+    public init(parsing text: [UInt8], file: String) throws(Status) {
+        let root = try ConfigurationValue(parsing: text, file: file)
+        for member in try root.members() where member.name != "indexes" && member.name != "fieldOverrides" {
+            warn(
+                member.value,
+                "Unknown member\(Spelling.hint(for: member.name, among: ["indexes", "fieldOverrides"]))")
+        }
+        for element in try root.member("indexes")?.elements() ?? [] { try addIndex(element) }
+        for element in try root.member("fieldOverrides")?.elements() ?? [] { try addOverride(element) }
+    }
+
+    private mutating func warn(_ value: ConfigurationValue, _ sentence: String) {
+        warnings.append(value.failure(sentence).message)
+    }
+
+    // MARK: Reading indexes
+
+    private static let indexMembers = [
+        "collectionGroup", "collectionId", "queryScope", "fields", "density", "apiScope", "multikey", "unique",
+    ]
+
+    private mutating func addIndex(_ value: ConfigurationValue) throws(Status) {
+        try noteUnknown(in: value, among: Self.indexMembers)
+        try noteIgnored(in: value)
+        let list = try Self.required("fields", in: value)
+        var fields: [IndexField] = []
+        for element in try list.elements() {
+            try noteUnknown(in: element, among: ["fieldPath", "order", "arrayConfig", "vectorConfig", "mode"])
+            fields.append(
+                IndexField(
+                    path: try Self.path(try Self.required("fieldPath", in: element)), kind: try Self.kind(element)))
+        }
+        let draft = IndexDraft(
+            collectionID: try Self.collection(value), scope: try Self.scope(value), fields: fields)
+        let definition = try Self.at(value) { () throws(Status) in try draft.definition() }
+        if indexes.contains(where: { $0.isSame(as: definition) }) {
+            throw value.failure("This index stands in the file more than once.")
+        }
+        indexes.append(definition)
+    }
+
+    /// Standard edition knows one value of each of these; others belong to the Enterprise edition.
+    private mutating func noteIgnored(in value: ConfigurationValue) throws(Status) {
+        let standard = ["density": "SPARSE_ALL", "apiScope": "ANY_API"]
+        for (name, usual) in standard.sorted(by: { $0.key < $1.key }) {
+            guard let member = try value.member(name) else { continue }
+            let text = try member.string()
+            if text != usual { warn(member, "\(text) belongs to the Enterprise edition and is ignored.") }
+        }
+        for name in ["multikey", "unique"] {
+            guard let member = try value.member(name) else { continue }
+            if try member.boolean() { warn(member, "This belongs to the Enterprise edition and is ignored.") }
+        }
+    }
+
+    private mutating func noteUnknown(in value: ConfigurationValue, among known: [String]) throws(Status) {
+        for member in try value.members() where !known.contains(member.name) {
+            warn(member.value, "Unknown member, ignored\(Spelling.hint(for: member.name, among: known))")
+        }
+    }
+
+    // MARK: Reading overrides
+
+    private mutating func addOverride(_ value: ConfigurationValue) throws(Status) {
+        try noteUnknown(in: value, among: ["collectionGroup", "collectionId", "fieldPath", "ttl", "indexes"])
+        let pathValue = try Self.required("fieldPath", in: value)
+        let isWildcard = try pathValue.string() == "*"
+        let path = isWildcard ? nil : try Self.path(pathValue)
+        if path?.isDocumentName == true { throw pathValue.failure("__name__ can't be configured.") }
+        let isTimeToLive = try value.member("ttl")?.boolean() ?? false
+        if isTimeToLive, isWildcard { throw pathValue.failure("Only a single field can be a time-to-live field.") }
+        let collectionID = try Self.collection(value)
+        // Without a list the field keeps its automatic indexes; an empty list is an exemption.
+        var kept = FieldOverride.automaticIndexes
+        if let list = try value.member("indexes") {
+            kept = []
+            for element in try list.elements() {
+                try noteUnknown(in: element, among: ["queryScope", "order", "arrayConfig", "mode"])
+                let index = FieldOverride.Index(scope: try Self.scope(element), kind: try Self.kind(element))
+                if case .vector = index.kind {
+                    throw element.failure("A vector index is a composite index; it stands under \"indexes\".")
+                }
+                if isWildcard, index.scope == .collectionGroup {
+                    warn(element, "Indexes of collection group scope on all fields are not kept; name the fields.")
+                } else if !kept.contains(index) {
+                    kept.append(index)
+                }
+            }
+        }
+        if overrides.contains(where: { $0.path == path && UTF8Order.equal($0.collectionID, collectionID) }) {
+            throw value.failure("This field stands in the file more than once.")
+        }
+        if isTimeToLive,
+            overrides.contains(where: { $0.isTimeToLive && UTF8Order.equal($0.collectionID, collectionID) })
+        {
+            throw value.failure("A collection group can have one time-to-live field only.")
+        }
+        overrides.append(
+            FieldOverride(collectionID: collectionID, path: path, indexes: kept, isTimeToLive: isTimeToLive))
+    }
+
+    // MARK: Reading members
+
+    private static func required(_ name: String, in value: ConfigurationValue) throws(Status) -> ConfigurationValue {
+        guard let member = try value.member(name) else { throw value.failure("The member \"\(name)\" is missing.") }
+        return member
+    }
+
+    /// Names the place of what a check without places complains about.
+    private static func at<Product>(
+        _ value: ConfigurationValue, _ body: () throws(Status) -> Product
+    ) throws(Status) -> Product {
+        do throws(Status) {
+            return try body()
+        } catch {
+            throw value.failure(error.message)
+        }
+    }
+
+    private static func collection(_ value: ConfigurationValue) throws(Status) -> String {
+        var member = try value.member("collectionGroup")
+        if member == nil { member = try value.member("collectionId") }
+        guard let member else {
+            throw value.failure("The member \"collectionGroup\" is missing.")
+        }
+        let text = try member.string()
+        try at(member) { () throws(Status) in try ResourceName.validate(collectionID: text) }
+        return text
+    }
+
+    private static func path(_ value: ConfigurationValue) throws(Status) -> FieldPath {
+        let text = try value.string()
+        return try at(value) { () throws(Status) in try FieldPath(parsing: text) }
+    }
+
+    private static func scope(_ value: ConfigurationValue) throws(Status) -> IndexDefinition.Scope {
+        guard let member = try value.member("queryScope") else { return .collection }
+        guard let scope = IndexDefinition.Scope(rawValue: try member.string()) else {
+            throw member.failure("Expected COLLECTION or COLLECTION_GROUP.")
+        }
+        return scope
+    }
+
+    private static func kind(_ value: ConfigurationValue) throws(Status) -> IndexField.Kind {
+        var kinds: [IndexField.Kind] = []
+        if let member = try value.member("order") { kinds.append(try order(member)) }
+        if let member = try value.member("arrayConfig") {
+            guard try member.string() == "CONTAINS" else { throw member.failure("Expected CONTAINS.") }
+            kinds.append(.contains)
+        }
+        if let member = try value.member("mode") {
+            kinds.append(try member.string() == "ARRAY_CONTAINS" ? .contains : try order(member))
+        }
+        if let member = try value.member("vectorConfig") {
+            let dimension = try required("dimension", in: member).integer(1...Limits.vectorDimensionMax)
+            kinds.append(.vector(dimension: dimension))
+        }
+        guard kinds.count == 1 else {
+            throw value.failure("Expected exactly one of \"order\", \"arrayConfig\" and \"vectorConfig\".")
+        }
+        return kinds[0]
+    }
+
+    private static func order(_ value: ConfigurationValue) throws(Status) -> IndexField.Kind {
+        switch try value.string() {
+        case "ASCENDING": return .ascending
+        case "DESCENDING": return .descending
+        default: throw value.failure("Expected ASCENDING or DESCENDING.")
+        }
+    }
+
+    // MARK: Use
+
+    /// Brings a database's catalog up to this file: adds what is missing and replaces the overrides of fields that stand
+    /// here. What was made over the admin API stays, as it does when the Firebase tools deploy without `--force`.
+    public func apply(to database: Database, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        database.changeCatalog(
+            resuming: true,
+            { [indexes, overrides] catalog in
+                let kept = catalog.overrides.filter { present in
+                    !overrides.contains {
+                        $0.path == present.path && UTF8Order.equal($0.collectionID, present.collectionID)
+                    }
+                }
+                return (catalog.ownDefinitions + indexes, kept + overrides)
+            }, completion: completion)
+    }
+}

@@ -1,0 +1,37 @@
+import Glibc
+import HearthModel
+
+/// Small files that people write.
+public enum TextFile {
+    /// More than any configuration needs.
+    static let sizeBytesMax = 16 << 20
+
+    /// The bytes of a file; nil when there is none.
+    /// - Throws: FAILED_PRECONDITION when it can't be read, INVALID_ARGUMENT when it is too large.
+    public static func read(_ path: String) throws(Status) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 {
+            if errno == ENOENT { return nil }
+            throw failure(path)
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw failure(path)
+            }
+            if count == 0 { return bytes }
+            bytes += chunk[..<count]
+            if bytes.count > sizeBytesMax {
+                throw .invalidArgument("\(path) is larger than \(sizeBytesMax >> 20) MiB.")
+            }
+        }
+    }
+
+    private static func failure(_ path: String) -> Status {
+        .failedPrecondition("Cannot read \(path): \(String(cString: strerror(errno))).")
+    }
+}

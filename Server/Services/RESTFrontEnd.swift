@@ -1,0 +1,235 @@
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+
+/// Takes HTTP requests: the REST form of the service, health, and what local development asks for.
+struct RESTFrontEnd: HTTPHandler {
+    private let service: FirestoreService
+    private let shutdown: @Sendable () -> Void
+    private let extensions: [any HTTPExtension]
+    private let observer: RequestObserver
+    /// Whether anybody may clear a database or end the server.
+    private let servesEmulatorRoutes: Bool
+
+    init(
+        _ service: FirestoreService, extensions: [any HTTPExtension], observer: RequestObserver,
+        servesEmulatorRoutes: Bool, shutdown: @escaping @Sendable () -> Void
+    ) {
+        self.service = service
+        self.extensions = extensions
+        self.observer = observer
+        self.servesEmulatorRoutes = servesEmulatorRoutes
+        self.shutdown = shutdown
+    }
+
+    func begin(_ exchange: HTTPExchange) {
+        let head = exchange.head
+        if head.method == "OPTIONS" {
+            return exchange.respond(status: 200, headers: CORS.preflight(for: head), body: [])
+        }
+        for handler in extensions where handler.begin(exchange) { return }
+        switch (head.method, head.path) {
+        case ("GET", "/"), ("HEAD", "/"), ("GET", "/healthz"): return text(exchange, 200, "Ok\n")
+        case ("GET", "/readyz"): return ready(exchange)
+        case ("POST", "/shutdown") where servesEmulatorRoutes:
+            text(exchange, 200, "Shutting down.\n")
+            return shutdown()
+        case ("DELETE", _) where servesEmulatorRoutes && head.path.hasPrefix("/emulator/v1/"): return clear(exchange)
+        default: break
+        }
+        do throws(Status) {
+            guard let route = try RESTRouter.route(method: head.method, path: head.path) else {
+                return text(exchange, 404, "Not Found\n")
+            }
+            try serve(route, exchange)
+        } catch {
+            RESTCall(exchange, isStreaming: false, options: JSONOptions()).finish(error)
+        }
+    }
+
+    private func text(_ exchange: HTTPExchange, _ status: Int, _ body: String) {
+        let headers = [HTTPHeader("content-type", "text/plain; charset=utf-8")] + CORS.headers(for: exchange.head)
+        exchange.respond(status: status, headers: headers, body: Array(body.utf8))
+    }
+
+    private func ready(_ exchange: HTTPExchange) {
+        do throws(Status) {
+            _ = try service.registry.databases()
+            text(exchange, 200, "Ok\n")
+        } catch {
+            text(exchange, 503, error.message + "\n")
+        }
+    }
+
+    /// `DELETE /emulator/v1/projects/P/databases/D/documents`
+    private func clear(_ exchange: HTTPExchange) {
+        let segments = exchange.head.path.split(separator: "/").map { URLText.decode($0) ?? "" }
+        guard segments.count == 7, segments[2] == "projects", segments[4] == "databases", segments[6] == "documents" else {
+            return text(exchange, 404, "Not Found\n")
+        }
+        let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
+        service.answer(call) { () throws(Status) in
+            let name = DatabaseName(project: segments[3], database: segments[5])
+            try service.registry.database(name).clear { result in
+                call.onLoop {
+                    switch result {
+                    case .success: call.respond(EmptyMessage())
+                    case .failure(let status): call.finish(status)
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Methods
+
+    private func serve(_ route: RESTRouter.Route, _ exchange: HTTPExchange) throws(Status) {
+        guard let parameters = URLText.parameters(exchange.head.query) else {
+            throw .invalidArgument("The query of the URL can't be decoded.")
+        }
+        let options = JSONOptions(
+            enumsAsNumbers: parameters.contains { $0.name == "$alt" && $0.value.contains("enum-encoding=int") })
+        var isStreaming = false
+        if case .custom(let method, _, _) = route { isStreaming = method.isStreaming }
+        let call = RESTCall(
+            exchange, isStreaming: isStreaming, options: options,
+            observation: observer.begin(route.observed, .rest, remote: exchange.head.remoteAddress))
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2) { [self] result in
+            service.answer(call) { () throws(Status) in
+                try perform(route, parameters.filter { !RESTRouter.isSystemParameter($0.name) }, try result.get(), call)
+            }
+        }
+    }
+
+    private typealias Parameters = [(name: String, value: String)]
+
+    private func perform(
+        _ route: RESTRouter.Route, _ parameters: Parameters, _ body: [UInt8], _ call: RESTCall
+    ) throws(Status) {
+        switch route {
+        case .getDocument(let name):
+            var request = GetDocumentRequest()
+            try Self.set(parameters, in: &request)
+            request.name = name
+            service.getDocument(request, call)
+        case .listDocuments(let parent, let collectionID):
+            var request = ListDocumentsRequest()
+            try Self.set(parameters, in: &request)
+            request.parent = parent
+            request.collectionId = collectionID
+            service.listDocuments(request, call)
+        case .createDocument(let parent, let collectionID):
+            var request = CreateDocumentRequest()
+            try Self.set(parameters, in: &request)
+            request.parent = parent
+            request.collectionId = collectionID
+            request.document = body.isEmpty ? DocumentMessage() : try DocumentMessage(json: body, at: "document")
+            service.createDocument(request, call)
+        case .updateDocument(let name):
+            var request = UpdateDocumentRequest()
+            try Self.set(parameters, in: &request)
+            var document = body.isEmpty ? DocumentMessage() : try DocumentMessage(json: body, at: "document")
+            document.name = name
+            request.document = document
+            service.updateDocument(request, call)
+        case .deleteDocument(let name):
+            var request = DeleteDocumentRequest()
+            try Self.set(parameters, in: &request)
+            request.name = name
+            service.deleteDocument(request, call)
+        case .custom(let method, let database, let parent):
+            try perform(method, database, parent, parameters, body.isEmpty ? Array("{}".utf8) : body, call)
+        }
+    }
+
+    private static func set(_ parameters: Parameters, in request: inout some WireMessage) throws(Status) {
+        for (name, value) in parameters { try request.set(parameter: name, value) }
+    }
+
+    private func perform(
+        _ method: RESTRouter.CustomMethod, _ database: String, _ parent: String, _ parameters: Parameters, _ body: [UInt8],
+        _ call: RESTCall
+    ) throws(Status) {
+        func decode<Request: WireMessage>(_: Request.Type) throws(Status) -> Request {
+            var request = try Request(json: body)
+            try Self.set(parameters, in: &request)
+            return request
+        }
+        switch method {
+        case .batchGet:
+            var request = try decode(BatchGetDocumentsRequest.self)
+            request.database = database
+            service.batchGetDocuments(request, call)
+        case .beginTransaction:
+            var request = try decode(BeginTransactionRequest.self)
+            request.database = database
+            service.beginTransaction(request, call)
+        case .commit:
+            var request = try decode(CommitRequest.self)
+            request.database = database
+            service.commit(request, sizeBytes: body.count, call)
+        case .rollback:
+            var request = try decode(RollbackRequest.self)
+            request.database = database
+            service.rollback(request, call)
+        case .batchWrite:
+            var request = try decode(BatchWriteRequest.self)
+            request.database = database
+            service.batchWrite(request, sizeBytes: body.count, call)
+        case .runQuery:
+            var request = try decode(RunQueryRequest.self)
+            request.parent = parent
+            service.runQuery(request, call)
+        case .runAggregationQuery:
+            var request = try decode(RunAggregationQueryRequest.self)
+            request.parent = parent
+            service.runAggregationQuery(request, call)
+        case .partitionQuery:
+            var request = try decode(PartitionQueryRequest.self)
+            request.parent = parent
+            service.partitionQuery(request, call)
+        case .listCollectionIds:
+            var request = try decode(ListCollectionIdsRequest.self)
+            request.parent = parent
+            service.listCollectionIds(request, call)
+        case .executePipeline: service.executePipeline(call)
+        case .write, .listen:
+            call.finish(.unimplemented("Method google.firestore.v1.Firestore/\(method) is not served over REST."))
+        }
+    }
+}
+
+/// Further routes beside those of the service: metrics, administration.
+protocol HTTPExtension: Sendable {
+    /// Takes the exchange, or returns false when it isn't one of its routes.
+    func begin(_ exchange: HTTPExchange) -> Bool
+}
+
+extension RESTRouter.Route {
+    /// What the request counts as.
+    fileprivate var observed: RequestMetrics.Method {
+        switch self {
+        case .getDocument: .getDocument
+        case .listDocuments: .listDocuments
+        case .createDocument: .createDocument
+        case .updateDocument: .updateDocument
+        case .deleteDocument: .deleteDocument
+        case .custom(let method, _, _):
+            switch method {
+            case .batchGet: .batchGetDocuments
+            case .beginTransaction: .beginTransaction
+            case .commit: .commit
+            case .rollback: .rollback
+            case .batchWrite: .batchWrite
+            case .executePipeline: .executePipeline
+            case .write: .write
+            case .listen: .listen
+            case .runQuery: .runQuery
+            case .runAggregationQuery: .runAggregationQuery
+            case .partitionQuery: .partitionQuery
+            case .listCollectionIds: .listCollectionIds
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Glibc
+import HearthModel
+import HearthNetwork
+import HearthSQLite
+import HearthStorage
+import Synchronization
+
+/// A Hearth server: data, services and front ends put together.
+public final class Server: Sendable {
+    public struct Configuration: Sendable {
+        public var network = ServerConfiguration()
+        /// The data folder; nil keeps everything in memory.
+        public var dataFolder: String? = "hearth-data"
+        public var firestore = FirestoreService.Options()
+        /// Threads for scans whose cost isn't that of their answer.
+        public var workersMax = 4
+        /// Index definitions to bring databases of any project up to, by database id.
+        public var indexes: [String: IndexConfiguration] = [:]
+        public var log = Log()
+        public var logsRequests = false
+        /// Whether anybody may clear a database or end the server over HTTP.
+        public var servesEmulatorRoutes = true
+
+        public init() {}
+    }
+
+    public let registry: DatabaseRegistry
+    private let pool: WorkerPool
+    private let network: NetworkServer
+    private let stopRequest: SharedRequest
+    /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
+    private let watchedNetwork = Slot<NetworkServer>()
+
+    /// - Parameter onShutdownRequest: called when a client asks the server to end (`POST /shutdown`).
+    /// - Throws: a status with one plain sentence when the data folder can't be used.
+    public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
+        let provider: any StoreProvider
+        if let folder = configuration.dataFolder {
+            provider = try SQLiteStoreProvider(path: folder)
+        } else {
+            provider = MemoryStoreProvider()
+        }
+        let indexes = configuration.indexes
+        let log = configuration.log
+        registry = DatabaseRegistry(
+            provider: provider,
+            prepare: { database in
+                guard let wanted = indexes[database.name.database] else { return }
+                wanted.apply(to: database) { result in
+                    guard case .failure(let status) = result else { return }
+                    log.error(
+                        "indexes could not be built", ("database", .text(database.name.text)),
+                        ("reason", .text(status.message)))
+                }
+            })
+        pool = WorkerPool(threadsMax: configuration.workersMax)
+        stopRequest = SharedRequest(onShutdownRequest)
+        let service = FirestoreService(registry: registry, pool: pool, options: configuration.firestore)
+        let request = stopRequest
+        let pool = pool
+        let registry = registry
+        let admin = AdminService(directory: registry) { pool.run($0) }
+        let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let requests = RequestMetrics(
+            loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
+        let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
+        let watchedNetwork = watchedNetwork
+        let metrics = ServerMetrics(
+            requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
+            databases: { registry.openDatabases })
+        network = NetworkServer(
+            configuration: configuration.network,
+            http: RESTFrontEnd(
+                service, extensions: [MetricsHTTP(metrics: metrics), AdminHTTP(admin: admin, observer: observer)],
+                observer: observer, servesEmulatorRoutes: configuration.servesEmulatorRoutes,
+                shutdown: { request.fire() }),
+            grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
+        watchedNetwork.value = network
+    }
+
+    /// Begins to take connections.
+    /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
+    public func start() throws {
+        try network.start()
+        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, count: 0) }
+    }
+
+    public var port: Int { network.port }
+
+    /// Refuses new requests, waits for the open ones, and closes the data.
+    public func shutdown(graceSeconds: Double) {
+        network.shutdown(graceSeconds: graceSeconds)
+        watchedNetwork.value = nil
+        pool.stop()
+        registry.close()
+    }
+
+    private static let tickMilliseconds = 100
+
+    /// Leases, expiry and old versions are looked after from one loop.
+    private static func scheduleTicks(_ loop: EventLoop, _ registry: DatabaseRegistry, count: Int) {
+        loop.schedule(afterMilliseconds: tickMilliseconds) { [weak registry] in
+            guard let registry else { return }
+            registry.tick()
+            if count % 600 == 599 {
+                for database in registry.openDatabases { collectGarbage(database) }
+            }
+            scheduleTicks(loop, registry, count: count + 1)
+        }
+    }
+
+    private static func collectGarbage(_ database: Database) {
+        database.collectGarbage { result in
+            if case .success(true) = result { collectGarbage(database) }
+        }
+    }
+}
+
+/// Passes on a wish to end, once.
+private final class SharedRequest: Sendable {
+    private let isFired = Atomic<Bool>(false)
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    func fire() {
+        if !isFired.exchange(true, ordering: .relaxed) { body() }
+    }
+}

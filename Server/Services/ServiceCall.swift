@@ -1,0 +1,51 @@
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// In which form a call's messages travel.
+enum MessageFormat: Sendable {
+    case protobuf
+    case json(JSONOptions)
+
+    func encode(_ message: some WireMessage) -> [UInt8] {
+        switch self {
+        case .protobuf: message.protobuf()
+        case .json(let options): message.json(options)
+        }
+    }
+}
+
+/// One call of a client as the service sees it, whatever carries it: gRPC, REST, later WebChannel.
+///
+/// All methods are called on `loop`'s thread. After the end of a call its methods do nothing.
+protocol ServiceCall: AnyObject, Sendable {
+    var loop: EventLoop { get }
+    var format: MessageFormat { get }
+    /// Whether the answer is over, or nobody waits for it any more.
+    var isFinished: Bool { get }
+    /// Set when the client has gone; may be read from any thread.
+    var cancellation: Cancellation { get }
+    /// Called when there is room again after `send` returned false.
+    var onWritable: (() -> Void)? { get set }
+    /// Sends one message; false when the client takes no more for now.
+    @discardableResult
+    func send(_ message: [UInt8]) -> Bool
+    func finish(_ status: Status)
+}
+
+extension ServiceCall {
+    /// Answers a unary call.
+    func respond(_ message: [UInt8]) {
+        send(message)
+        finish(.ok)
+    }
+
+    func respond(_ message: some WireMessage) {
+        respond(format.encode(message))
+    }
+
+    /// Runs `body` on the call's loop: now when this is its thread.
+    func onLoop(_ body: @escaping @Sendable () -> Void) {
+        if loop.isCurrent { body() } else { loop.execute(body) }
+    }
+}

@@ -1,0 +1,45 @@
+/// Percent-decoding of the parts of a URL. Source: RFC 3986, and the form encoding of HTML for queries.
+enum URLText {
+    /// Decodes one part; nil when an escape is malformed or the result isn't UTF-8.
+    /// - Parameter plusIsSpace: as in queries.
+    static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count)
+        var iterator = text.utf8.makeIterator()
+        while let byte = iterator.next() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else {
+                    return nil
+                }
+                bytes.append(high << 4 | low)
+            case UInt8(ascii: "+") where plusIsSpace: bytes.append(UInt8(ascii: " "))
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// The parameters of a query in order; nil when one can't be decoded.
+    static func parameters(_ query: String?) -> [(name: String, value: String)]? {
+        guard let query, !query.isEmpty else { return [] }
+        var parameters: [(name: String, value: String)] = []
+        for pair in query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = decode(parts[0], plusIsSpace: true),
+                let value = decode(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
+            else { return nil }
+            parameters.append((name, value))
+        }
+        return parameters
+    }
+}

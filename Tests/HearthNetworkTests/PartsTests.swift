@@ -1,0 +1,152 @@
+import Synchronization
+import Testing
+
+@testable import HearthNetwork
+
+@Suite struct PartsTests {
+    @Test(arguments: 0...24)
+    func detectsHTTP2OnlyWhenItIsSure(count: Int) {
+        let bytes = Array(ProtocolDetector.http2Preface.prefix(count))
+        let verdict = bytes.withUnsafeBytes { ProtocolDetector.detect($0) }
+        #expect(verdict == (count == 24 ? .http2 : .needsMore))
+        guard count < 24 else { return }
+        let other = bytes + [UInt8(ascii: "~")]
+        #expect(other.withUnsafeBytes { ProtocolDetector.detect($0) } == .http1)
+    }
+
+    @Test func detectsTLS() { #expect([UInt8(0x16)].withUnsafeBytes { ProtocolDetector.detect($0) } == .tls) }
+
+    @Test func rateLimiterAllowsABurstAndARate() {
+        var limiter = RateLimiter(burstMax: 10, perSecondMax: 5, now: 0)
+        let admitted = (0..<20).filter { _ in limiter.admit(now: 0) }
+        #expect(admitted.count == 10)
+        var later = RateLimiter(burstMax: 10, perSecondMax: 5, now: 0)
+        let evenly = (0..<500).filter { later.admit(now: UInt64($0 / 5) * 1_000_000_000) }
+        #expect(evenly.count == 500)
+        var credited = RateLimiter(burstMax: 1, perSecondMax: 0, now: 0)
+        let balanced = (0..<100).filter { _ in
+            defer { credited.credit() }
+            return credited.admit(now: 0)
+        }
+        #expect(balanced.count == 100)
+    }
+
+    @Test func bodyProgressWantsBytesInTime() {
+        var limits = NetworkLimits()
+        limits.bodyProgressMilliseconds = 1
+        limits.bodyProgressBytesMin = 100
+        var progress = BodyProgress(now: 0)
+        progress.received(99, now: 900_000, limits: limits)
+        #expect(!progress.isTooSlow(now: 1_000_000, limits: limits))
+        #expect(progress.isTooSlow(now: 1_000_001, limits: limits))
+        progress.received(1, now: 1_000_000, limits: limits)
+        #expect(!progress.isTooSlow(now: 2_000_000, limits: limits))
+    }
+
+    @Test(arguments: [1, 2, 3, 5, 6, 100, 10_000])
+    func outputQueueKeepsTheOrder(step: Int) {
+        var queue = OutputQueue()
+        var expected: [UInt8] = []
+        for number in 0..<300 {
+            let bytes = Array(repeating: UInt8(truncatingIfNeeded: number), count: number % 17)
+            let prefix = number % 3 == 0 ? GRPCPrefix(isCompressed: false, messageBytes: bytes.count) : nil
+            prefix?.withBytes { expected += $0 }
+            expected += bytes
+            queue.append(bytes, prefix: prefix)
+        }
+        #expect(queue.count == expected.count)
+        let scratch = OutputScratch(capacity: 20_000)
+        while !queue.isEmpty { queue.move(min(step, queue.count), into: scratch) }
+        #expect(Array(scratch.bytes) == expected)
+    }
+
+    @Test func inputBudgetIsNotExceeded() {
+        let budget = InputBudget(bytesMax: 100)
+        #expect(budget.reserve(60))
+        #expect(!budget.reserve(60))
+        #expect(budget.usedBytes == 60)
+        budget.release(60)
+        #expect(budget.reserve(100))
+    }
+
+    @Test func formatsDates() { #expect(HTTPDate.format(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT") }
+
+    @Test func headerBlockFindsItsFields() {
+        let buffer = FieldBuffer()
+        let long = String(repeating: "x", count: 5_000)
+        for (name, value) in [(":path", "/"), ("a", "1"), ("ab", "2"), ("a", "3"), ("empty", ""), ("long", long)] {
+            Array(name.utf8).withUnsafeBufferPointer { name in
+                Array(value.utf8).withUnsafeBufferPointer { buffer.append(name: name, value: $0) }
+            }
+        }
+        let saved = [UInt8](buffer.bytes)
+        buffer.reset()
+        buffer.restore(saved, count: 6)
+        let block = HeaderBlock(buffer)
+        #expect(block.firstValue("a") == "1")
+        #expect(block.firstValue("ab") == "2")
+        #expect(block.firstValue("empty") == "")
+        #expect(block.firstValue("b") == nil)
+        #expect(block.headers.map(\.value) == ["1", "2", "3", "", long])
+    }
+}
+
+@Suite struct EventLoopTests {
+    @Test func jobsRunInOrderOnTheLoop() async {
+        let order = Mutex([Int]())
+        let isOn = Mutex(true)
+        for number in 0..<1_000 {
+            clientLoop.execute {
+                order.withLock { $0.append(number) }
+                if !clientLoop.isCurrent || EventLoop.current !== clientLoop { isOn.withLock { $0 = false } }
+            }
+        }
+        _ = await onClientLoop { true }
+        #expect(order.withLock { $0 } == Array(0..<1_000))
+        #expect(isOn.withLock { $0 })
+        #expect(!clientLoop.isCurrent)
+        #expect(EventLoop.current == nil)
+    }
+
+    @Test func timersRunInTheOrderOfTheirTimes() async {
+        let order = Mutex([Int]())
+        let done = Box<Bool>()
+        // Set within one job, so that the clock can't overtake them.
+        clientLoop.execute {
+            for milliseconds in [30, 10, 20, 0, 40] {
+                clientLoop.schedule(afterMilliseconds: milliseconds) {
+                    order.withLock { $0.append(milliseconds) }
+                    if milliseconds == 40 { done.set(true) }
+                }
+            }
+            clientLoop.schedule(afterMilliseconds: 15) { order.withLock { $0.append(-1) } }.cancel()
+        }
+        _ = await done.value()
+        #expect(order.withLock { $0 } == [0, 10, 20, 30, 40])
+    }
+
+    @Test func theHeapGivesTimersBackInOrderAndForgetsCancelledOnes() throws {
+        let loop = try EventLoop()
+        var heap = TimerHeap()
+        var random = SystemRandomNumberGenerator()
+        var timers: [Timer] = []
+        for _ in 0..<500 {
+            let timer = Timer(loop: loop, deadline: .random(in: 0..<1_000, using: &random)) {}
+            timers.append(timer)
+            heap.insert(timer)
+        }
+        for timer in timers.prefix(250) { heap.remove(timer) }
+        heap.remove(timers[0])
+        var deadlines: [UInt64] = []
+        while let timer = heap.popDue(2_000) { deadlines.append(timer.deadline) }
+        #expect(deadlines == timers.dropFirst(250).map(\.deadline).sorted())
+    }
+
+    @Test func aStoppedLoopDropsItsJobs() throws {
+        let loop = try EventLoop()
+        try loop.start()
+        loop.stopAndJoin()
+        loop.execute { Issue.record("ran after the end") }
+        #expect(!loop.isCurrent)
+    }
+}

@@ -1,0 +1,102 @@
+import HearthModel
+import HearthNetwork
+import Testing
+
+@Suite struct ShutdownTests {
+    private func makeServer(
+        http: @escaping @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: []) },
+        grpc: @escaping @Sendable (GRPCCall) -> Void = { $0.finish(.ok) }
+    ) throws -> NetworkServer {
+        let server = NetworkServer(
+            configuration: ServerConfiguration(loopCount: 2), http: ClosureHTTPHandler(closure: http),
+            grpc: ClosureGRPCHandler(closure: grpc))
+        try server.start()
+        return server
+    }
+
+    @Test func openCallsMayFinish() async throws {
+        let open = Box<GRPCCall>()
+        let server = try makeServer(grpc: { open.set($0) })
+        let client = try await connect(server)
+        let goAway = Box<UInt32>()
+        let closed = Box<Bool>()
+        await onClientLoop {
+            client.onGoAway = { goAway.set($0) }
+            client.onClose = { closed.set(true) }
+        }
+        async let result = call(client, "/a/b", messages: [[1]])
+        let call = await open.value()
+        async let down: Void = stop(server, graceSeconds: 10)
+        #expect(await goAway.value() == 0)
+        // No new connection gets in.
+        await #expect(throws: Status.self) { try await connect(server) }
+        call.loop.execute {
+            call.send([7])
+            call.finish(.ok)
+        }
+        #expect(await result.messages == [[7]])
+        #expect(await closed.value())
+        try await down
+        server.shutdown(graceSeconds: 10)
+    }
+
+    @Test func whatOutlastsTheGraceTimeIsEnded() async throws {
+        let cancelled = Box<Bool>()
+        let began = Box<Bool>()
+        let server = try makeServer(
+            http: { exchange in
+                exchange.start(status: 200, headers: [])
+                began.set(true)
+            },
+            grpc: { $0.onCancel = { cancelled.set(true) } })
+        let client = try await connect(server)
+        async let result = call(client, "/a/b", messages: [[1]])
+        let connection = try RawConnection(port: server.port)
+        connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(await began.value())
+        while server.statistics.grpcCalls == 0 { await Task.yield() }
+        try await stop(server, graceSeconds: 0.02)
+        let status = await result.status
+        #expect(status == .unavailable("the server is shutting down"))
+        #expect(await cancelled.value())
+        #expect(try await connection.readTextToEnd().hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test func idleConnectionsDoNotDelayIt() async throws {
+        let server = try makeServer()
+        let client = try await connect(server)
+        #expect(try await request(client, "GET", "/").status == 200)
+        let connection = try RawConnection(port: server.port)
+        connection.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await connection.readAnswer().status == 200)
+        let silent = try RawConnection(port: server.port)
+        let started = EventLoop.monotonicNanoseconds()
+        try await stop(server, graceSeconds: 60)
+        #expect(EventLoop.monotonicNanoseconds() - started < 20_000_000_000)
+        #expect(try await connection.readToEnd().isEmpty)
+        #expect(try await silent.readToEnd().isEmpty)
+    }
+
+    @Test func aTakenPortIsNamed() throws {
+        let server = try makeServer()
+        defer { server.shutdown(graceSeconds: 0) }
+        let second = NetworkServer(
+            configuration: ServerConfiguration(port: server.port), http: ClosureHTTPHandler { _ in },
+            grpc: ClosureGRPCHandler { _ in })
+        let status = #expect(throws: Status.self) { try second.start() }
+        #expect(status?.code == .unavailable)
+        #expect(status?.message.contains("127.0.0.1:\(server.port)") == true)
+        // And it is free again afterwards.
+        server.shutdown(graceSeconds: 0)
+        try second.start()
+        second.shutdown(graceSeconds: 0)
+    }
+
+    @Test func aBadHostIsNamed() throws {
+        let server = NetworkServer(
+            configuration: ServerConfiguration(host: "192.0.2.1"), http: ClosureHTTPHandler { _ in },
+            grpc: ClosureGRPCHandler { _ in })
+        let status = #expect(throws: Status.self) { try server.start() }
+        #expect(status?.message.contains("192.0.2.1") == true)
+    }
+}

@@ -1,0 +1,135 @@
+import HearthModel
+import HearthNetwork
+import Synchronization
+
+/// A server whose handlers are closures, stopped when the body is through.
+func withServer<Result: Sendable>(
+    limits: NetworkLimits = NetworkLimits(), tls: TLSConfiguration? = nil, compressionThresholdBytes: Int? = nil,
+    http: @escaping @Sendable (HTTPExchange) -> Void = { $0.respond(status: 404, headers: [], body: []) },
+    grpc: @escaping @Sendable (GRPCCall) -> Void = { $0.finish(.unimplemented("no such method: \($0.path)")) },
+    _ body: (NetworkServer) async throws -> Result
+) async throws -> Result {
+    let server = NetworkServer(
+        configuration: ServerConfiguration(
+            host: "127.0.0.1", loopCount: 1, tls: tls, limits: limits,
+            grpcCompressionThresholdBytes: compressionThresholdBytes),
+        http: ClosureHTTPHandler(closure: http), grpc: ClosureGRPCHandler(closure: grpc))
+    try server.start()
+    do {
+        let result = try await body(server)
+        try await stop(server)
+        return result
+    } catch {
+        try await stop(server)
+        throw error
+    }
+}
+
+func stop(_ server: NetworkServer, graceSeconds: Double = 0) async throws {
+    try await blocking { server.shutdown(graceSeconds: graceSeconds) }
+}
+
+struct ClosureHTTPHandler: HTTPHandler {
+    let closure: @Sendable (HTTPExchange) -> Void
+    func begin(_ exchange: HTTPExchange) { closure(exchange) }
+}
+
+struct ClosureGRPCHandler: GRPCHandler {
+    let closure: @Sendable (GRPCCall) -> Void
+    func begin(_ call: GRPCCall) { closure(call) }
+}
+
+/// A value that a handler sets on its loop and a test waits for.
+final class Box<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var waiters: [CheckedContinuation<Value, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func set(_ value: Value) {
+        let waiters = state.withLock { state in
+            state.value = value
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(returning: value) }
+    }
+
+    var current: Value? { state.withLock { $0.value } }
+
+    func value() async -> Value {
+        await withCheckedContinuation { continuation in
+            let value = state.withLock { state -> Value? in
+                if state.value == nil { state.waiters.append(continuation) }
+                return state.value
+            }
+            if let value { continuation.resume(returning: value) }
+        }
+    }
+}
+
+/// The loop that the tests' clients share.
+let clientLoop: EventLoop = {
+    do {
+        let loop = try EventLoop(index: 99)
+        try loop.start()
+        return loop
+    } catch { fatalError("\(error)") }
+}()
+
+func connect(
+    _ server: NetworkServer, _ change: (inout HTTP2Client.Configuration) -> Void = { _ in }
+) async throws -> HTTP2Client {
+    var configuration = HTTP2Client.Configuration(host: "127.0.0.1", port: server.port)
+    change(&configuration)
+    return try await withCheckedThrowingContinuation { continuation in
+        HTTP2Client.connect(configuration, on: clientLoop) { continuation.resume(with: $0) }
+    }
+}
+
+func request(
+    _ client: HTTP2Client, _ method: String, _ path: String, headers: [HTTPHeader] = [], body: [UInt8] = []
+) async throws -> HTTPClientAnswer {
+    try await withCheckedThrowingContinuation { continuation in
+        clientLoop.execute {
+            client.request(method: method, path: path, headers: headers, body: body) {
+                continuation.resume(with: $0)
+            }
+        }
+    }
+}
+
+struct CallResult: Sendable {
+    var status: Status
+    var messages: [[UInt8]]
+    var trailers: [HTTPHeader]
+}
+
+/// Sends the messages, half-closes, and gathers what comes.
+func call(
+    _ client: HTTP2Client, _ path: String, metadata: [HTTPHeader] = [], messages: [[UInt8]],
+    timeoutMilliseconds: Int? = nil, compresses: Bool = false
+) async -> CallResult {
+    await withCheckedContinuation { continuation in
+        clientLoop.execute {
+            let call = GRPCClient(client).open(
+                path: path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds, compresses: compresses)
+            var received: [[UInt8]] = []
+            call.onMessage = { received.append($0) }
+            call.onFinish = { status, trailers in
+                continuation.resume(returning: CallResult(status: status, messages: received, trailers: trailers))
+            }
+            for message in messages { call.send(message) }
+            call.halfClose()
+        }
+    }
+}
+
+/// Runs something on the clients' loop and waits for it.
+func onClientLoop<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+        clientLoop.execute { continuation.resume(returning: body()) }
+    }
+}

@@ -1,0 +1,101 @@
+import CSQLite
+import HearthModel
+import HearthStorage
+import Testing
+
+@testable import HearthSQLite
+
+/// What a file must be, and what stays in it.
+struct FileFormatTests {
+    @Test func dataOutlivesTheStore() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/a.sqlite"
+        for round in 0..<3 {
+            let store = try SQLiteStore(path: path)
+            let snapshot = try store.snapshot()
+            for keyspace in Keyspace.allCases {
+                #expect(try snapshot.count(keyspace, .all, limit: Int.max) == round * 100)
+            }
+            snapshot.close()
+            try store.write { transaction throws(Status) in
+                for keyspace in Keyspace.allCases {
+                    for number in 0..<100 { try transaction.put(keyspace, key(round * 100 + number), [1]) }
+                }
+            }
+            store.close()
+            #expect(folder.size("a.sqlite-wal") == nil)
+        }
+    }
+
+    @Test func committedDataOutlivesACrash() throws {
+        let folder = TemporaryFolder()
+        let store = try SQLiteStore(path: folder.path + "/a.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.documents, [1], [2]) }
+        // The files as a crash leaves them: the store isn't closed.
+        folder.copy("a.sqlite", to: folder.path + "/b.sqlite")
+        folder.copy("a.sqlite-wal", to: folder.path + "/b.sqlite-wal")
+        let copy = try SQLiteStore(path: folder.path + "/b.sqlite")
+        #expect(try copy.snapshot().get(.documents, [1]) == [2])
+    }
+
+    @Test func aNewerFormatIsRefused() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/a.sqlite"
+        try SQLiteStore(path: path).close()
+        try change(path, "PRAGMA user_version = \(FileFormat.version + 1)")
+        #expect(
+            throws: Status.failedPrecondition(
+                "\(path) has format version \(FileFormat.version + 1), which is newer than \(FileFormat.version), the"
+                    + " newest that this hearth knows; use a newer hearth.")
+        ) { try SQLiteStore(path: path) }
+    }
+
+    @Test func aForeignDatabaseIsRefusedAndLeftAlone() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/a.sqlite"
+        try change(path, "CREATE TABLE t (x)")
+        let before = folder.size("a.sqlite")
+        #expect(throws: Status.failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")) {
+            try SQLiteStore(path: path)
+        }
+        #expect(folder.size("a.sqlite") == before)
+        #expect(folder.size("a.sqlite-wal") == nil)
+    }
+
+    @Test func aFileThatIsNoDatabaseIsRefused() throws {
+        let folder = TemporaryFolder()
+        try DataFolder.write(String(repeating: "no database", count: 1000), folder.path + "/a.sqlite")
+        #expect(throws: Status.self) { try SQLiteStore(path: folder.path + "/a.sqlite") }
+    }
+
+    @Test func anEmptyFileBecomesADatabase() throws {
+        let folder = TemporaryFolder()
+        try DataFolder.write("", folder.path + "/a.sqlite")
+        let store = try SQLiteStore(path: folder.path + "/a.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+        let connection = try Connection(path: folder.path + "/a.sqlite", configuration: [])
+        #expect(try connection.number("PRAGMA page_size", "") == FileFormat.pageSizeBytes)
+        #expect(try connection.number("PRAGMA user_version", "") == FileFormat.version)
+        #expect(try connection.number("PRAGMA application_id", "") == 0x4852_5448)
+        connection.close()
+    }
+
+    @Test func aPathThatCannotBeOpenedIsNamed() throws {
+        let folder = TemporaryFolder()
+        do throws(Status) {
+            _ = try SQLiteStore(path: folder.path + "/missing/a.sqlite")
+            Issue.record("opened")
+        } catch {
+            #expect(error.message.contains("\(folder.path)/missing/a.sqlite"))
+            #expect(error.message.contains("No such file or directory"))
+        }
+    }
+
+    /// Changes a file by SQLite as such.
+    private func change(_ path: String, _ text: String) throws {
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+        #expect(sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(handle)
+    }
+}

@@ -1,0 +1,164 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+import Testing
+
+@testable import HearthServer
+
+@Suite struct AdminDatabaseTests {
+    private let harness = AdminHarness()
+    private let databases = "projects/p/databases"
+
+    private func create(_ id: String, _ body: String = "{}") async throws -> DatabaseMessage {
+        let operation = try await harness.call(
+            "POST", databases, body, query: [("databaseId", id)], as: OperationMessage.self)
+        #expect(operation.done)
+        return try #require(try operation.response?.unpacked(DatabaseMessage.self))
+    }
+
+    @Test func aDatabaseIsMadeListedAndDeleted() async throws {
+        let made = try await create("blue-1", #"{"type": "FIRESTORE_NATIVE", "locationId": "eur3"}"#)
+        #expect(made.name == "\(databases)/blue-1")
+        #expect(made.locationId == "eur3")
+        #expect(made.type == .firestoreNative)
+        #expect(made.databaseEdition == .standard)
+        #expect(made.versionRetentionPeriod?.seconds == 3600)
+        #expect(made.uid.utf8.count == 36)
+        #expect(try await harness.call("GET", made.name, as: DatabaseMessage.self).uid == made.uid)
+        let list = try await harness.call("GET", databases, as: ListDatabasesResponse.self)
+        #expect(list.databases.map(\.name) == [made.name])
+        let stale = try await harness.refusal("DELETE", made.name, query: [("etag", "x")])
+        #expect(stale?.code == .failedPrecondition)
+        let deleted = try await harness.call("DELETE", made.name, as: OperationMessage.self)
+        #expect(deleted.done)
+        #expect(try await harness.refusal("GET", made.name)?.code == .notFound)
+    }
+
+    @Test func theDefaultDatabaseIsAlwaysThere() async throws {
+        let first = try await harness.call("GET", harness.root, as: DatabaseMessage.self)
+        #expect(first.deleteProtectionState == .deleteProtectionDisabled)
+        #expect(try await harness.call("GET", harness.root, as: DatabaseMessage.self).createTime == first.createTime)
+    }
+
+    @Test func anExistingOneIsRefused() async throws {
+        _ = try await create("twice")
+        let status = try await harness.refusal("POST", databases, "{}", query: [("databaseId", "twice")])
+        #expect(status == Status(.alreadyExists, "Database already exists. Please use another database_id"))
+    }
+
+    @Test func idsFollowTheGrammar() async throws {
+        for id in ["(default)", "abcd", "a-b1", "a" + String(repeating: "x", count: 62)] {
+            #expect(throws: Never.self, "\(id)") { try AdminService.check(databaseID: id) }
+        }
+        for id in [
+            "", "abc", "1abc", "abc-", "aBcd", "ab_cd", "default)", "a" + String(repeating: "x", count: 63),
+            "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+        ] {
+            #expect(throws: Status.self, "\(id)") { try AdminService.check(databaseID: id) }
+        }
+    }
+
+    @Test func deleteProtectionProtects() async throws {
+        let name = try await create("kept").name
+        let first = try await harness.call("GET", name, as: DatabaseMessage.self)
+        let mask = [(name: "updateMask", value: "deleteProtectionState")]
+        let operation = try await harness.call(
+            "PATCH", name, #"{"deleteProtectionState": "DELETE_PROTECTION_ENABLED"}"#, query: mask,
+            as: OperationMessage.self)
+        let updated = try #require(try operation.response?.unpacked(DatabaseMessage.self))
+        #expect(updated.deleteProtectionState == .deleteProtectionEnabled)
+        #expect(updated.etag != first.etag)
+        #expect(try await harness.refusal("DELETE", name)?.code == .failedPrecondition)
+        let stale = try await harness.refusal("PATCH", name, #"{"etag": "\#(first.etag)"}"#, query: mask)
+        #expect(stale?.code == .failedPrecondition)
+        _ = try await harness.call(
+            "PATCH", name, #"{"deleteProtectionState": "DELETE_PROTECTION_DISABLED"}"#, query: mask)
+        #expect(try await harness.refusal("DELETE", name) == nil)
+    }
+
+    @Test func whatHearthHasNotIsSaid() async throws {
+        let cases: [(method: String, path: String, body: String, code: Status.Code)] = [
+            ("POST", databases, #"{"type": "DATASTORE_MODE"}"#, .unimplemented),
+            ("POST", databases, #"{"databaseEdition": "ENTERPRISE"}"#, .unimplemented),
+            ("POST", "\(databases)/(default):exportDocuments", "{}", .unimplemented),
+            ("POST", "\(databases)/(default):importDocuments", "{}", .unimplemented),
+            ("GET", "\(databases)/(default)/backupSchedules", "", .unimplemented),
+            ("GET", "projects/p/locations/local/backups", "", .unimplemented),
+            ("PATCH", "\(databases)/(default)", #"{"concurrencyMode": "OPTIMISTIC"}"#, .unimplemented),
+        ]
+        for (method, path, body, code) in cases {
+            var query: [(name: String, value: String)] = []
+            if method == "POST", path == databases { query = [("databaseId", "other")] }
+            if method == "PATCH" { query = [("updateMask", "concurrencyMode")] }
+            #expect(try await harness.refusal(method, path, body, query: query)?.code == code, "\(method) \(path)")
+        }
+    }
+
+    @Test func otherRoutesAreNotOurs() async throws {
+        for (method, path) in [
+            ("GET", "projects/p"), ("GET", "projects/p/databases/d/documents/c/x"), ("PUT", databases),
+            ("POST", "\(databases)/d/collectionGroups/c/fields/a"), ("GET", "\(databases)/d/collectionGroups/c"),
+            ("DELETE", "\(databases)/d/operations"), ("GET", "x/y/z"),
+        ] {
+            #expect(try await harness.call(method, path) == nil, "\(method) \(path)")
+        }
+    }
+
+    @Test func locations() async throws {
+        let list = try await harness.call("GET", "projects/p/locations", as: ListLocationsResponse.self)
+        #expect(list.locations.map(\.locationId) == ["local"])
+        #expect(
+            try await harness.call("GET", list.locations[0].name, as: LocationMessage.self).name
+                == list.locations[0].name)
+        #expect(try await harness.refusal("GET", "projects/p/locations/mars")?.code == .notFound)
+    }
+
+    @Test func operationsAreRememberedAndForgotten() async throws {
+        _ = try await create("ops1")
+        let path = "\(databases)/ops1/operations"
+        let list = try await harness.call("GET", path, as: ListOperationsResponse.self)
+        #expect(list.operations.count == 1)
+        let name = list.operations[0].name
+        #expect(try await harness.call("POST", name + ":cancel", "{}") == Array("{}".utf8))
+        #expect(try await harness.call("DELETE", name) == Array("{}".utf8))
+        #expect(try await harness.refusal("GET", name)?.code == .notFound)
+        #expect(try await harness.refusal("GET", path, query: [("filter", "done:true")])?.code == .invalidArgument)
+    }
+
+    @Test func operationsAreBounded() throws {
+        let table = OperationTable(clock: SystemClock())
+        let name = DatabaseName(project: "p")
+        for _ in 0..<Limits.operationsPerDatabaseMax {
+            _ = try table.begin(name, metadata: CreateDatabaseMetadata())
+        }
+        #expect(throws: Status.self) { try table.begin(name, metadata: CreateDatabaseMetadata()) }
+        let some = table.operations(of: name)[5].name
+        table.update(some, in: name) { $0.end(.success(EmptyMessage())) }
+        _ = try table.begin(name, metadata: CreateDatabaseMetadata())
+        #expect(table.operations(of: name).count == Limits.operationsPerDatabaseMax)
+        #expect(throws: Status.self) { try table.operation(some) }
+    }
+
+    @Test func bulkDeletion() async throws {
+        let database = try harness.database
+        for number in 0..<450 {
+            try await database.put("a/\(number)", ["x": .integer(1)])
+            if number < 5 { try await database.put("a/\(number)/b/\(number)", ["x": .integer(1)]) }
+        }
+        func count(_ collection: String) throws -> Int {
+            try database.view().documentKeys(of: collection, after: nil, limit: 1000).count
+        }
+        let path = "\(harness.root):bulkDeleteDocuments"
+        var operation = try await harness.call("POST", path, #"{"collectionIds": ["a"]}"#, as: OperationMessage.self)
+        operation = try await harness.end(of: operation)
+        #expect(operation.error == nil)
+        let metadata = try operation.metadata?.unpacked(BulkDeleteDocumentsMetadata.self)
+        #expect(metadata?.progressDocuments?.completedWork == 450)
+        #expect(try count("a") == 0)
+        #expect(try count("b") == 5)
+        operation = try await harness.call("POST", path, "{}", as: OperationMessage.self)
+        #expect(try await harness.end(of: operation).error == nil)
+        #expect(try count("b") == 0)
+        #expect(try await harness.refusal("POST", path, #"{"namespaceIds": ["x"]}"#)?.code == .invalidArgument)
+    }
+}

@@ -1,0 +1,72 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+import Testing
+
+@testable import HearthServer
+
+/// The admin service over databases in memory.
+final class AdminHarness {
+    let registry = DatabaseRegistry(provider: MemoryStoreProvider())
+    let admin: AdminService
+    let root = "projects/p/databases/(default)"
+
+    init() {
+        admin = AdminService(directory: registry) { body in
+            Task.detached { body() }
+        }
+    }
+
+    deinit { registry.close() }
+
+    var database: Database {
+        get throws { try registry.database(DatabaseName(project: "p")) }
+    }
+
+    /// The JSON answer to a REST request; nil when no route fits.
+    func call(
+        _ method: String, _ path: String, _ body: String = "", query: [(name: String, value: String)] = []
+    ) async throws -> [UInt8]? {
+        var segments = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        var verb = ""
+        if let last = segments.last, let colon = last.lastIndex(of: ":") {
+            verb = String(last[last.index(after: colon)...])
+            segments[segments.count - 1] = String(last[..<colon])
+        }
+        let request = AdminService.RESTRequest(
+            method: method, segments: segments, verb: verb, parameters: query, body: Array(body.utf8))
+        return try await withCheckedContinuation { continuation in
+            if !admin.serve(request, { continuation.resume(returning: $0.map(Optional.some)) }) {
+                continuation.resume(returning: .success(nil))
+            }
+        }.get()
+    }
+
+    func call<Answer: WireMessage>(
+        _ method: String, _ path: String, _ body: String = "", query: [(name: String, value: String)] = [],
+        as _: Answer.Type
+    ) async throws -> Answer {
+        try Answer(json: try #require(try await call(method, path, body, query: query)))
+    }
+
+    /// The status of a request that is refused.
+    func refusal(
+        _ method: String, _ path: String, _ body: String = "", query: [(name: String, value: String)] = []
+    ) async throws -> Status? {
+        do {
+            _ = try await call(method, path, body, query: query)
+            return nil
+        } catch let status as Status {
+            return status
+        }
+    }
+
+    /// The end of an operation.
+    func end(of operation: OperationMessage) async throws -> OperationMessage {
+        while true {
+            let present = try await call("GET", operation.name, as: OperationMessage.self)
+            if present.done { return present }
+            await Task.yield()
+        }
+    }
+}

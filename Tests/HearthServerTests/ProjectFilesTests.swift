@@ -1,0 +1,71 @@
+import HearthModel
+import Testing
+
+@testable import HearthServer
+
+@Suite struct ProjectFilesTests {
+    private static let indexes = """
+        {"indexes": [{"collectionGroup": "c", "fields": [
+            {"fieldPath": "a", "order": "ASCENDING"}, {"fieldPath": "b", "order": "ASCENDING"}]}]}
+        """
+
+    @Test func anEmptyFolderSaysNothing() throws {
+        #expect(try ProjectFiles(folder: TemporaryFolder().path) == ProjectFiles())
+    }
+
+    @Test func oneDatabase() throws {
+        let folder = TemporaryFolder()
+        folder.write(".firebaserc", #"{"projects": {"default": "shop", "staging": "shop-2"}}"#)
+        folder.write(
+            "firebase.json",
+            """
+            {"hosting": {"public": "x"}, "firestore": {"rules": "r.rules", "indexes": "i.json"},
+             "emulators": {"firestore": {"port": 9099, "host": "::1"}, "ui": {"port": 1}}}
+            """)
+        folder.write("i.json", Self.indexes)
+        let files = try ProjectFiles(folder: folder.path)
+        #expect(files.defaultProject == "shop")
+        #expect(files.port == 9099)
+        #expect(files.host == "::1")
+        #expect(
+            files.databases == [
+                .init(database: "(default)", indexes: folder.path + "/i.json", rules: folder.path + "/r.rules")
+            ])
+        #expect(try files.indexConfigurations()["(default)"]?.indexes.count == 1)
+    }
+
+    @Test func severalDatabases() throws {
+        let folder = TemporaryFolder()
+        folder.write(
+            "firebase.json",
+            #"{"firestore": [{"database": "(default)"}, {"database": "eu", "indexes": "/abs/i.json"}]}"#)
+        let files = try ProjectFiles(folder: folder.path)
+        #expect(files.databases.map(\.database) == ["(default)", "eu"])
+        #expect(files.databases[1].indexes == "/abs/i.json")
+        #expect(throws: Status.failedPrecondition("The index file /abs/i.json is not there.")) {
+            try files.indexConfigurations()
+        }
+    }
+
+    @Test func anIndexFileAloneIsTaken() throws {
+        let folder = TemporaryFolder()
+        folder.write("firestore.indexes.json", Self.indexes)
+        #expect(try ProjectFiles(folder: folder.path).indexConfigurations()["(default)"]?.indexes.count == 1)
+    }
+
+    @Test func faultsNameTheirPlace() {
+        let cases: [(file: String, text: String, words: String)] = [
+            ("firebase.json", "{\n  \"firestore\": tru }", "/firebase.json:2:16: This is not valid JSON"),
+            ("firebase.json", #"{"firestore": 1}"#, "firestore: Expected an object, found a number."),
+            ("firebase.json", #"{"emulators": {"firestore": {"port": 99999}}}"#, "emulators.firestore.port: "),
+            ("firebase.json", #"{"firestore": [{}, {}]}"#, "firestore[1]: The database (default) stands in the list"),
+            (".firebaserc", #"{"projects": {"default": 1}}"#, "projects.default: Expected a string"),
+        ]
+        for (file, text, words) in cases {
+            let folder = TemporaryFolder()
+            folder.write(file, text)
+            let failure = #expect(throws: Status.self, "\(text)") { try ProjectFiles(folder: folder.path) }
+            #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
+        }
+    }
+}

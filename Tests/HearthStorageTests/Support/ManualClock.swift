@@ -1,0 +1,33 @@
+import HearthModel
+import HearthStorage
+import Synchronization
+
+/// A clock that stands still until a test moves it.
+final class ManualClock: Clock {
+    private struct State {
+        var microseconds: Int64
+        var nanoseconds: UInt64 = 1_000_000_000
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter microseconds: the time of day at the beginning.
+    init(microseconds: Int64 = 1_700_000_000_000_000) {
+        state = Mutex(State(microseconds: microseconds))
+    }
+
+    func now() -> Timestamp { Timestamp(microseconds: state.withLock { $0.microseconds }) }
+    func monotonicNanoseconds() -> UInt64 { state.withLock { $0.nanoseconds } }
+
+    func advance(seconds: Double) {
+        state.withLock { state in
+            state.microseconds += Int64(seconds * 1e6)
+            state.nanoseconds += UInt64(seconds * 1e9)
+        }
+    }
+
+    /// Sets the time of day back or forth, as an administrator might; the monotonic time is left alone.
+    func jump(microseconds: Int64) {
+        state.withLock { $0.microseconds += microseconds }
+    }
+}

@@ -1,0 +1,159 @@
+import HearthServer
+import Testing
+
+@testable import hearth
+
+@Suite struct ServeResolutionTests {
+    private let folder = TemporaryFolder()
+
+    private func settings(_ words: [String] = [], _ environment: [String: String] = [:]) throws(ToolFailure)
+        -> ServeSettings
+    {
+        try ServeResolution.settings(words, environment: environment, folder: folder.path)
+    }
+
+    @Test func defaults() throws {
+        #expect(try settings() == ServeSettings())
+    }
+
+    @Test func anOptionGoesBeforeTheEnvironmentThatBeforeTheFileThatBeforeFirebase() throws {
+        folder.write("firebase.json", #"{"emulators": {"firestore": {"port": 1, "host": "a"}}}"#)
+        #expect(try settings().port == 1)
+        folder.write("hearth.json", #"{"port": 2, "project": "from-file"}"#)
+        #expect(try settings().port == 2)
+        #expect(try settings().host == "a")
+        #expect(try settings([], ["HEARTH_PORT": "3"]).port == 3)
+        #expect(try settings(["--port", "4"], ["HEARTH_PORT": "3"]).port == 4)
+        folder.write(".firebaserc", #"{"projects": {"default": "from-rc"}}"#)
+        #expect(try settings().project == "from-file")
+        #expect(try settings([], ["HEARTH_PROJECT": "from-environment"]).project == "from-environment")
+    }
+
+    @Test func everySettingHasThreePlaces() throws {
+        let values = [
+            "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
+            "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
+            "grace": "0", "tls-cert": "c.pem", "tls-key": "k.pem",
+        ]
+        var expected = ServeSettings()
+        expected.host = "::1"
+        expected.port = 0
+        expected.dataFolder = "/d"
+        expected.project = "p"
+        expected.logFormat = .json
+        expected.logLevel = .debug
+        expected.logsRequests = true
+        expected.requiresIndexes = true
+        expected.servesEmulatorRoutes = false
+        expected.loops = 3
+        expected.workers = 9
+        expected.graceSeconds = 0
+        expected.tlsCertificate = "c.pem"
+        expected.tlsKey = "k.pem"
+        #expect(try settings(values.sorted { $0.key < $1.key }.map { "--\($0.key)=\($0.value)" }) == expected)
+        let environment = values.map { (Option($0.key, "X", "").environmentName, $0.value) }
+        #expect(try settings([], Dictionary(uniqueKeysWithValues: environment)) == expected)
+        let members = values.map { key, value in
+            let isBare = Int(value) != nil || value == "true" || value == "false"
+            return "\"\(Option(key, "X", "").memberName)\": \(isBare ? value : "\"\(value)\"")"
+        }
+        folder.write("hearth.json", "{ // all of them\n" + members.joined(separator: ",\n") + "}")
+        #expect(try settings() == expected)
+    }
+
+    @Test func memoryAndData() throws {
+        #expect(try settings(["--memory"]).dataFolder == nil)
+        #expect(try settings(["--no-memory"], ["HEARTH_MEMORY": "1"]).dataFolder == "hearth-data")
+        #expect(try settings(["--memory"], ["HEARTH_DATA": "/x"]).dataFolder == nil)
+        #expect(throws: ToolFailure.usage("--memory and --data exclude each other.")) {
+            try settings(["--memory", "--data", "x"])
+        }
+    }
+
+    @Test func hostAndPortTogether() throws {
+        #expect(try settings(["--host-port", "[::1]:99"]).host == "::1")
+        #expect(try settings(["--host-port=0.0.0.0:99"]).port == 99)
+        #expect(throws: ToolFailure.self) { try settings(["--host-port", "99"]) }
+    }
+
+    @Test func optionsOfTheEmulatorAreTaken() throws {
+        let found = try settings(["--project_id=x", "--single_project_mode=true", "--websocket_port", "9150"])
+        #expect(found.project == "x")
+        #expect(found.warnings.count == 2)
+    }
+
+    @Test func indexFiles() throws {
+        folder.write("other.json", #"{"fieldOverrides": [{"collectionGroup": "c", "fieldPath": "a", "indexes": []}]}"#)
+        let found = try settings(["--indexes", folder.path + "/other.json"])
+        #expect(found.indexes["(default)"]?.overrides.count == 1)
+        #expect(throws: ToolFailure.configuration("The index file nowhere.json is not there.")) {
+            try settings(["--indexes", "nowhere.json"])
+        }
+        folder.write("firebase.json", #"{"firestore": {"rules": "a.rules"}}"#)
+        #expect(try settings().warnings.first?.contains("rules are not enforced") == true)
+    }
+
+    @Test func refusals() throws {
+        let path = folder.path
+        let cases: [(words: [String], environment: [String: String], file: String?, failure: ToolFailure)] = [
+            (["--port", "x"], [:], nil, .usage("--port: expected a whole number from 0 to 65535, found \"x\".")),
+            (
+                ["--port", "65536"], [:], nil,
+                .usage("--port: expected a whole number from 0 to 65535, found \"65536\".")
+            ),
+            (
+                [], ["HEARTH_PORT": "x"], nil,
+                .configuration("HEARTH_PORT: expected a whole number from 0 to 65535, found \"x\".")
+            ),
+            (
+                [], [:], #"{"port": "x"}"#,
+                .configuration("\(path)/hearth.json: port: expected a whole number from 0 to 65535, found \"x\".")
+            ),
+            (
+                [], [:], #"{"port": 1.5}"#,
+                .configuration(
+                    "\(path)/hearth.json:1:10: port: Expected a whole number from -2147483648 to 2147483647.")
+            ),
+            (
+                [], [:], #"{"prot": 1}"#,
+                .configuration("\(path)/hearth.json:1:10: prot: Unknown setting; did you mean \"port\"?")
+            ),
+            (
+                [], [:], #"{"data": []}"#,
+                .configuration(
+                    "\(path)/hearth.json:1:10: data: Expected a string, a number, true or false.")
+            ),
+            (
+                [], [:], "{\n\"port\"}",
+                .configuration("\(path)/hearth.json:2:7: This is not valid JSON: unexpected text here.")
+            ),
+            (["--memory=maybe"], [:], nil, .usage("--memory: expected true or false, found \"maybe\".")),
+            (["--log-format", "xml"], [:], nil, .usage("--log-format: expected text or json, found \"xml\".")),
+            (
+                ["--tls-cert", "x"], [:], nil,
+                .usage("--tls-cert and --tls-key belong together; only one of them is given.")
+            ),
+            (["--config", "nowhere.json"], [:], nil, .configuration("The configuration nowhere.json is not there.")),
+        ]
+        for (words, environment, file, failure) in cases {
+            folder.write("hearth.json", file ?? "{}")
+            #expect(throws: failure, "\(words) \(environment) \(file ?? "")") { try settings(words, environment) }
+        }
+    }
+
+    @Test func misspeltVariablesAreWarnedOf() throws {
+        #expect(try settings([], ["HEARTH_PROT": "1", "PATH": "x"]).warnings.count == 1)
+        // As container platforms make them for a service called hearth.
+        #expect(try settings([], ["HEARTH_SERVICE_PORT_HTTP": "1"]).warnings.isEmpty)
+    }
+
+    @Test func theStartTextSaysWhatToExport() {
+        var settings = ServeSettings()
+        settings.host = "0.0.0.0"
+        let text = StartText.block(settings, port: 4567, folder: "/data")
+        #expect(text.contains("  address   http://0.0.0.0:4567  (gRPC and REST)\n"))
+        #expect(text.contains("  export FIRESTORE_EMULATOR_HOST=127.0.0.1:4567\n"))
+        settings.host = "::"
+        #expect(StartText.block(settings, port: 1, folder: nil).contains("FIRESTORE_EMULATOR_HOST=[::1]:1\n"))
+    }
+}

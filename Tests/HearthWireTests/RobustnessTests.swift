@@ -1,0 +1,60 @@
+import HearthModel
+import HearthWire
+import Testing
+
+/// Whatever arrives is answered or refused. The fuzz target runs the same functions without end.
+@Suite struct RobustnessTests {
+    @Test(arguments: TestData.goldenMessages.indices)
+    func everyTruncationIsAnsweredOrRefused(_ index: Int) throws {
+        let golden = TestData.goldenMessages[index]
+        let type = try #require(messageTypes[golden.type])
+        let binary = bytes(hex: golden.hex)
+        for count in 0..<binary.count { _ = refusal { () throws(Status) in try type.init(protobuf: Array(binary.prefix(count))).json() } }
+        let json = Array(golden.json.utf8)
+        for count in 0..<json.count {
+            #expect(refusal { () throws(Status) in try type.init(json: Array(json.prefix(count))) } != nil)
+        }
+    }
+
+    @Test(arguments: [21, 22, 23, 24] as [UInt64])
+    func mutationsAreAnsweredOrRefused(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for golden in TestData.goldenMessages {
+            let binary = bytes(hex: golden.hex)
+            let json = Array(golden.json.utf8)
+            for _ in 0..<6 {
+                WireFuzzing.fuzzProtobuf(mutate(binary, &random))
+                WireFuzzing.fuzzJSON(mutate(json, &random))
+            }
+        }
+    }
+
+    @Test(arguments: [31, 32] as [UInt64])
+    func noiseIsAnsweredOrRefused(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<300 {
+            let noise = (0..<Int.random(in: 0...60, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            WireFuzzing.fuzzProtobuf(noise)
+            let letters = Array(#"{}[]",:\u0019.-eE truefalsn"#.utf8)
+            WireFuzzing.fuzzJSON(noise.map { letters[Int($0) % letters.count] })
+        }
+    }
+
+    /// Some bytes changed, removed, doubled, or moved.
+    private func mutate(_ input: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
+        var output = input
+        for _ in 0...Int.random(in: 0...3, using: &random) where !output.isEmpty {
+            let index = Int.random(in: 0..<output.count, using: &random)
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0: output[index] = .random(in: 0...255, using: &random)
+            case 1: output[index] ^= 1 << UInt8.random(in: 0...7, using: &random)
+            case 2: output.remove(at: index)
+            case 3: output.insert(output[Int.random(in: 0..<output.count, using: &random)], at: index)
+            default:
+                let end = Int.random(in: index..<output.count, using: &random)
+                output.insert(contentsOf: output[index...end], at: Int.random(in: 0...output.count, using: &random))
+            }
+        }
+        return output
+    }
+}

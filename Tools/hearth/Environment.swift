@@ -1,0 +1,17 @@
+import Glibc
+
+/// The variables that the process was started with.
+enum Environment {
+    static var all: [String: String] {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let pair = String(cString: text)
+            if let equals = pair.firstIndex(of: "=") {
+                variables[String(pair[..<equals])] = String(pair[pair.index(after: equals)...])
+            }
+            entry += 1
+        }
+        return variables
+    }
+}

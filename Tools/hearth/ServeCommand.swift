@@ -1,0 +1,124 @@
+import Glibc
+import HearthModel
+import HearthNetwork
+import HearthServer
+
+/// `hearth serve`
+enum ServeCommand {
+    static let command = Tool.Command(
+        name: "serve", summary: "Serve Cloud Firestore.", help: { ServeOptions.help() },
+        run: { arguments throws(ToolFailure) in
+            try run(try ServeResolution.settings(arguments, environment: Environment.all))
+        })
+
+    private static func run(_ settings: ServeSettings) throws(ToolFailure) {
+        // Before any thread is started, so that all of them leave the signals to this one.
+        let signals = SignalWaiter()
+        let log = Log(format: settings.logFormat, level: settings.logLevel)
+        for warning in settings.warnings { log.warning(warning) }
+        let server = try start(settings, log)
+        announce(settings, port: server.port, log)
+        signals.wait()
+        log.info("shutting down", ("graceSeconds", .integer(settings.graceSeconds)))
+        // Whoever signals twice doesn't want to wait.
+        signals.exitOnNext()
+        server.shutdown(graceSeconds: Double(settings.graceSeconds))
+        log.info("stopped")
+    }
+
+    private static func start(_ settings: ServeSettings, _ log: Log) throws(ToolFailure) -> Server {
+        var configuration = Server.Configuration()
+        configuration.dataFolder = settings.dataFolder
+        configuration.workersMax = settings.workers
+        configuration.indexes = settings.indexes
+        configuration.log = log
+        configuration.logsRequests = settings.logsRequests
+        configuration.servesEmulatorRoutes = settings.servesEmulatorRoutes
+        configuration.firestore.requireIndexes = settings.requiresIndexes
+        configuration.network = ServerConfiguration(
+            host: settings.host, port: settings.port, loopCount: settings.loops)
+        if let certificate = settings.tlsCertificate, let key = settings.tlsKey {
+            configuration.network.tls = TLSConfiguration(certificatePath: certificate, keyPath: key)
+        }
+        let server: Server
+        do throws(Status) {
+            server = try Server(configuration, onShutdownRequest: { SignalWaiter.request() })
+        } catch {
+            throw ToolFailure(.data, error.message)
+        }
+        do {
+            try server.start()
+        } catch {
+            server.shutdown(graceSeconds: 0)
+            throw failure(ofStart: error, settings)
+        }
+        return server
+    }
+
+    private static func failure(ofStart error: any Error, _ settings: ServeSettings) -> ToolFailure {
+        let message = (error as? Status)?.message ?? "\(error)"
+        let files = [settings.tlsCertificate, settings.tlsKey].compactMap { $0 }
+        let sentence = message.prefix(1).uppercased() + message.dropFirst() + (message.hasSuffix(".") ? "" : ".")
+        if files.contains(where: { message.contains($0) }) { return .configuration(sentence) }
+        return ToolFailure(.unavailable, sentence)
+    }
+
+    // MARK: The start-up text
+
+    private static func announce(_ settings: ServeSettings, port: Int, _ log: Log) {
+        switch settings.logFormat {
+        case .text: Output.text(StartText.block(settings, port: port, folder: StartText.absolute(settings.dataFolder)))
+        case .json:
+            log.info(
+                "serving", ("address", .text(StartText.address(settings.host, port))),
+                ("data", .text(StartText.absolute(settings.dataFolder) ?? "memory")),
+                ("project", .text(settings.project)),
+                ("version", .text(HearthVersion.text)))
+        }
+    }
+}
+
+/// What a person reads when the server has started.
+enum StartText {
+    static func block(_ settings: ServeSettings, port: Int, folder: String?) -> String {
+        let scheme = settings.tlsCertificate == nil ? "http" : "https"
+        var lines = [
+            "Hearth \(HearthVersion.text) is serving Cloud Firestore.", "",
+            "  address   \(scheme)://\(address(settings.host, port))  (gRPC and REST)",
+            "  data      \(folder ?? "in memory, lost at the end")",
+            "  project   \(settings.project)",
+        ]
+        if !settings.indexFiles.isEmpty {
+            let indexes = settings.indexes.values.reduce(0) { $0 + $1.indexes.count }
+            let overrides = settings.indexes.values.reduce(0) { $0 + $1.overrides.count }
+            lines.append(
+                "  indexes   \(indexes) composite, \(overrides) field overrides (\(settings.indexFiles.joined(separator: ", ")))"
+            )
+        }
+        lines += [
+            "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
+            "  export GOOGLE_CLOUD_PROJECT=\(settings.project)", "", "Ctrl-C ends it.", "",
+        ]
+        return lines.joined(separator: "\n")
+    }
+
+    /// Wildcards are no address to connect to.
+    private static func reachable(_ host: String) -> String {
+        switch host {
+        case "", "*", "0.0.0.0": "127.0.0.1"
+        case "::": "::1"
+        default: host
+        }
+    }
+
+    static func address(_ host: String, _ port: Int) -> String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    static func absolute(_ folder: String?) -> String? {
+        guard let folder else { return nil }
+        guard let path = realpath(folder, nil) else { return folder }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}

@@ -1,0 +1,108 @@
+import HearthModel
+import HearthServer
+
+/// What `hearth serve` can be told, on the command line, in the environment and in `hearth.json`.
+enum ServeOptions {
+    static let options: [Option] = [
+        Option("host", "ADDRESS", "Address or name to listen on; * for every interface. Default 127.0.0.1."),
+        Option("port", "PORT", "Port; 0 takes a free one, which the start-up text shows. Default 8080."),
+        Option("host-port", "ADDRESS:PORT", "Both at once, as Google's emulator takes it."),
+        Option("data", "FOLDER", "Folder of the data, made if absent. Default hearth-data."),
+        Option("memory", nil, "Keep everything in memory; it is lost at the end."),
+        Option(
+            "project", "ID", aliases: ["project-id"],
+            "Project that the start-up text names. Default: that of .firebaserc, else demo-hearth. Any project is served."
+        ),
+        Option("indexes", "FILE", "Index definitions of the default database, in place of those firebase.json names."),
+        Option("tls-cert", "FILE", "Certificate chain (PEM). With it the port speaks TLS only."),
+        Option("tls-key", "FILE", "Private key of the certificate (PEM)."),
+        Option("log-format", "text|json", "Form of the log on standard error. Default text."),
+        Option("log-level", "debug|info|warning|error", "What is logged. Default info."),
+        Option("log-requests", nil, "Log every request."),
+        Option("require-indexes", nil, "Refuse queries that would need a composite index in production."),
+        Option(
+            "emulator", nil,
+            "Serve what local development asks for: clearing a database and shutting down over HTTP. "
+                + "On by default; --no-emulator switches it off."),
+        Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
+        Option("workers", "N", "Threads for long scans. Default 4."),
+        Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
+        Option("config", "FILE", "Configuration to read in place of hearth.json."),
+    ]
+
+    /// Options of Google's emulator that mean nothing here, and are taken so that its command lines work.
+    static let ignored: [Option] = [
+        Option("websocket-port", "PORT", ""), Option("webchannel-port", "PORT", ""),
+        Option("functions-emulator", "ADDRESS", ""),
+        Option("single-project-mode", "true|false", ""), Option("single-project-mode-error", "true|false", ""),
+        Option("database-mode", "MODE", ""), Option("database-edition", "EDITION", ""), Option("rules", "FILE", ""),
+    ]
+
+    static func help() -> String {
+        """
+        Usage: hearth serve [options]
+
+        Serves Cloud Firestore over gRPC and REST on one port.
+
+        \(OptionHelp.text(options))
+
+        The same settings may stand in the environment (HEARTH_TLS_CERT) and in hearth.json ("tlsCert"). An option goes
+        before the environment, that before hearth.json, that before firebase.json (emulators.firestore.host and .port).
+
+        Exit codes: 0 ended by a signal or on request, 64 wrong usage, 69 the address can't be had, 73 the data folder
+        can't be used, 78 a configuration file or a certificate is wrong.
+        """
+    }
+}
+
+/// A server's settings after all places were asked.
+struct ServeSettings: Sendable, Equatable {
+    var host = "127.0.0.1"
+    var port = 8080
+    /// Nil keeps everything in memory.
+    var dataFolder: String? = "hearth-data"
+    var project = "demo-hearth"
+    /// Index definitions by database id.
+    var indexes: [String: IndexConfiguration] = [:]
+    /// Where they came from, for the start-up text.
+    var indexFiles: [String] = []
+    var tlsCertificate: String?
+    var tlsKey: String?
+    var logFormat = Log.Format.text
+    var logLevel = Log.Level.info
+    var logsRequests = false
+    var requiresIndexes = false
+    var servesEmulatorRoutes = true
+    var loops = 0
+    var workers = 4
+    var graceSeconds = 5
+    /// Sentences about what was found and is without effect.
+    var warnings: [String] = []
+}
+
+/// One setting's text and where it was found.
+struct Origin: Sendable {
+    var text: String
+    /// `--port`, `HEARTH_PORT`, `hearth.json:3:11: port`
+    var place: String
+    var code: ToolFailure.Code
+
+    func failure(_ expected: String) -> ToolFailure {
+        ToolFailure(code, "\(place): expected \(expected), found \"\(text)\".")
+    }
+
+    func integer(_ range: ClosedRange<Int>) throws(ToolFailure) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw failure("a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    func boolean() throws(ToolFailure) -> Bool {
+        switch text {
+        case "", "true", "1", "yes", "on": return true
+        case "false", "0", "no", "off": return false
+        default: throw failure("true or false")
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import HearthModel
+import HearthServer
+
+/// Puts a server's settings together from the command line, the environment and the files of the folder.
+struct ServeResolution {
+    private let command: ParsedOptions
+    private let environment: [String: String]
+    private var file: [String: Origin] = [:]
+    private var warnings: [String] = []
+
+    /// - Parameters:
+    ///   - folder: where `hearth.json` and the Firebase project lie; empty for the working folder.
+    /// - Throws: 64 for a wrong option, 78 for what is wrong in the environment or a file.
+    static func settings(
+        _ words: [String], environment: [String: String], folder: String = ""
+    ) throws(ToolFailure) -> ServeSettings {
+        var resolution = ServeResolution(
+            command: try ParsedOptions(words, options: ServeOptions.options + ServeOptions.ignored),
+            environment: environment)
+        resolution.checkEnvironment()
+        try resolution.readFile(folder)
+        return try resolution.resolve(folder)
+    }
+
+    private init(command: ParsedOptions, environment: [String: String]) {
+        self.command = command
+        self.environment = environment
+        for option in ServeOptions.ignored where command.values[option.name] != nil {
+            warnings.append("The option --\(option.name) of Google's emulator has no effect in Hearth.")
+        }
+    }
+
+    // MARK: Sources
+
+    /// A name that begins like ours and is none may be a typing error. It may also come from a container platform, which
+    /// makes such names for a service called hearth; so it's worth a warning and no more.
+    private mutating func checkEnvironment() {
+        let known = ServeOptions.options.map(\.environmentName)
+        for name in environment.keys.sorted() where name.hasPrefix("HEARTH_") && !known.contains(name) {
+            guard let nearest = Spelling.nearest(to: name, among: known) else { continue }
+            warnings.append("The environment variable \(name) is unknown; did you mean \(nearest)?")
+        }
+    }
+
+    private mutating func readFile(_ folder: String) throws(ToolFailure) {
+        let named = command.string("config") ?? environment["HEARTH_CONFIG"]
+        let path = named ?? (folder.isEmpty ? "hearth.json" : "\(folder)/hearth.json")
+        do throws(Status) {
+            guard let text = try TextFile.read(path) else {
+                if named != nil { throw Status.failedPrecondition("The configuration \(path) is not there.") }
+                return
+            }
+            let root = try ConfigurationValue(parsing: text, file: path)
+            let options = ServeOptions.options.filter { $0.name != "config" }
+            for member in try root.members() {
+                guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name })
+                else {
+                    throw member.value.failure(
+                        "Unknown setting\(Spelling.hint(for: member.name, among: options.map(\.memberName)))")
+                }
+                let text = try Self.text(member.value)
+                guard let text else { continue }
+                file[option.name] = Origin(text: text, place: "\(path): \(member.name)", code: .configuration)
+            }
+        } catch {
+            throw .configuration(error.message)
+        }
+    }
+
+    /// A setting's value as it would be written on the command line.
+    private static func text(_ value: ConfigurationValue) throws(Status) -> String? {
+        switch value.content {
+        case .null: return nil
+        case .boolean(let flag): return flag ? "true" : "false"
+        case .string(let text): return text
+        case .number: return String(try value.integer(Int(Int32.min)...Int(Int32.max)))
+        case .array, .object: throw value.failure("Expected a string, a number, true or false.")
+        }
+    }
+
+    private func origin(_ name: String) -> Origin? {
+        if let text = command.values[name] { return Origin(text: text, place: "--\(name)", code: .usage) }
+        guard let option = ServeOptions.options.first(where: { $0.name == name }) else { return nil }
+        if let text = environment[option.environmentName] {
+            return Origin(text: text, place: option.environmentName, code: .configuration)
+        }
+        return file[name]
+    }
+
+    // MARK: Settings
+
+    private func resolve(_ folder: String) throws(ToolFailure) -> ServeSettings {
+        var settings = ServeSettings()
+        settings.warnings = warnings
+        let files: ProjectFiles
+        do throws(Status) {
+            files = try ProjectFiles(folder: folder)
+            try resolveIndexes(files, &settings)
+        } catch {
+            throw .configuration(error.message)
+        }
+        try resolveAddress(files, &settings)
+        if let project = origin("project")?.text ?? files.defaultProject { settings.project = project }
+        if let data = origin("data") { settings.dataFolder = data.text }
+        if try origin("memory")?.boolean() ?? false {
+            if command.values["data"] != nil { throw .usage("--memory and --data exclude each other.") }
+            settings.dataFolder = nil
+        }
+        if settings.dataFolder == "" { throw .usage("--data expects the name of a folder.") }
+        settings.tlsCertificate = origin("tls-cert")?.text
+        settings.tlsKey = origin("tls-key")?.text
+        if (settings.tlsCertificate == nil) != (settings.tlsKey == nil) {
+            throw .usage("--tls-cert and --tls-key belong together; only one of them is given.")
+        }
+        try resolveLog(&settings)
+        settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
+        settings.servesEmulatorRoutes = try origin("emulator")?.boolean() ?? true
+        settings.loops = try origin("loops")?.integer(0...256) ?? 0
+        settings.workers = try origin("workers")?.integer(1...256) ?? 4
+        settings.graceSeconds = try origin("grace")?.integer(0...3600) ?? 5
+        return settings
+    }
+
+    private func resolveAddress(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {
+        if let host = files.host { settings.host = host }
+        if let port = files.port { settings.port = port }
+        if let both = origin("host-port") {
+            guard let colon = both.text.lastIndex(of: ":") else { throw both.failure("ADDRESS:PORT") }
+            let port = String(both.text[both.text.index(after: colon)...])
+            settings.port = try Origin(text: port, place: both.place, code: both.code).integer(0...65_535)
+            settings.host = String(both.text[..<colon])
+            if settings.host.hasPrefix("["), settings.host.hasSuffix("]") {
+                settings.host = String(settings.host.dropFirst().dropLast())
+            }
+        }
+        if let host = origin("host") { settings.host = host.text }
+        if let port = origin("port") { settings.port = try port.integer(0...65_535) }
+    }
+
+    private func resolveLog(_ settings: inout ServeSettings) throws(ToolFailure) {
+        if let format = origin("log-format") {
+            guard let known = Log.Format(rawValue: format.text) else { throw format.failure("text or json") }
+            settings.logFormat = known
+        }
+        if let level = origin("log-level") {
+            guard let known = Log.Level(name: level.text) else { throw level.failure("debug, info, warning or error") }
+            settings.logLevel = known
+        }
+        settings.logsRequests = try origin("log-requests")?.boolean() ?? false
+    }
+
+    private func resolveIndexes(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(Status) {
+        var files = files
+        if let path = origin("indexes")?.text {
+            files.databases.removeAll { $0.database == DatabaseName.defaultDatabase }
+            files.databases.append(.init(database: DatabaseName.defaultDatabase, indexes: path, rules: nil))
+        }
+        settings.indexes = try files.indexConfigurations()
+        settings.indexFiles = files.databases.compactMap(\.indexes)
+        for (_, configuration) in settings.indexes.sorted(by: { $0.key < $1.key }) {
+            settings.warnings += configuration.warnings
+        }
+        for database in files.databases where database.rules != nil {
+            settings.warnings.append(
+                "\(database.rules ?? ""): security rules are not enforced by this version; every client may do everything."
+            )
+        }
+    }
+}
