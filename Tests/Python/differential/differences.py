@@ -197,7 +197,7 @@ RULES: list[Rule] = [
         outcome(
             EVEN_BEFORE_CONDITIONS,
             "INVALID_ARGUMENT",
-            said="(array value in an array value|invalid nested entity)",
+            said="(array value in an array value|invalid nested entity|is the empty string)",
             methods=COMMITS,
             when=reconcile.array_transform,
         ),
@@ -331,7 +331,7 @@ RULES: list[Rule] = [
         outcome(
             "OK",
             "INVALID_ARGUMENT",
-            said="^(A maximum of 1|The query may not have more than 100|order by clause cannot contain more fields)",
+            said="^(A maximum of 1|The query may not have more|order by clause cannot contain more|Too many disj|Equality on key)",
             methods=("RunQuery", "RunAggregationQuery"),
             when=lambda case: reconcile.unsatisfiable(case) or reconcile.repeated(case),
         ),
@@ -361,6 +361,37 @@ RULES: list[Rule] = [
         "INVALID_ARGUMENT, as elsewhere",
         "3",
         outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said="path is longer|at most 20", methods=COMMITS),
+    ),
+    Rule(
+        "array membership on a path of 20 elements",
+        "INVALID_ARGUMENT: it counts the array's elements as one more",
+        "accepts it",
+        "3; observed",
+        outcome(
+            "INVALID_ARGUMENT",
+            "OK",
+            text="^paths must have at most 20 elements",
+            when=reconcile.array_operator_on_20_elements,
+        ),
+    ),
+    Rule(
+        "order of values over 1500 bytes",
+        "compares their first 1500 bytes",
+        "compares them whole",
+        "15.6",
+        reconcile.long_values,
+    ),
+    Rule(
+        "transaction whose commit was malformed",
+        "goes on, and can be committed again",
+        "has ended with the commit",
+        "7.1",
+        outcome(
+            "OK",
+            "ABORTED",
+            said="has expired or is no longer valid",
+            when=lambda case: case.request.kind.endswith("(ended transaction)"),
+        ),
     ),
     Rule(
         "unknown query parameter",
