@@ -315,6 +315,106 @@ def long_values(case: Case) -> bool:
     return True
 
 
+def update_time_in_batch(case: Case) -> bool:
+    """The status of a single write of a batch: mismatch (9) or impossible time (3)."""
+    if case.request.method != "BatchWrite" or not case.both_good:
+        return False
+    changed = False
+    statuses = zip(case.sent["writes"], case.hearth.body["status"], case.emulator.body["status"], strict=False)
+    for write, hearth, emulator in statuses:
+        codes = (emulator.get("code"), hearth.get("code"))
+        if codes == (9, 3) and future(write) or codes == (3, 9) and list(members(write, "updateTime")):
+            hearth["code"] = emulator["code"]
+            changed = True
+    return changed
+
+
+def unsatisfiable(case: Case) -> bool:
+    """Whether a comparison with null or NaN stands in the filter: nothing can satisfy it."""
+    nothing: list[Json] = [{"nullValue": None}, {"doubleValue": "NaN"}]
+    for condition in filters_of(case.sent):
+        value = condition.get("value", {})
+        if value in nothing or any(member in nothing for member in value.get("arrayValue", {}).get("values", [])):
+            return True
+    return False
+
+
+def repeated(case: Case) -> bool:
+    """Whether a condition occurs more than once in the filter, or a value in its list."""
+    conditions = [repr(condition) for condition in filters_of(case.sent)]
+    lists = [condition.get("value", {}).get("arrayValue", {}).get("values", []) for condition in filters_of(case.sent)]
+    return any(len(entries) > len({repr(entry) for entry in entries}) for entries in (conditions, *lists))
+
+
+def order_without_unsatisfiable(case: Case) -> bool:
+    """The same documents in another order, because an inequality with null or NaN does not count for the order."""
+    if case.request.method != "RunQuery" or not case.both_good or not unsatisfiable(case):
+        return False
+
+    def by_name(body: Json) -> Json:
+        return sorted(body, key=lambda entry: entry.get("document", {}).get("name", ""))
+
+    if len(case.hearth.body) < 2 or by_name(case.hearth.body) != by_name(case.emulator.body):
+        return False
+    case.agree()
+    return True
+
+
+# Shapes of requests
+
+
+def future(message: Json) -> bool:
+    times = [time for time in members(message, "updateTime") if isinstance(time, str)]
+    return any(time > FUTURE for time in times)
+
+
+def _database(case: Case) -> str:
+    for key in ("database", "parent", "name"):
+        if key in case.sent:
+            return "/".join(case.sent[key].split("/")[:4])
+    return ""
+
+
+def foreign_name(case: Case) -> bool:
+    names = [*written_names(case.sent), *case.sent.get("documents", [])]
+    return any(name and not name.startswith(_database(case) + "/") for name in names)
+
+
+def writes_to_one_document(case: Case) -> bool:
+    names = written_names(case.sent)
+    return len(names) > len(set(names))
+
+
+def name_in_path(case: Case) -> bool:
+    return any("__name__" in path for path in _paths(case))
+
+
+def _paths(case: Case) -> list[str]:
+    lists = [path for paths in members(case.sent, "fieldPaths") for path in paths]
+    return [*lists, *members(case.sent, "fieldPath"), *members(case.sent, "distanceResultField")]
+
+
+def path_of_1500_bytes(case: Case) -> bool:
+    return any(len(path.encode()) == 1500 for path in _paths(case))
+
+
+def outside_the_mask(case: Case) -> bool:
+    """A masked write holds a field that the mask leaves out; Hearth's complaint is about that field."""
+    complaint = re.search(r'[Pp]roperty "?(.+?)"? (?:contains|is longer)', case.hearth.message)
+    for write in [*case.sent.get("writes", []), case.sent]:
+        fields = (write.get("update") or write.get("document") or {}).get("fields", {})
+        if "updateMask" in write:
+            roots = {path.split(".")[0].strip("`") for path in write["updateMask"].get("fieldPaths", [])}
+            outside = fields.keys() - roots
+            if outside and (complaint is None or complaint[1] in outside):
+                return True
+    return False
+
+
+def array_transform(case: Case) -> bool:
+    return any(True for key in ("appendMissingElements", "removeAllFromArray") for _ in members(case.sent, key))
+
+
 def nan_negated(case: Case) -> bool:
     nan = {"doubleValue": "NaN"}
     for condition in filters_of(case.sent):

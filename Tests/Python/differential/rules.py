@@ -25,7 +25,7 @@ class Case:
 
     @property
     def both_good(self) -> bool:
-        return self.hearth.code == self.emulator.code == "OK"
+        return self.hearth.key[:3] == self.emulator.key[:3] and self.hearth.code == "OK"
 
     def agree(self) -> None:
         """Takes the whole difference out: the answers count as equal."""
