@@ -35,6 +35,8 @@ public enum Limits {
     public static let indexedValueSizeBytesMax = 1500
     /// Bytes of one index entry.
     public static let indexEntrySizeBytesMax = 7680
+    /// Bytes of all index entries of a document.
+    public static let indexEntriesSizeBytesMax = 8 << 20
     /// Fields of a composite index.
     public static let compositeIndexFieldsMax = 100
 

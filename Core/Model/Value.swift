@@ -43,7 +43,7 @@ public struct MapValue: Sendable {
         }
     }
 
-    public private(set) var fields: [Field]
+    public internal(set) var fields: [Field]
 
     @inlinable
     public init() {

@@ -24,6 +24,24 @@ public enum ValueValidation {
         }
     }
 
+    /// Checks that a value doesn't nest too deep where a transform puts it: the maps on its way count as well.
+    public static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
+        try validateDepth(path.segments.count - 1, of: path.segments[0])
+        try validateDepth(of: value, depth: path.segments.count - 1, path.segments[0])
+    }
+
+    private static func validateDepth(of value: Value, depth: Int, _ field: String) throws(Status) {
+        switch value {
+        case .array(let elements):
+            try validateDepth(depth + 1, of: field)
+            for element in elements { try validateDepth(of: element, depth: depth + 1, field) }
+        case .map(let map):
+            try validateDepth(depth + 1, of: field)
+            for member in map.fields { try validateDepth(of: member.value, depth: depth + 1, field) }
+        default: break
+        }
+    }
+
     private static func validateName(_ name: String) throws(Status) {
         if name.isEmpty { throw .invalidArgument("The property.name is the empty string.") }
         if name.utf8.count > Limits.fieldPathSizeBytesMax {

@@ -28,6 +28,7 @@ final class Checkpointer: @unchecked Sendable {
     private let monitor = Monitor()
     private var request: Request?
     private var isRunning = false
+    private var isWorking = false
     private var isStopping = false
     /// The WAL's length at which the next checkpoint is due.
     private var duePages: Int
@@ -88,6 +89,9 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
+    /// Whether something is asked for or under way.
+    var isBusy: Bool { monitor.withLock { isWorking || request != nil } }
+
     /// Waits for the thread's end.
     func stop() {
         monitor.withLock {
@@ -117,7 +121,9 @@ final class Checkpointer: @unchecked Sendable {
     fileprivate func run() {
         while true {
             let next = monitor.withLock { () -> Request? in
+                isWorking = false
                 while request == nil, !isStopping { monitor.wait() }
+                isWorking = true
                 defer { request = nil }
                 return isStopping ? nil : request
             }

@@ -163,8 +163,9 @@ final class Connection: @unchecked Sendable {
         busyScans = []
         pin = nil
         isPinned = false
-        // Rolls back what is open. All statements are finalised, so it can't be busy.
-        sqlite3_close(handle)
+        // Rolls back what is open.
+        let result = sqlite3_close(handle)
+        assert(result == SQLITE_OK, "a statement wasn't finalised")
         handle = nil
     }
 

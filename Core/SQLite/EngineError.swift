@@ -27,6 +27,8 @@ enum EngineError {
             }
             systemError = lastSystemError(handle)
         }
+        // Within this process nobody gets in another's way: there's one writer, and the log's readers don't lock it.
+        if code & 0xFF == SQLITE_BUSY { words = "another process uses the file" }
         var details = "SQLite \(extended)"
         if code & 0xFF == SQLITE_FULL {
             details += ", No space left on device"
@@ -55,10 +57,11 @@ enum EngineError {
     /// What the client may do about it: UNAVAILABLE where a later try may succeed.
     static func statusCode(_ code: Int32) -> Status.Code {
         switch code & 0xFF {
-        case SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL, SQLITE_NOMEM,
-            SQLITE_READONLY, SQLITE_PERM, SQLITE_INTERRUPT:
+        case SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_LOCKED, SQLITE_PROTOCOL, SQLITE_NOMEM, SQLITE_READONLY,
+            SQLITE_PERM, SQLITE_INTERRUPT:
             .unavailable
-        case SQLITE_CORRUPT, SQLITE_NOTADB: .dataLoss
+        case SQLITE_BUSY, SQLITE_NOTADB: .failedPrecondition
+        case SQLITE_CORRUPT: .dataLoss
         case SQLITE_TOOBIG: .invalidArgument
         default: .internal
         }

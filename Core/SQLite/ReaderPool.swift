@@ -139,6 +139,8 @@ final class ReaderPool: @unchecked Sendable {
 final class StoreCounters: Sendable {
     /// Commits that are visible; raised after the commit and before `write` returns.
     let commits = Atomic<UInt64>(0)
+    /// Commits that went to the WAL.
+    let appendings = Atomic<UInt64>(0)
     /// Read transactions that were begun.
     let reads = Atomic<UInt64>(0)
     /// Pages in the WAL after the last commit; 0 when a checkpoint made it reusable.

@@ -37,6 +37,12 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     public func open(_ database: DatabaseName) throws(Status) -> any Store {
         monitor.lock()
         defer { monitor.unlock() }
+        for id in [database.project, database.database] {
+            if id.isEmpty || id.utf8.count > Limits.idSizeBytesMax {
+                throw .invalidArgument(
+                    "The id \"\(id.prefix(50))\" must have 1 to \(Limits.idSizeBytesMax) bytes.")
+            }
+        }
         let name = DatabaseFileName(database)
         let project = folder.path + "/" + name.folder
         let file = project + "/" + name.file
@@ -104,11 +110,11 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .failedPrecondition("The database \(database) is open; close it before it is deleted.")
         }
         stores[name] = nil
-        // The log first, for the next database of this name must not find it.
-        try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
+        // The log last: SQLite throws away a log without its database, but a database without its log is an old state.
         guard try DataFolder.remove(file + DatabaseFileName.suffix) else {
             throw .notFound("The database \(database) does not exist.")
         }
+        try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
         // Only when it was the project's last; the system refuses otherwise.

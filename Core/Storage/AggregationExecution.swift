@@ -3,12 +3,9 @@ import HearthWire
 
 /// Counts, sums and averages over the results of a query.
 public final class AggregationExecution {
-    public let query: NormalizedQuery
-    let plan: QueryPlan
-    public let meter: WorkMeter
-    private let view: ReadView
-    private let context: QueryContext
+    private let execution: QueryExecution
     private let aggregations: [Aggregation]
+    private let fields: [FieldPath?]
 
     /// - Throws: INVALID_ARGUMENT for a query or an aggregation that is not allowed; FAILED_PRECONDITION for a missing
     ///   index when `requireIndexes`.
@@ -16,15 +13,11 @@ public final class AggregationExecution {
         _ query: Query, _ aggregations: [Aggregation], view: ReadView, meter: WorkMeter = WorkMeter(),
         requireIndexes: Bool = false
     ) throws(Status) {
-        self.query = try Self.normalize(query, aggregations)
         self.aggregations = aggregations
-        self.view = view
-        self.meter = meter
-        plan = try Planner(query: self.query, catalog: view.catalog, snapshot: view.snapshot).plan()
-        if requireIndexes, let missing = plan.branches.compactMap(\.missingIndex).first {
-            throw MissingIndex.status(missing, database: query.parent.database)
-        }
-        context = try QueryContext(self.query, view: view, meter: meter)
+        fields = aggregations.map { Self.field(of: $0) }
+        execution = try QueryExecution(
+            try Self.normalize(query, aggregations), view: view, meter: meter, requireIndexes: requireIndexes,
+            keysOnly: query.findNearest == nil && fields.allSatisfy { $0 == nil })
     }
 
     /// The base query with the aggregated fields in its order: only documents that have all of them count.
@@ -61,38 +54,19 @@ public final class AggregationExecution {
         }
     }
 
-    /// Whether the answer comes from a count of index entries alone.
-    private var isPlainCount: Bool {
-        !view.isPast && query.query.findNearest == nil && aggregations.allSatisfy { Self.field(of: $0) == nil }
-            && plan.branches.count == 1 && plan.branches[0].sources.count == 1 && plan.branches[0].residual.isEmpty
-            && !plan.branches[0].checksScope && plan.branches[0].isFullyOrdered(query.orders) && boundsArePushedDown
-    }
-
-    /// Cursors of an order by name alone are in the ranges; others are checked on each candidate.
-    private var boundsArePushedDown: Bool {
-        !query.hasBounds || (query.orders.count == 1 && query.query.scope != .anyCollection)
-    }
-
-    public var indexesUsed: [QueryExecution.IndexUse] { plan.indexesUsed(query) }
+    public var query: NormalizedQuery { execution.query }
+    public var meter: WorkMeter { execution.meter }
+    public var indexesUsed: [QueryExecution.IndexUse] { execution.indexesUsed }
 
     /// The results by alias.
     public func run() throws(Status) -> [(alias: String, value: Value)] {
-        if isPlainCount { return try plainCount() }
-        let fields = aggregations.map { Self.field(of: $0) }
         var sums = aggregations.map { _ in NumberSum() }
-        var count: Int64 = 0
-        let countMax = fields.contains { $0 != nil } ? nil : countLimit
-        try forEachResult { result throws(Status) in
-            count += 1
-            for (index, path) in fields.enumerated() {
-                guard let path, let value = try FieldsReader(result.document.fields).value(at: path) else { continue }
-                sums[index].add(value)
-            }
-            return countMax.map { count < $0 } ?? true
-        }
+        let count =
+            fields.contains { $0 != nil } || query.query.findNearest != nil
+            ? try addAll(to: &sums) : try execution.count(limit: countLimit)
         return zip(aggregations, sums).map { aggregation, sum in
             switch aggregation.operator {
-            case .count(let upTo): (aggregation.alias, .integer(min(count, upTo ?? .max)))
+            case .count(let upTo): (aggregation.alias, .integer(min(Int64(count), upTo ?? .max)))
             case .sum: (aggregation.alias, sum.total)
             case .average: (aggregation.alias, sum.average)
             }
@@ -100,43 +74,32 @@ public final class AggregationExecution {
     }
 
     /// Where counting may stop: the greatest `up_to`, when all counts have one.
-    private var countLimit: Int64? {
-        var limit: Int64 = 0
+    private var countLimit: Int {
+        var limit = 0
         for case .count(let upTo) in aggregations.map(\.operator) {
-            guard let upTo else { return nil }
-            limit = max(limit, upTo)
+            guard let upTo else { return .max }
+            limit = max(limit, Int(clamping: upTo))
         }
         return limit
     }
 
-    private func plainCount() throws(Status) -> [(alias: String, value: Value)] {
-        let branch = plan.branches[0]
-        let offset = query.query.offset
-        let most = min(query.query.limit.map { $0 + offset } ?? .max, countLimit.map { Int(clamping: $0) + offset } ?? .max)
-        var total = 0
-        for range in branch.sources[0].ranges where total < most {
-            let source = branch.sources[0]
-            total += try view.snapshot.count(
-                source.keyspace, Planner.absolute(range, prefix: source.prefix), limit: most == .max ? .max : most - total)
-        }
-        let count = Int64(max(0, total - offset))
-        return aggregations.map { aggregation in
-            guard case .count(let upTo) = aggregation.operator else { return (aggregation.alias, .null) }
-            return (aggregation.alias, .integer(min(count, upTo ?? .max)))
-        }
-    }
-
-    private func forEachResult(_ body: (QueryResult) throws(Status) -> Bool) throws(Status) {
-        let execution = try QueryExecution(query, view: view, meter: meter)
+    private func addAll(to sums: inout [NumberSum]) throws(Status) -> Int {
+        var count = 0
         while let result = try execution.next() {
-            if try !body(result) { return }
+            count += 1
+            let reader = FieldsReader(result.document.fields)
+            for (index, path) in fields.enumerated() {
+                guard let path, let value = try reader.value(at: path) else { continue }
+                sums[index].add(value)
+            }
         }
+        return count
     }
 }
 
 /// A sum of int64 and double values: exact for integers whatever overflows on the way, compensated for doubles.
 struct NumberSum {
-    private var integers = WideInteger()
+    private var integers: Int128 = 0
     private var hasDouble = false
     private var sum = 0.0
     private var compensation = 0.0
@@ -146,7 +109,7 @@ struct NumberSum {
     mutating func add(_ value: Value) {
         switch value {
         case .integer(let number):
-            integers.add(number)
+            integers += Int128(number)
             count += 1
         case .double(let number):
             hasDouble = true
@@ -169,43 +132,21 @@ struct NumberSum {
         guard sum.isFinite else { return sum }
         // The integers' part enters as one more summand.
         var whole = self
-        whole.addCompensated(integers.double)
+        whole.addCompensated(Double(integers))
         return whole.sum + whole.compensation
     }
 
     /// An integer when all are integers and it fits, else a double; the integer 0 for nothing.
     var total: Value {
         if !hasDouble {
-            if let exact = integers.int64 { return .integer(exact) }
-            return .double(integers.double)
+            if let exact = Int64(exactly: integers) { return .integer(exact) }
+            return .double(Double(integers))
         }
         return .double(doubleTotal)
     }
 
     /// A double, or null for nothing.
     var average: Value {
-        count == 0 ? .null : .double((hasDouble ? doubleTotal : integers.double) / Double(count))
-    }
-}
-
-/// A sum of int64 in 128 bits.
-struct WideInteger {
-    private var high: Int64 = 0
-    private var low: UInt64 = 0
-
-    mutating func add(_ number: Int64) {
-        let (sum, carry) = low.addingReportingOverflow(UInt64(bitPattern: number))
-        low = sum
-        high &+= (number < 0 ? -1 : 0) &+ (carry ? 1 : 0)
-    }
-
-    var int64: Int64? {
-        let value = Int64(bitPattern: low)
-        return high == (value < 0 ? -1 : 0) ? value : nil
-    }
-
-    var double: Double {
-        if let int64 { return Double(int64) }
-        return Double(high) * 0x1p64 + Double(low)
+        count == 0 ? .null : .double((hasDouble ? doubleTotal : Double(integers)) / Double(count))
     }
 }

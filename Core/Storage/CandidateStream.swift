@@ -9,8 +9,6 @@ struct Candidate {
     /// Whether `orderKey` is whole and exact.
     var isComplete: Bool
     var document: StoredDocument?
-    /// The value of the index entry that it came from.
-    var entryValue: [UInt8] = []
 }
 
 /// A sequence of candidates in the order of a query.
@@ -25,9 +23,12 @@ final class QueryContext {
     let matcher: QueryMatcher
     let meter: WorkMeter
     let overlay: PastOverlay?
+    /// Whether only the keys of the results are wanted.
+    let keysOnly: Bool
 
-    init(_ query: NormalizedQuery, view: ReadView, meter: WorkMeter) throws(Status) {
+    init(_ query: NormalizedQuery, view: ReadView, meter: WorkMeter, keysOnly: Bool = false) throws(Status) {
         self.query = query
+        self.keysOnly = keysOnly
         self.view = view
         self.meter = meter
         matcher = QueryMatcher(query)
@@ -57,49 +58,71 @@ final class BranchStream: CandidateStream {
     private let branch: QueryPlan.Branch
     private let context: QueryContext
     private let join: JoinCursor
-    private let nameDescending: Bool
-    private let descending: [Bool]
+    /// Whether the cursor brings the documents themselves.
+    private let scansDocuments: Bool
+    private var isOver = false
 
-    init(_ branch: QueryPlan.Branch, _ context: QueryContext, values: Bool = false) {
+    init(_ branch: QueryPlan.Branch, _ context: QueryContext) {
         self.branch = branch
         self.context = context
+        let isSingle = branch.sources.count == 1
+        let scansDocuments =
+            isSingle && branch.sources[0].keyspace == .documents && !(context.keysOnly && branch.residual.isEmpty)
+        self.scansDocuments = scansDocuments
         join = JoinCursor(
             branch.sources.map {
                 SuffixCursor(
-                    $0, reverse: branch.reverse, values: values && $0.keyspace == .entries,
-                    snapshot: context.view.snapshot, meter: context.meter)
+                    $0, reverse: branch.reverse, values: scansDocuments, snapshot: context.view.snapshot,
+                    meter: context.meter)
             })
-        descending = context.query.orders.map(\.descending)
-        nameDescending = descending.last ?? false
     }
 
     override func next() throws(Status) -> Candidate? {
-        while try join.next() {
+        while !isOver, try join.next() {
             if let candidate = try candidate(join.suffix) { return candidate }
         }
         return nil
     }
 
+    /// Filters from the cheap to the dear: by what the suffix tells, then by the document.
     private func candidate(_ suffix: [UInt8]) throws(Status) -> Candidate? {
         guard let (ends, isCut) = componentEnds(suffix) else { throw Self.damaged }
         let name = Array(suffix[(ends.last ?? 0)...]).map { branch.nameComplemented ? ~$0 : $0 }
         guard let key = documentKey(name) else { throw Self.damaged }
         if let overlay = context.overlay, overlay.documents[key] != nil { return nil }
         if branch.checksScope, !context.matcher.isInScope(key) { return nil }
+        if let names = branch.names, !names.contains(context.query.relativeName(key: key)) { return nil }
+        for filter in branch.components where !filter.ranges.contains(component(filter.component, suffix, ends)) {
+            return nil
+        }
         var candidate = Candidate(key: key, orderKey: [], isComplete: true)
+        appendOrderKey(suffix, ends, isCut, name, to: &candidate)
+        if !isWithinBounds(candidate) { return nil }
+        if scansDocuments {
+            context.meter.documentsRead += 1
+            candidate.document = try StoredDocument(stored: join.value)
+        }
         if !branch.residual.isEmpty {
-            candidate.document = try context.load(key)
+            if candidate.document == nil { candidate.document = try context.load(key) }
             guard let document = candidate.document,
                 try context.matcher.matches(branch.residual, key: key, fields: document.fields)
             else { return nil }
         }
-        appendOrderKey(suffix, ends, isCut, name, to: &candidate)
-        if candidate.isComplete, context.query.hasBounds, !context.query.isWithinBounds(candidate.orderKey) { return nil }
-        candidate.entryValue = join.value
         return candidate
     }
 
     private static var damaged: Status { Status(.dataLoss, "An index entry can't be read.") }
+
+    /// Whether the query's bounds let a candidate through, as far as its order key is known. Order keys only grow, so the
+    /// first one behind the upper bound ends the scan.
+    private func isWithinBounds(_ candidate: Candidate) -> Bool {
+        guard context.query.hasBounds else { return true }
+        if let upper = context.query.bounds.upper, UTF8Order.compare(candidate.orderKey, upper) >= 0 {
+            isOver = true
+            return false
+        }
+        return !candidate.isComplete || UTF8Order.compare(candidate.orderKey, context.query.bounds.lower) >= 0
+    }
 
     /// Where each component ends, and which are cut.
     private func componentEnds(_ suffix: [UInt8]) -> (ends: [Int], isCut: [Bool])? {
@@ -107,11 +130,19 @@ final class BranchStream: CandidateStream {
         var ends: [Int] = []
         var isCut: [Bool] = []
         for complemented in branch.complemented {
-            guard let end = IndexValue.end(of: suffix, from: ends.last ?? 0, complemented: complemented) else { return nil }
+            guard let end = IndexValue.end(of: suffix, from: ends.last ?? 0, complemented: complemented) else {
+                return nil
+            }
             ends.append(end.end)
             isCut.append(end.isCut)
         }
         return (ends, isCut)
+    }
+
+    /// A component in ascending form.
+    private func component(_ index: Int, _ suffix: [UInt8], _ ends: [Int]) -> [UInt8] {
+        let bytes = suffix[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
+        return branch.complemented[index] ? bytes.map(~) : Array(bytes)
     }
 
     private func documentKey(_ name: [UInt8]) -> [UInt8]? {
@@ -136,7 +167,7 @@ final class BranchStream: CandidateStream {
                 }
             case .name:
                 NormalizedQuery.appendComponent(
-                    branch.namePrefix + name, descending: nameDescending, to: &candidate.orderKey)
+                    branch.namePrefix + name, descending: context.query.nameDescending, to: &candidate.orderKey)
             }
         }
         candidate.isComplete = branch.isFullyOrdered(context.query.orders)
@@ -197,9 +228,9 @@ final class RefiningStream: CandidateStream {
     private func add(_ candidate: Candidate) throws(Status) {
         var candidate = candidate
         if readsDocuments {
-            guard let document = try context.document(of: candidate), let key = try context.query.orderKey(fields: document.fields, key: candidate.key) else {
-                return
-            }
+            guard let document = try context.document(of: candidate),
+                let key = try context.query.orderKey(fields: document.fields, key: candidate.key)
+            else { return }
             candidate.orderKey = key
         } else {
             NormalizedQuery.appendComponent(

@@ -98,7 +98,8 @@ enum CatalogStore {
                 name: "indexes",
                 value: .array(
                     override.indexes.map { index in
-                        .map(MapValue([.init(name: "scope", value: .string(index.scope.rawValue))] + encode(index.kind)))
+                        .map(
+                            MapValue([.init(name: "scope", value: .string(index.scope.rawValue))] + encode(index.kind)))
                     })),
         ])
         if let path = override.path { map.set("path", .string(path.text)) }

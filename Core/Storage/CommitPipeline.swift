@@ -24,7 +24,8 @@ final class CommitPipeline: Sendable {
     enum Job: Sendable {
         case commit(Request)
         /// Anything else that writes: index builds, collection of old versions, clearing. Runs in a group of its own.
-        case maintenance(@Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
+        case maintenance(
+            @Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
     }
 
     private struct Parked {
@@ -37,18 +38,18 @@ final class CommitPipeline: Sendable {
     private let commitClock: CommitClock
     private let locks: LockTable
     private let recent: RecentChanges
-    private let catalog: @Sendable () -> IndexCatalog
-    private let observer: @Sendable (ChangeSet) -> Void
+    private let catalog: CurrentCatalog
+    private let observers: ChangeObservers
     private let parked = Mutex(Parked())
     private let queuedBytes = Atomic<Int>(0)
     private let queuedCount = Atomic<Int>(0)
     private let counters = CommitCounters()
     private let worker: Mutex<WorkerThread<Job>?>
 
-    /// - Parameter observer: told of every commit, in order, after it is durable and visible.
+    /// - Parameter observers: told of every commit, in order, after it is durable and visible.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: @escaping @Sendable () -> IndexCatalog, observer: @escaping @Sendable (ChangeSet) -> Void
+        catalog: CurrentCatalog, observers: ChangeObservers
     ) {
         self.store = store
         self.clock = clock
@@ -56,21 +57,28 @@ final class CommitPipeline: Sendable {
         self.locks = locks
         self.recent = recent
         self.catalog = catalog
-        self.observer = observer
+        self.observers = observers
         worker = Mutex(nil)
-        let thread = WorkerThread<Job>(idle: { [unowned self] in self.store.maintain() }) { [unowned self] jobs in
-            self.process(jobs)
-        }
+        // The thread must not keep alive what stops it: `stop` comes before the end of this object, and works everything
+        // off.
+        let thread = WorkerThread<Job>(idle: { store.maintain() }) { [weak self] jobs in self?.process(jobs) }
         worker.withLock { $0 = thread }
     }
 
+    /// Ends the writer's thread; what was queued is committed before.
     func stop() {
-        worker.withLock { $0 }?.stop()
+        let shutdown = Status.unavailable("The server is shutting down.")
+        for job in worker.withLock({ $0 })?.stop() ?? [] {
+            switch job {
+            case .commit(let request): request.completion(.failure(shutdown))
+            case .maintenance(_, let completion): completion(.failure(shutdown))
+            }
+        }
         let waiting = parked.withLock { parked in
             defer { parked.requests = [:] }
             return Array(parked.requests.values)
         }
-        for request in waiting { request.completion(.failure(.unavailable("The server is shutting down."))) }
+        for request in waiting { request.completion(.failure(shutdown)) }
     }
 
     var statistics: DatabaseStatistics {
@@ -170,7 +178,9 @@ final class CommitPipeline: Sendable {
                 for request in group {
                     verdicts.append(try self.apply(request, to: transaction, earlier: &sets))
                 }
-                if let last = sets.last { try transaction.put(.meta, Database.versionKey, Database.encode(last.version)) }
+                if let last = sets.last {
+                    try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
+                }
             }
         } catch {
             failure = error
@@ -180,7 +190,7 @@ final class CommitPipeline: Sendable {
         }
         commitClock.endGroup(committed: failure == nil ? sets.last?.version : nil)
         if failure == nil {
-            for set in sets { observer(set) }
+            observers.tell(sets)
         }
         for (index, request) in group.enumerated() {
             if let failure {
@@ -207,47 +217,74 @@ final class CommitPipeline: Sendable {
         }
     }
 
-    /// - Throws: only what the store throws, which fails the group; what is wrong with the request is its verdict.
+    /// What a commit will do, worked out before anything of it is written.
+    private struct Prepared {
+        var staged: StagedCommit
+        var set: ChangeSet
+        var differences: [IndexDifference]
+    }
+
+    private enum Preparation {
+        case ready(Prepared)
+        case parked(holder: LockTable.Owner, key: [UInt8]?)
+    }
+
+    /// - Throws: when the store fails, which fails the group; what is wrong with the request is its verdict.
     private func apply(
         _ request: Request, to transaction: any StoreTransaction, earlier sets: inout [ChangeSet]
     ) throws(Status) -> Verdict {
+        let prepared: Prepared
         do throws(Status) {
+            switch try prepare(request, on: transaction, earlier: sets) {
+            case .ready(let ready): prepared = ready
+            case .parked(let holder, let key): return .parked(holder: holder, key: key)
+            }
+        } catch {
+            // A damaged document is the trouble of those who write to it, not of the group.
+            if error.code == .unavailable { throw error }
+            return .failed(error)
+        }
+        // From here on half of the commit may be written: every failure undoes the group.
+        try store(prepared.set, prepared.differences, to: transaction)
+        if !prepared.set.changes.isEmpty { sets.append(prepared.set) }
+        let version = prepared.set.version
+        return .committed(
+            CommitOutcome(
+                commitTime: Timestamp(microseconds: version), results: prepared.staged.results(version: version)))
+    }
+
+    private func prepare(
+        _ request: Request, on transaction: any StoreTransaction, earlier sets: [ChangeSet]
+    ) throws(Status) -> Preparation {
+        if !request.writes.isEmpty {
             if locks.isDoomed(request.owner) { throw Self.contention }
-            if !request.writes.isEmpty, let read = request.transaction {
+            if let read = request.transaction {
                 try validate(read.readSet, since: read.version, earlier: sets, in: transaction)
             }
-            let catalog = catalog()
-            let staged = try StagedCommit(
-                request.writes, on: transaction, catalog: catalog, requestTime: request.requestTime,
-                latest: commitClock.latest)
-            // The version is given only when nothing can fail any more; until then 0 stands for it.
-            for change in staged.changes(version: 0) {
-                if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
-                    return .parked(holder: holder, key: isDocument ? change.key : nil)
-                }
+        }
+        let staged = try StagedCommit(
+            request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
+            latest: commitClock.latest)
+        // The version is given only when the commit no longer waits; until then 0 stands for it.
+        for change in staged.changes(version: 0) {
+            if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
+                return .parked(holder: holder, key: isDocument ? change.key : nil)
             }
-            let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
-            let set = ChangeSet(version: version, changes: staged.changes(version: version))
-            var differences: [IndexDifference] = []
-            var size = 0
-            for change in set.changes {
-                let difference = try staged.difference(change)
-                size += difference.sizeBytes + (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0)
-                differences.append(difference)
-            }
+        }
+        let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
+        let set = ChangeSet(version: version, changes: staged.changes(version: version))
+        var differences: [IndexDifference] = []
+        var size = 0
+        for change in set.changes {
+            let difference = try staged.difference(change)
+            size += difference.sizeBytes + (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0)
+            // Checked as it grows, so that no commit can fill the memory before it is refused.
             if size > Limits.commitBytesMax {
                 throw .invalidArgument("Transaction too big. Decrease transaction size.")
             }
-            try store(set, differences, to: transaction)
-            if !set.changes.isEmpty { sets.append(set) }
-            return .committed(
-                CommitOutcome(commitTime: Timestamp(microseconds: version), results: staged.results(version: version)))
-        } catch {
-            switch error.code {
-            case .unavailable, .dataLoss: throw error
-            default: return .failed(error)
-            }
+            differences.append(difference)
         }
+        return .ready(Prepared(staged: staged, set: set, differences: differences))
     }
 
     private func store(

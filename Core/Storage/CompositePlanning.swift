@@ -18,7 +18,7 @@ extension Planner {
     func definedBranch(
         _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace, scope: IndexDefinition.Scope
     ) -> QueryPlan.Branch? {
-        // The names in a group's index start at the root; below a document they would have to be cut out of its middle.
+        // The names in a group's index start at the root; below a document they would have to be cut out of their middle.
         if scope == .collectionGroup, !query.parentPath.isRoot { return nil }
         let candidates = candidates(constraints, sortFields, in: place, scope: scope)
         guard let reverse = candidates.first?.reverse else { return nil }
@@ -54,20 +54,24 @@ extension Planner {
     ) -> Candidate? {
         let headCount = definition.fields.count - sortFields.count
         guard headCount >= 0 else { return nil }
-        let nameDescending = query.orders.last?.descending ?? false
-        let reverse = definition.nameDescending != nameDescending
+        let reverse = definition.nameDescending != query.nameDescending
         for (field, order) in zip(definition.fields.dropFirst(headCount), sortFields) {
-            guard field.path == order.field, field.kind == (order.descending != reverse ? .descending : .ascending) else {
+            guard field.path == order.field, field.kind == (order.descending != reverse ? .descending : .ascending)
+            else {
                 return nil
             }
         }
         var candidate = Candidate(definition: definition, reverse: reverse, equalities: [])
         for field in definition.fields.prefix(headCount) {
             if field.kind == .contains {
-                guard let membership = constraints.memberships.first(where: { $0.path == field.path }) else { return nil }
+                guard let membership = constraints.memberships.first(where: { $0.path == field.path }) else {
+                    return nil
+                }
                 candidate.membership = membership
             } else {
-                guard constraints.isEquality(field.path), constraints.ranges(field.path).point != nil else { return nil }
+                guard constraints.isEquality(field.path), constraints.ranges(field.path).point != nil else {
+                    return nil
+                }
                 candidate.equalities.append(field.path)
             }
         }
@@ -83,18 +87,31 @@ extension Planner {
         var covered: Set<Int> = []
         for candidate in chosen {
             for path in candidate.equalities { covered.formUnion(constraints.indices(of: path)) }
-            if let membership = candidate.membership, !isCutElement(membership.value) { covered.insert(membership.index) }
+            if let membership = candidate.membership, !isCutElement(membership.value) {
+                covered.insert(membership.index)
+            }
         }
-        if let path = sortFields.first?.field, !constraints.ranges(path).needsCheck {
-            covered.formUnion(constraints.indices(of: path))
+        // The first sort field bounds the scan; what is asked of later ones is seen in the entries.
+        var components: [QueryPlan.ComponentFilter] = []
+        for (index, order) in sortFields.enumerated() {
+            let ranges = constraints.ranges(order.field)
+            let predicates = constraints.indices(of: order.field)
+            if ranges.needsCheck || predicates.isEmpty { continue }
+            covered.formUnion(predicates)
+            if index > 0 { components.append(QueryPlan.ComponentFilter(component: index, ranges: ranges)) }
         }
         let isGroup = first.definition.scope == .collectionGroup
+        let parts = constraints.parts(query)
+        let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: first.reverse)
+        let residual = constraints.residual(covered: covered)
+        // Without sort fields names lead the suffixes, and the ranges of the sources are theirs.
+        let names = sortFields.isEmpty ? nil : constraints.names
         return QueryPlan.Branch(
-            sources: chosen.map { source($0, constraints, sortFields, in: place) }, reverse: first.reverse,
-            complemented: complemented, parts: constraints.parts(query), namePrefix: place.namePrefix,
+            sources: chosen.map { source($0, constraints, sortFields, in: place, within: bounds.range) },
+            reverse: first.reverse, complemented: complemented, parts: parts, namePrefix: place.namePrefix,
             keyPrefix: isGroup ? [] : place.prefix, nameIsPath: isGroup,
-            nameComplemented: first.definition.nameDescending,
-            residual: constraints.residual(covered: covered, namesCovered: false), checksScope: false,
+            nameComplemented: first.definition.nameDescending, names: names, components: components, residual: residual,
+            isExact: residual.isEmpty && components.isEmpty && names == nil && bounds.isExact,
             missingIndex: isFull ? nil : missingIndex(constraints, place.collectionID, first.definition.scope))
     }
 
@@ -104,7 +121,8 @@ extension Planner {
     }
 
     private func source(
-        _ candidate: Candidate, _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace
+        _ candidate: Candidate, _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace,
+        within bounds: KeyRange
     ) -> QueryPlan.Source {
         let definition = candidate.definition
         var prefix = IndexKey.definitionPrefix(definition, collectionPrefix: place.prefix)
@@ -116,22 +134,25 @@ extension Planner {
             }
         }
         return QueryPlan.Source(
-            keyspace: .entries, prefix: prefix, ranges: ranges(definition, constraints, sortFields),
+            keyspace: .entries, prefix: prefix, ranges: ranges(definition, constraints, sortFields, within: bounds),
             properties: Self.properties(definition), isGroupScope: definition.scope == .collectionGroup)
     }
 
+    /// The ranges of suffixes: of their first component, which is the name when nothing is sorted by.
     private func ranges(
-        _ definition: IndexDefinition, _ constraints: Constraints, _ sortFields: [Query.Order]
+        _ definition: IndexDefinition, _ constraints: Constraints, _ sortFields: [Query.Order], within bounds: KeyRange
     ) -> [KeyRange] {
-        guard let first = sortFields.first else { return [KeyRange(lower: [], upper: nil)] }
-        var values = constraints.ranges(first.field)
-        if query.hasBounds, constraints.constantsBefore(first.field, query).isEmpty {
-            let bound = Self.firstComponentRange(query.bounds, descending: first.descending)
-            values = values.intersection(ValueRanges(ranges: [bound]))
+        let isDescending: Bool
+        let values: [KeyRange]
+        if let first = sortFields.first {
+            isDescending = definition.fields[definition.fields.count - sortFields.count].kind == .descending
+            values = constraints.ranges(first.field).ranges
+        } else {
+            isDescending = definition.nameDescending
+            values = constraints.names?.ranges ?? [KeyRange(lower: [], upper: [0xFF])]
         }
-        let isDescending = definition.fields[definition.fields.count - sortFields.count].kind == .descending
-        let ranges = values.ranges.map { Self.ascending($0, descending: isDescending) }
-        return isDescending ? ranges.reversed() : ranges
+        let ascending = values.map { Self.ascending($0, descending: isDescending) }
+        return ValueRanges.intersection(isDescending ? ascending.reversed() : ascending, bounds)
     }
 
     static func properties(_ definition: IndexDefinition) -> String {
@@ -158,6 +179,6 @@ extension Planner {
         fields += sortFields.map { IndexField(path: $0.field, kind: $0.descending ? .descending : .ascending) }
         return IndexDefinition(
             id: 0, collectionID: collectionID, scope: scope, fields: fields,
-            nameDescending: query.orders.last?.descending ?? false)
+            nameDescending: query.nameDescending)
     }
 }

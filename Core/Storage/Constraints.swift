@@ -17,43 +17,44 @@ struct Constraints {
     private(set) var names: ValueRanges?
 
     /// Nil when the conjunction contradicts itself and can have no results.
-    init?(_ conjunction: NormalizedQuery.Conjunction, query: NormalizedQuery) throws(Status) {
+    init?(_ conjunction: NormalizedQuery.Conjunction, query: NormalizedQuery) {
         predicates = conjunction
         for (index, predicate) in conjunction.enumerated() {
-            if predicate.path.isDocumentName {
-                let ranges = try QueryMatcher(query).nameRanges(predicate)
-                let relative = ValueRanges(
-                    ranges: ranges.ranges.map { range in
-                        KeyRange(
-                            lower: range.lower.isEmpty ? [] : NormalizedQuery.relative(range.lower, to: query.namePrefix),
-                            upper: range.upper.map { NormalizedQuery.relative($0, to: query.namePrefix) })
-                    })
+            switch predicate {
+            case .names(let ranges):
+                let relative = Self.relative(ranges, to: query.namePrefix)
                 names = names.map { $0.intersection(relative) } ?? relative
                 if names!.isEmpty { return nil }
-                continue
-            }
-            if case .field(let path, .arrayContains, let value) = predicate {
+            case .field(let path, .arrayContains, let value):
                 switch ValueOrder.typeClass(of: value) {
                 case .null, .nan, .array: return nil
                 default: memberships.append(Membership(path: path, value: value, index: index))
                 }
-                continue
+            case .field(let path, let op, let value):
+                if !narrow(path, to: ValueRanges(op, value)) { return nil }
+            case .unary(let path, let op):
+                if !narrow(path, to: ValueRanges(op)) { return nil }
             }
-            let ranges = Self.ranges(predicate)
-            if let known = fields.firstIndex(where: { $0.path == predicate.path }) {
-                fields[known].ranges = fields[known].ranges.intersection(ranges)
-            } else {
-                fields.append((predicate.path, ranges))
-            }
-            if fields.contains(where: { $0.ranges.isEmpty }) { return nil }
         }
     }
 
-    private static func ranges(_ predicate: NormalizedQuery.Predicate) -> ValueRanges {
-        switch predicate {
-        case .unary(_, let op): ValueRanges(op)
-        case .field(_, let op, let value): ValueRanges(op, value)
+    /// False when nothing is left.
+    private mutating func narrow(_ path: FieldPath, to ranges: ValueRanges) -> Bool {
+        guard let known = fields.firstIndex(where: { $0.path == path }) else {
+            fields.append((path, ranges))
+            return !ranges.isEmpty
         }
+        fields[known].ranges = fields[known].ranges.intersection(ranges)
+        return !fields[known].ranges.isEmpty
+    }
+
+    private static func relative(_ ranges: ValueRanges, to prefix: [UInt8]) -> ValueRanges {
+        ValueRanges(
+            ranges: ranges.ranges.map { range in
+                KeyRange(
+                    lower: range.lower.isEmpty ? [] : NormalizedQuery.relative(range.lower, to: prefix),
+                    upper: range.upper.map { NormalizedQuery.relative($0, to: prefix) })
+            })
     }
 
     func ranges(_ path: FieldPath) -> ValueRanges {
@@ -86,10 +87,9 @@ struct Constraints {
         }
     }
 
-    func residual(covered: Set<Int>, namesCovered: Bool) -> [NormalizedQuery.Predicate] {
-        predicates.indices.filter { index in
-            !covered.contains(index) && !(namesCovered && predicates[index].path.isDocumentName)
-        }.map { predicates[$0] }
+    /// The filters on fields that remain to be checked on documents.
+    func residual(covered: Set<Int>) -> [NormalizedQuery.Predicate] {
+        predicates.indices.filter { !covered.contains($0) && predicates[$0].path != nil }.map { predicates[$0] }
     }
 
     // MARK: Against the order
@@ -107,11 +107,7 @@ struct Constraints {
         }
     }
 
-    func hasNoConstants(_ query: NormalizedQuery) -> Bool {
-        !query.orders.contains { !$0.field.isDocumentName && isEquality($0.field) }
-    }
-
-    /// The constant parts that stand before a field in the order.
+    /// The constant parts that stand before the first sort field in the order.
     func constantsBefore(_ path: FieldPath, _ query: NormalizedQuery) -> [QueryPlan.OrderPart] {
         query.orders.prefix { $0.field != path }.compactMap(constant)
     }

@@ -14,10 +14,10 @@ public final class Database: Sendable {
     private let transactions: TransactionTable
     private let recent: RecentChanges
     let pipeline: CommitPipeline
-    private let catalogState: Mutex<IndexCatalog>
+    let currentCatalog: CurrentCatalog
     /// Reads before this version are refused: the feed does not go back farther.
     private let earliestState: Mutex<Int64>
-    private let observers = Mutex<[@Sendable (ChangeSet) -> Void]>([])
+    private let observers = ChangeObservers()
 
     static let versionKey = Array("version".utf8)
     static let earliestKey = Array("earliest".utf8)
@@ -32,33 +32,17 @@ public final class Database: Sendable {
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         let earliest = try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0
         earliestState = Mutex(earliest)
-        catalogState = Mutex(try CatalogStore.load(from: snapshot))
+        currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
         transactions = TransactionTable(clock: clock, database: name)
         recent = RecentChanges(since: version)
-        let catalogBox = CatalogBox()
-        let observerBox = ObserverBox()
         pipeline = CommitPipeline(
-            store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent,
-            catalog: { catalogBox.read() }, observer: { observerBox.tell($0) })
-        catalogBox.database = self
-        observerBox.database = self
+            store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
+            observers: observers)
     }
 
-    /// Lets the pipeline, which is made before the database is whole, reach back to it. Set once, in `init`.
-    private final class CatalogBox: @unchecked Sendable {
-        weak var database: Database?
-        func read() -> IndexCatalog { database?.catalog ?? IndexCatalog() }
-    }
-
-    private final class ObserverBox: @unchecked Sendable {
-        weak var database: Database?
-        func tell(_ set: ChangeSet) {
-            guard let database else { return }
-            for observer in database.observers.withLock({ $0 }) { observer(set) }
-        }
-    }
+    deinit { pipeline.stop() }
 
     static func encode(_ version: Int64) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -68,7 +52,7 @@ public final class Database: Sendable {
 
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
 
-    public var catalog: IndexCatalog { catalogState.withLock { $0 } }
+    public var catalog: IndexCatalog { currentCatalog.value }
     public var openTransactions: Int { transactions.openCount }
     public var statistics: DatabaseStatistics {
         var statistics = pipeline.statistics
@@ -79,7 +63,7 @@ public final class Database: Sendable {
 
     /// Has `observer` told of every later commit, in order, from the writer's thread.
     public func observe(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
-        observers.withLock { $0.append(observer) }
+        observers.add(observer)
     }
 
     /// Ends the writer; what was queued is committed before.
@@ -100,7 +84,7 @@ public final class Database: Sendable {
     /// The present state.
     public func view() throws(Status) -> ReadView {
         let promise = commitClock.promise()
-        let snapshot = try store.snapshot()
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
         if let promise, commitClock.holds(promise) {
             return ReadView(
                 snapshot: snapshot, version: promise.committed, snapshotVersion: promise.committed,
@@ -118,7 +102,7 @@ public final class Database: Sendable {
 
     /// The state at a version within the retention.
     private func view(at version: Int64, readTime: Timestamp) throws(Status) -> ReadView {
-        let snapshot = try store.snapshot()
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
         let present = try Self.version(of: snapshot)
         return ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
@@ -228,7 +212,8 @@ public final class Database: Sendable {
     private func extend(_ id: [UInt8], reading targets: [ReadTarget]) throws(Status) -> ReadView {
         let transaction = try transactions.use(id)
         if transaction.readSet.count + targets.count > Limits.transactionReadSetMax {
-            throw .resourceExhausted("A transaction may not read more than \(Limits.transactionReadSetMax) documents and queries.")
+            throw .resourceExhausted(
+                "A transaction may not read more than \(Limits.transactionReadSetMax) documents and queries.")
         }
         var present: ReadView? = try view()
         var version = present!.version
@@ -318,7 +303,8 @@ public final class Database: Sendable {
             }
             pipeline.submit(
                 CommitPipeline.Request(
-                    writes: writes, transaction: (id, transaction.version, transaction.readSet), owner: transaction.owner,
+                    writes: writes, transaction: (id, transaction.version, transaction.readSet),
+                    owner: transaction.owner,
                     requestTime: now, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
         } catch {
             completion(.failure(error))
@@ -330,17 +316,18 @@ public final class Database: Sendable {
     /// Deletes every document and the history; index definitions stay. Open transactions fail at their commit.
     public func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         let version = commitClock.nextVersion(notBefore: 0)
-        pipeline.perform({ [self] transaction throws(Status) in
-            let everything = KeyRange(lower: [], upper: nil)
-            for keyspace in [Keyspace.documents, .entries, .feed] {
-                try transaction.delete(keyspace, everything, limit: .max)
-            }
-            try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
-            try transaction.put(.meta, Self.versionKey, Self.encode(version))
-            try transaction.put(.meta, Self.earliestKey, Self.encode(version))
-            recent.reset(to: version)
-            earliestState.withLock { $0 = version }
-        }, completion: completion)
+        pipeline.perform(
+            { [self] transaction throws(Status) in
+                let everything = KeyRange(lower: [], upper: nil)
+                for keyspace in [Keyspace.documents, .entries, .feed] {
+                    try transaction.delete(keyspace, everything, limit: .max)
+                }
+                try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
+                try transaction.put(.meta, Self.versionKey, Self.encode(version))
+                try transaction.put(.meta, Self.earliestKey, Self.encode(version))
+                recent.reset(to: version)
+                earliestState.withLock { $0 = version }
+            }, completion: completion)
     }
 
     /// Forgets states older than the retention, a bounded number at a time.
@@ -352,31 +339,32 @@ public final class Database: Sendable {
         let horizon = clock.now().microseconds - Int64(Limits.retentionSeconds + 60) * 1_000_000
         let more = Mutex(false)
         let box = SharedBox(more)
-        pipeline.perform({ [self] transaction throws(Status) in
-            let range = Feed.range(before: horizon)
-            let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
-            var last: [UInt8]?
-            var count = 0
-            while count < recordsMax, try cursor.next() {
-                let key = cursor.key
-                let documentKey = Array(key.dropFirst(8))
-                let version = Self.decode(Array(key.prefix(8)))
-                if try Feed.tombstone(documentKey, in: transaction) == version {
-                    try transaction.delete(.meta, Feed.tombstoneKey(documentKey))
+        pipeline.perform(
+            { [self] transaction throws(Status) in
+                let range = Feed.range(before: horizon)
+                let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
+                var last: [UInt8]?
+                var count = 0
+                while count < recordsMax, try cursor.next() {
+                    let key = cursor.key
+                    let documentKey = Array(key.dropFirst(8))
+                    let version = Self.decode(Array(key.prefix(8)))
+                    if try Feed.tombstone(documentKey, in: transaction) == version {
+                        try transaction.delete(.meta, Feed.tombstoneKey(documentKey))
+                    }
+                    last = key
+                    count += 1
                 }
-                last = key
-                count += 1
-            }
-            cursor.close()
-            guard let last else { return }
-            let bound = KeyRange(lower: [], upper: last + [0])
-            try transaction.delete(.feed, bound, limit: recordsMax)
-            // Everything at or before the last forgotten change can't be told any more.
-            let earliest = Self.decode(Array(last.prefix(8)))
-            try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
-            earliestState.withLock { $0 = earliest }
-            box.value.withLock { $0 = count == recordsMax }
-        }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
+                cursor.close()
+                guard let last else { return }
+                let bound = KeyRange(lower: [], upper: last + [0])
+                try transaction.delete(.feed, bound, limit: recordsMax)
+                // Everything at or before the last forgotten change can't be told any more.
+                let earliest = Self.decode(Array(last.prefix(8)))
+                try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
+                earliestState.withLock { $0 = earliest }
+                box.value.withLock { $0 = count == recordsMax }
+            }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
     }
 
     // MARK: Indexes
@@ -399,18 +387,15 @@ public final class Database: Sendable {
     ///   - completion: told when the new definitions are ready, or why not.
     public func changeCatalog(
         resuming: Bool = false,
-        _ change: @escaping @Sendable (IndexCatalog) throws(Status) -> (
-            definitions: [IndexDefinition], overrides: [FieldOverride]
-        ),
+        _ change:
+            @escaping @Sendable (IndexCatalog) throws(Status) -> (
+                definitions: [IndexDefinition], overrides: [FieldOverride]
+            ),
         installed: @escaping @Sendable ([IndexDefinition]) -> Void = { _ in },
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         IndexBuilder(database: self, pipeline: pipeline).install(
             resuming: resuming, change, installed: installed, completion: completion)
-    }
-
-    func replaceCatalog(_ catalog: IndexCatalog) {
-        catalogState.withLock { $0 = catalog }
     }
 }
 

@@ -22,16 +22,20 @@ extension Database {
         completion: @escaping @Sendable (Result<MapValue, Status>) -> Void
     ) {
         let key = Self.key(name)
-        pipeline.perform({ transaction throws(Status) in
-            let present = try transaction.get(.meta, key).map { bytes throws(Status) in try FieldsCodec.decode(bytes) }
-            try transaction.put(.meta, key, FieldsCodec.encode(try change(present)))
-        }, completion: { [self] result in
-            do throws(Status) {
-                try result.get()
-                completion(.success(try note(name) ?? MapValue()))
-            } catch {
-                completion(.failure(error))
-            }
-        })
+        pipeline.perform(
+            { transaction throws(Status) in
+                let present = try transaction.get(.meta, key).map { bytes throws(Status) in
+                    try FieldsCodec.decode(bytes)
+                }
+                try transaction.put(.meta, key, FieldsCodec.encode(try change(present)))
+            },
+            completion: { [self] result in
+                do throws(Status) {
+                    try result.get()
+                    completion(.success(try note(name) ?? MapValue()))
+                } catch {
+                    completion(.failure(error))
+                }
+            })
     }
 }

@@ -75,7 +75,7 @@ public enum DocumentKey {
     }
 
     /// Where a TEXT that begins at `start` has its terminator.
-    private static func textEnd(_ key: [UInt8], _ start: Int) -> Int? {
+    static func textEnd(_ key: [UInt8], _ start: Int) -> Int? {
         var index = start
         while index + 1 < key.count {
             if key[index] == 0 {

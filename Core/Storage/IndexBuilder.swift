@@ -16,7 +16,8 @@ struct IndexBuilder: Sendable {
     static let stepDocumentsMax = 500
 
     /// What a change makes of a catalog.
-    typealias Change = @Sendable (IndexCatalog) throws(Status) -> (definitions: [IndexDefinition], overrides: [FieldOverride])
+    typealias Change =
+        @Sendable (IndexCatalog) throws(Status) -> (definitions: [IndexDefinition], overrides: [FieldOverride])
 
     /// - Parameters:
     ///   - resuming: also builds what an earlier run of the process left unfinished.
@@ -28,29 +29,57 @@ struct IndexBuilder: Sendable {
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         let building = SharedBox(Mutex<[IndexDefinition]>([]))
-        pipeline.perform({ transaction throws(Status) in
-            let old = database.catalog
-            let wanted = try change(old)
-            let (catalog, added) = try merge(
-                wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
-            for definition in old.definitions where !catalog.definitions.contains(where: { $0.id == definition.id }) {
-                try deleteEntries(of: definition, transaction)
-            }
-            let changed = Set(old.overrides).symmetricDifference(catalog.overrides)
-            for collectionID in Set(changed.map(\.collectionID)) {
-                try apply(overridesOf: collectionID, from: old, to: catalog, transaction)
-            }
-            database.replaceCatalog(catalog)
-            building.value.withLock { $0 = added }
-        }, completion: { result in
-            switch result {
-            case .failure(let status): completion(.failure(status))
-            case .success:
-                let added = building.value.withLock { $0 }
-                installed(added)
-                build(added, completion)
-            }
-        })
+        perform(
+            { transaction throws(Status) in
+                let old = database.catalog
+                let wanted = try change(old)
+                let (catalog, added) = try merge(
+                    wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
+                for definition in old.definitions where !catalog.definitions.contains(where: { $0.id == definition.id })
+                {
+                    try deleteEntries(of: definition, transaction)
+                }
+                for collectionID in catalog.collectionsWithOtherOverrides(old) {
+                    try apply(overridesOf: collectionID, from: old, to: catalog, transaction)
+                }
+                building.value.withLock { $0 = added }
+                return catalog
+            },
+            completion: { result in
+                switch result {
+                case .failure(let status): completion(.failure(status))
+                case .success:
+                    let added = building.value.withLock { $0 }
+                    installed(added)
+                    build(added, completion)
+                }
+            })
+    }
+
+    /// Runs a step on the writer's thread.
+    /// - Parameter step: returns the new catalog when it has changed it. It comes in force when it is durable, before the
+    ///   next commit.
+    private func perform(
+        _ step: @escaping @Sendable (any StoreTransaction) throws(Status) -> IndexCatalog?,
+        completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        let changed = SharedBox(Mutex<IndexCatalog?>(nil))
+        pipeline.perform(
+            { transaction throws(Status) in
+                guard let catalog = try step(transaction) else { return }
+                changed.value.withLock { $0 = catalog }
+                database.currentCatalog.beginChange()
+            },
+            completion: { result in
+                if let catalog = changed.value.withLock({ $0 }) {
+                    if case .success = result {
+                        database.currentCatalog.endChange(catalog)
+                    } else {
+                        database.currentCatalog.endChange(nil)
+                    }
+                }
+                completion(result)
+            })
     }
 
     /// The catalog that is wanted, with the ids and states of what exists already.
@@ -80,13 +109,15 @@ struct IndexBuilder: Sendable {
     }
 
     private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
-        let prefix = IndexKey.definitionPrefix(definition, collectionPrefix: [])
+        let prefix = IndexKey.idPrefix(definition)
         try transaction.delete(.entries, KeyRange(prefix: prefix), limit: .max)
     }
 
     // MARK: Building
 
-    private func build(_ definitions: [IndexDefinition], _ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+    private func build(
+        _ definitions: [IndexDefinition], _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
         guard let definition = definitions.first else { return completion(.success(())) }
         let rest = Array(definitions.dropFirst())
         step(definition, after: nil) { result in
@@ -102,29 +133,31 @@ struct IndexBuilder: Sendable {
         _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         let reached = SharedBox(Mutex<[UInt8]?>(nil))
-        pipeline.perform({ transaction throws(Status) in
-            guard database.catalog.definitions.contains(where: { $0.id == definition.id }) else {
-                throw Status(.cancelled, "The index was deleted while it was built.")
-            }
-            let only = IndexCatalog(definitions: [definition])
-            let keys = try Self.documentKeys(
-                of: definition.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
-            for key in keys {
-                try addEntries(key, catalog: only, transaction)
-            }
-            reached.value.withLock { $0 = keys.count == Self.stepDocumentsMax ? keys.last : nil }
-            if keys.count < Self.stepDocumentsMax { try setReady(definition, transaction) }
-        }, completion: { result in
-            switch result {
-            case .failure(let status): completion(.failure(status))
-            case .success:
-                if let next = reached.value.withLock({ $0 }) {
-                    step(definition, after: next, completion)
-                } else {
-                    completion(.success(()))
+        perform(
+            { transaction throws(Status) in
+                guard database.catalog.definitions.contains(where: { $0.id == definition.id }) else {
+                    throw Status(.cancelled, "The index was deleted while it was built.")
                 }
-            }
-        })
+                let only = IndexCatalog(definitions: [definition])
+                let keys = try Self.documentKeys(
+                    of: definition.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
+                for key in keys {
+                    try addEntries(key, catalog: only, transaction)
+                }
+                reached.value.withLock { $0 = keys.count == Self.stepDocumentsMax ? keys.last : nil }
+                return keys.count < Self.stepDocumentsMax ? try ready(definition, transaction) : nil
+            },
+            completion: { result in
+                switch result {
+                case .failure(let status): completion(.failure(status))
+                case .success:
+                    if let next = reached.value.withLock({ $0 }) {
+                        step(definition, after: next, completion)
+                    } else {
+                        completion(.success(()))
+                    }
+                }
+            })
     }
 
     private func addEntries(_ key: [UInt8], catalog: IndexCatalog, _ transaction: any StoreTransaction) throws(Status) {
@@ -135,7 +168,10 @@ struct IndexBuilder: Sendable {
         for entry in entries.entries { try transaction.put(.entries, entry.key, entry.value) }
     }
 
-    private func setReady(_ definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
+    /// The catalog with a definition that is READY, noted in the store.
+    private func ready(
+        _ definition: IndexDefinition, _ transaction: any StoreTransaction
+    ) throws(Status) -> IndexCatalog {
         let catalog = database.catalog
         let definitions = catalog.definitions.map { present in
             var present = present
@@ -144,13 +180,14 @@ struct IndexBuilder: Sendable {
         }
         let ready = IndexCatalog(definitions: definitions, overrides: catalog.overrides)
         try CatalogStore.save(ready, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
-        database.replaceCatalog(ready)
+        return ready
     }
 
     // MARK: Overrides
 
     private func apply(
-        overridesOf collectionID: String, from old: IndexCatalog, to new: IndexCatalog, _ transaction: any StoreTransaction
+        overridesOf collectionID: String, from old: IndexCatalog, to new: IndexCatalog,
+        _ transaction: any StoreTransaction
     ) throws(Status) {
         // Only the automatic entries: definitions are built or deleted on their own.
         let before = IndexCatalog(overrides: old.overrides)
@@ -160,7 +197,9 @@ struct IndexBuilder: Sendable {
             let keys = try Self.documentKeys(
                 of: collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
             for key in keys {
-                guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { continue }
+                guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else {
+                    continue
+                }
                 let fields = try FieldsCodec.decode(StoredDocument(stored: bytes).fields)
                 var oldEntries = IndexEntries(key: key, path: path, catalog: before)
                 var newEntries = IndexEntries(key: key, path: path, catalog: after)

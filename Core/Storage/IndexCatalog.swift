@@ -42,7 +42,8 @@ public struct IndexDefinition: Sendable, Hashable {
     public var state: State
 
     public init(
-        id: UInt32, collectionID: String, scope: Scope, fields: [IndexField], nameDescending: Bool, state: State = .creating
+        id: UInt32, collectionID: String, scope: Scope, fields: [IndexField], nameDescending: Bool,
+        state: State = .creating
     ) {
         self.id = id
         self.collectionID = collectionID
@@ -50,6 +51,15 @@ public struct IndexDefinition: Sendable, Hashable {
         self.fields = fields
         self.nameDescending = nameDescending
         self.state = state
+    }
+
+    public static func == (lhs: IndexDefinition, rhs: IndexDefinition) -> Bool {
+        lhs.id == rhs.id && lhs.state == rhs.state && lhs.isSame(as: rhs)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(id)
+        hasher.combine(fields)
     }
 
     /// Whether two definitions describe the same index.
@@ -94,6 +104,16 @@ public struct FieldOverride: Sendable, Hashable {
         self.isTimeToLive = isTimeToLive
     }
 
+    public static func == (lhs: FieldOverride, rhs: FieldOverride) -> Bool {
+        UTF8Order.equal(lhs.collectionID, rhs.collectionID) && lhs.path == rhs.path && lhs.indexes == rhs.indexes
+            && lhs.isTimeToLive == rhs.isTimeToLive
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(path)
+        hasher.combine(indexes)
+    }
+
     public static let automaticIndexes: [Index] = [
         Index(scope: .collection, kind: .ascending), Index(scope: .collection, kind: .descending),
         Index(scope: .collection, kind: .contains),
@@ -104,14 +124,15 @@ public struct FieldOverride: Sendable, Hashable {
 public struct IndexCatalog: Sendable, Equatable {
     public private(set) var definitions: [IndexDefinition] = []
     public private(set) var overrides: [FieldOverride] = []
-    private var byCollection: [String: [IndexDefinition]] = [:]
-    private var overridesByCollection: [String: [FieldOverride]] = [:]
+    // By the bytes of collection ids: to Swift, two spellings of "é" are one string.
+    private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
+    private var overridesByCollection: [[UInt8]: [FieldOverride]] = [:]
 
     public init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
         self.definitions = definitions
         self.overrides = overrides
-        byCollection = Dictionary(grouping: definitions, by: \.collectionID)
-        overridesByCollection = Dictionary(grouping: overrides, by: \.collectionID)
+        byCollection = Dictionary(grouping: definitions) { Array($0.collectionID.utf8) }
+        overridesByCollection = Dictionary(grouping: overrides) { Array($0.collectionID.utf8) }
     }
 
     public static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
@@ -119,24 +140,36 @@ public struct IndexCatalog: Sendable, Equatable {
     }
 
     /// Whether any definition or override touches a collection id: the common answer no makes writes cheap.
-    func hasOverrides(_ collectionID: String) -> Bool { overridesByCollection[collectionID] != nil }
+    func hasOverrides(_ collectionID: String) -> Bool { !overrides(for: collectionID).isEmpty }
+
+    private func overrides(for collectionID: String) -> [FieldOverride] {
+        overridesByCollection.isEmpty ? [] : overridesByCollection[Array(collectionID.utf8)] ?? []
+    }
 
     /// Definitions whose entries are maintained for documents of a collection id.
     func definitions(for collectionID: String) -> [IndexDefinition] {
-        (byCollection[collectionID] ?? []).filter(\.hasEntries)
+        byCollection.isEmpty ? [] : (byCollection[Array(collectionID.utf8)] ?? []).filter(\.hasEntries)
+    }
+
+    /// The ids of the collections whose overrides differ between two catalogs.
+    func collectionsWithOtherOverrides(_ other: IndexCatalog) -> [String] {
+        Set(overridesByCollection.keys).union(other.overridesByCollection.keys).filter { id in
+            Set(overridesByCollection[id] ?? []) != Set(other.overridesByCollection[id] ?? [])
+        }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The override that governs a field: its own, that of the nearest path above it, or that of the whole collection.
     func override(for path: FieldPath, in collectionID: String) -> FieldOverride? {
-        guard let candidates = overridesByCollection[collectionID] else { return nil }
-        let above = candidates.filter { $0.path?.isPrefix(of: path) ?? true }
+        let above = overrides(for: collectionID).filter { $0.path?.isPrefix(of: path) ?? true }
         return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
     }
 
     /// Whether the automatic order index of a field exists: kept when the override keeps either direction.
     func hasOrderIndex(_ path: FieldPath, in collectionID: String) -> Bool {
         guard let override = override(for: path, in: collectionID) else { return true }
-        return override.indexes.contains { $0.scope == .collection && ($0.kind == .ascending || $0.kind == .descending) }
+        return override.indexes.contains {
+            $0.scope == .collection && ($0.kind == .ascending || $0.kind == .descending)
+        }
     }
 
     func hasContainsIndex(_ path: FieldPath, in collectionID: String) -> Bool {
@@ -165,7 +198,7 @@ public struct IndexCatalog: Sendable, Equatable {
     /// What a field without an override of its own takes over: that of the nearest path above it, or of the collection.
     public func inheritedOverride(for path: FieldPath?, in collectionID: String) -> FieldOverride? {
         guard let path else { return nil }
-        let above = (overridesByCollection[collectionID] ?? []).filter { candidate in
+        let above = overrides(for: collectionID).filter { candidate in
             guard let other = candidate.path else { return true }
             return other != path && other.isPrefix(of: path)
         }

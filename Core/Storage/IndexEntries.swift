@@ -17,10 +17,13 @@ struct IndexEntries {
     private let definitions: [IndexDefinition]
     private let isNested: Bool
     private(set) var entries: [Entry] = []
-    /// Entries as the documentation counts them: two for each indexed value and for each array element.
-    private(set) var documentedCount = 0
+    /// Bytes of the entries' keys.
+    private(set) var sizeBytes = 0
+    /// Whether entries beyond the limit are left out, so that a hostile document can't fill the memory before it is refused.
+    private let isBounded: Bool
 
-    init(key: [UInt8], path: ResourcePath, catalog: IndexCatalog) {
+    init(key: [UInt8], path: ResourcePath, catalog: IndexCatalog, isBounded: Bool = false) {
+        self.isBounded = isBounded
         self.catalog = catalog
         self.key = key
         collectionID = path.segments[path.segments.count - 2]
@@ -67,8 +70,7 @@ struct IndexEntries {
             entry.append(contentsOf: name)
             var mark: [UInt8] = []
             if case .double = value { mark = IndexKey.doubleMark }
-            entries.append(Entry(key: entry, value: mark))
-            documentedCount += 2
+            append(Entry(key: entry, value: mark))
         }
         switch value {
         case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID):
@@ -81,10 +83,13 @@ struct IndexEntries {
 
     private mutating func addElements(_ elements: [Value], path: FieldPath) {
         let prefix = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, path: path, contains: true)
-        for element in Self.distinct(elements) {
-            entries.append(Entry(key: prefix + element + name, value: []))
-            documentedCount += 2
-        }
+        for element in Self.distinct(elements) { append(Entry(key: prefix + element + name, value: [])) }
+    }
+
+    private mutating func append(_ entry: Entry) {
+        if isBounded, sizeBytes > Limits.indexEntriesSizeBytesMax { return }
+        entries.append(entry)
+        sizeBytes += entry.key.count
     }
 
     private static func distinct(_ elements: [Value]) -> Set<[UInt8]> {
@@ -122,9 +127,50 @@ struct IndexEntries {
         let suffix = definition.scope == .collection ? Array(name) : DocumentKey.toPathKey(key) ?? []
         for var key in keys {
             NormalizedQuery.appendComponent(suffix, descending: definition.nameDescending, to: &key)
-            entries.append(Entry(key: key, value: []))
-            documentedCount += 1
+            append(Entry(key: key, value: []))
         }
+    }
+}
+
+// MARK: Counting
+
+extension IndexEntries {
+    /// Whether a document has more entries than are allowed, as the documentation counts them: two for each indexed value,
+    /// two for each distinct element of an array, one for each of a definition.
+    func isOverLimit(_ fields: MapValue) -> Bool {
+        let most = Limits.indexEntriesPerDocumentMax
+        // Looking for equal elements is dear, and hardly ever needed.
+        return count(fields, exactly: false) > most && count(fields, exactly: true) > most
+    }
+
+    private func count(_ fields: MapValue, exactly: Bool) -> Int {
+        let automatic = fields.fields.reduce(0) { $0 + countAutomatic($1.value, path: [$1.name], exactly: exactly) }
+        return definitions.reduce(automatic) { total, definition in
+            var product = 1
+            for field in definition.fields {
+                guard let value = fields[path: field.path] else { return total }
+                guard field.kind == .contains else { continue }
+                guard case .array(let elements) = value else { return total }
+                product *= exactly ? Self.distinct(elements).count : elements.count
+            }
+            return total + product
+        }
+    }
+
+    private func countAutomatic(_ value: Value, path segments: [String], exactly: Bool) -> Int {
+        let path = FieldPath(segments: hasOverrides ? segments : [])
+        var count = !hasOverrides || catalog.hasOrderIndex(path, in: collectionID) ? 2 : 0
+        switch value {
+        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID):
+            count += 2 * (exactly ? Self.distinct(elements).count : elements.count)
+        case .map(let map):
+            for field in map.fields {
+                let inner = hasOverrides ? segments + [field.name] : []
+                count += countAutomatic(field.value, path: inner, exactly: exactly)
+            }
+        default: break
+        }
+        return count
     }
 }
 
@@ -139,10 +185,14 @@ struct IndexDifference {
     ///   - after: the new fields, nil when it is deleted, in both forms.
     /// - Throws: INVALID_ARGUMENT when the new state has too many entries, or one that is too large.
     init(
-        key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?, catalog: IndexCatalog
+        key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?,
+        catalog: IndexCatalog
     ) throws(Status) {
         var old = IndexEntries(key: key, path: path, catalog: catalog)
-        var new = old
+        var new = IndexEntries(key: key, path: path, catalog: catalog, isBounded: true)
+        if let after, new.isOverLimit(after.tree) {
+            throw .invalidArgument("too many index entries for entity /\(path.text)")
+        }
         if let before, let after {
             let changed = try Self.changedFields(before, after.encoded)
             if changed.isEmpty { return }
@@ -163,11 +213,12 @@ struct IndexDifference {
         }
     }
 
+    /// Of an update only the entries of changed fields are there, so for it the sum is a lower bound.
     private static func check(_ new: IndexEntries, path: ResourcePath) throws(Status) {
-        // Entries of unchanged fields are not counted here; a document can exceed the limit only by changed ones, since
-        // what was stored before obeyed it, so this is exact for creations and a lower bound for updates.
-        if new.documentedCount > Limits.indexEntriesPerDocumentMax {
-            throw .invalidArgument("too many index entries for entity /\(path.text)")
+        if new.sizeBytes > Limits.indexEntriesSizeBytesMax {
+            throw .invalidArgument(
+                "The index entries of entity /\(path.text) are larger than \(Limits.indexEntriesSizeBytesMax) bytes together."
+            )
         }
         if new.entries.contains(where: { $0.key.count > Limits.indexEntrySizeBytesMax }) {
             throw .invalidArgument("Index entry is too large.")

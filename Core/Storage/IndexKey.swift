@@ -33,9 +33,15 @@ enum IndexKey {
     }
 
     static func definitionPrefix(_ definition: IndexDefinition, collectionPrefix: some Collection<UInt8>) -> [UInt8] {
+        var key = idPrefix(definition)
+        if definition.scope == .collection { key.append(contentsOf: collectionPrefix) }
+        return key
+    }
+
+    /// What all entries of a definition begin with.
+    static func idPrefix(_ definition: IndexDefinition) -> [UInt8] {
         var key: [UInt8] = [definition.scope == .collection ? collectionKind : groupKind]
         for shift in [24, 16, 8, 0] { key.append(UInt8(truncatingIfNeeded: definition.id >> UInt32(shift))) }
-        if definition.scope == .collection { key.append(contentsOf: collectionPrefix) }
         return key
     }
 
@@ -43,5 +49,54 @@ enum IndexKey {
         var key: [UInt8] = [groupNameKind]
         IndexValue.appendText(collectionID, to: &key)
         return key
+    }
+
+    /// The document that an entry stands for; nil when the key can't be read or is of no index of the catalog.
+    static func documentKey(of entry: [UInt8], catalog: IndexCatalog) -> [UInt8]? {
+        switch entry.first {
+        case fieldKind, containsKind:
+            guard let collectionEnd = collectionEnd(entry, from: 1),
+                let pathEnd = DocumentKey.textEnd(entry, collectionEnd),
+                let valueEnd = IndexValue.end(of: entry, from: pathEnd + 2, complemented: false)?.end
+            else { return nil }
+            return Array(entry[1..<collectionEnd]) + entry[valueEnd...]
+        case collectionKind, groupKind:
+            guard entry.count > 5,
+                let definition = catalog.definitions.first(where: { entry.starts(with: idPrefix($0)) })
+            else { return nil }
+            return documentKey(of: entry, definition)
+        case groupNameKind:
+            guard let end = DocumentKey.textEnd(entry, 1) else { return nil }
+            return DocumentKey.fromPathKey(Array(entry[(end + 2)...]))
+        default: return nil
+        }
+    }
+
+    private static func documentKey(of entry: [UInt8], _ definition: IndexDefinition) -> [UInt8]? {
+        var position = 5
+        if definition.scope == .collection {
+            guard let end = collectionEnd(entry, from: position) else { return nil }
+            position = end
+        }
+        let collection = entry[5..<position]
+        for field in definition.fields {
+            let complemented = field.kind == .descending
+            guard let end = IndexValue.end(of: entry, from: position, complemented: complemented)?.end else {
+                return nil
+            }
+            position = end
+        }
+        let name = entry[position...].map { definition.nameDescending ? ~$0 : $0 }
+        return definition.scope == .collection ? Array(collection) + name : DocumentKey.fromPathKey(name)
+    }
+
+    /// Where the path key of a collection ends.
+    private static func collectionEnd(_ entry: [UInt8], from start: Int) -> Int? {
+        var position = start
+        while position < entry.count, entry[position] != IndexValue.Tag.terminator {
+            guard let end = DocumentKey.segmentEnd(entry, position) else { return nil }
+            position = end
+        }
+        return position < entry.count ? position + 1 : nil
     }
 }

@@ -131,9 +131,11 @@ public enum Listing {
         func nextSegment() throws(Status) -> [UInt8]? {
             if past != nil { return past!.popLast() }
             guard let upper = KeyRange.successor(ofPrefix: prefix + [IndexValue.Tag.textSegment]) else { return nil }
-            let lower = UTF8Order.compare(position, prefix + [IndexValue.Tag.numericSegment]) < 0
+            let lower =
+                UTF8Order.compare(position, prefix + [IndexValue.Tag.numericSegment]) < 0
                 ? prefix + [IndexValue.Tag.numericSegment] : position
-            let cursor = try snapshot.scan(.documents, KeyRange(lower: lower, upper: upper), reverse: false, values: false)
+            let cursor = try snapshot.scan(
+                .documents, KeyRange(lower: lower, upper: upper), reverse: false, values: false)
             defer { cursor.close() }
             guard try cursor.next(), let end = DocumentKey.segmentEnd(cursor.key, prefix.count) else { return nil }
             let segment = Array(cursor.key.prefix(end))

@@ -234,7 +234,8 @@ final class LockTable: Sendable {
                 || ownerState.documents.contains { key in
                     let queue = state.documents[key] ?? []
                     return queue.count > 1 && queue[0].owner == owner
-                } || (state.queries.contains { $0.owner == owner && $0.grant == nil }
+                }
+                || (state.queries.contains { $0.owner == owner && $0.grant == nil }
                     && state.queries.contains { $0.owner != owner && $0.grant != nil })
             if isWaitedFor { release(owner, &state, &calls) }
         }
@@ -292,7 +293,9 @@ enum QueryOverlap {
     static func mayOverlap(_ lhs: QueryMatcher, _ rhs: QueryMatcher) -> Bool {
         let left = lhs.query
         let right = rhs.query
-        if case .collection = left.query.scope, case .collection = right.query.scope, left.namePrefix != right.namePrefix {
+        if case .collection = left.query.scope, case .collection = right.query.scope,
+            left.namePrefix != right.namePrefix
+        {
             return false
         }
         for conjunction in left.disjunction {
@@ -305,18 +308,11 @@ enum QueryOverlap {
         _ lhs: NormalizedQuery.Conjunction, _ rhs: NormalizedQuery.Conjunction, _ left: NormalizedQuery,
         _ right: NormalizedQuery
     ) -> Bool {
-        do {
-            // A conjunction that contradicts itself has no results to share.
-            guard let leftConstraints = try Constraints(lhs, query: left),
-                let rightConstraints = try Constraints(rhs, query: right)
-            else { return true }
-            for (path, ranges) in leftConstraints.fields {
-                if ranges.intersection(rightConstraints.ranges(path)).isEmpty { return true }
-            }
-            return false
-        } catch {
-            // What can't be read as ranges is taken to overlap: waiting in vain is harmless.
-            return false
+        // A conjunction that contradicts itself has no results to share.
+        guard let leftConstraints = Constraints(lhs, query: left), let rightConstraints = Constraints(rhs, query: right)
+        else { return true }
+        return leftConstraints.fields.contains { path, ranges in
+            ranges.intersection(rightConstraints.ranges(path)).isEmpty
         }
     }
 }

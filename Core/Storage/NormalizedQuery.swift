@@ -8,10 +8,14 @@ public struct NormalizedQuery: Sendable {
     enum Predicate: Sendable {
         case field(FieldPath, Filter.Operator, Value)
         case unary(FieldPath, Filter.UnaryOperator)
+        /// A filter on `__name__`: the path keys that it lets through.
+        case names(ValueRanges)
 
-        var path: FieldPath {
+        /// The field that is looked at; nil for the name.
+        var path: FieldPath? {
             switch self {
             case .field(let path, _, _), .unary(let path, _): path
+            case .names: nil
             }
         }
     }
@@ -32,6 +36,8 @@ public struct NormalizedQuery: Sendable {
     let namePrefix: [UInt8]
 
     var parentPath: ResourcePath { query.parent.path }
+    /// The direction of `__name__`, which ends every order.
+    var nameDescending: Bool { orders[orders.count - 1].descending }
 
     /// Checks a query and completes it.
     /// - Parameter existing: further fields that results must have, ordered by as if they had inequalities; aggregations
@@ -44,54 +50,116 @@ public struct NormalizedQuery: Sendable {
         } else {
             namePrefix = DocumentKey.encodeSegments(query.parent.path)
         }
+        var disjunction: [Conjunction] = [[]]
         if let filter = query.filter {
             try QueryRules.check(filter)
-            disjunction = try Self.disjunctiveNormalForm(filter)
-        } else {
-            disjunction = [[]]
+            disjunction = try Self.disjunctiveNormalForm(filter, query)
         }
         let inequalities = Self.inequalityFields(query.filter)
         try QueryRules.check(query, disjunction: disjunction, inequalities: inequalities)
-        orders = Self.completeOrders(query.orders, inequalities: inequalities.union(existing))
+        orders = Self.completeOrders(query.orders, inequalities.union(existing))
+        self.disjunction = disjunction
         bounds = try Self.bounds(query, orders: orders, namePrefix: namePrefix)
     }
 
     // MARK: Normal form
 
-    private static func disjunctiveNormalForm(_ filter: Filter) throws(Status) -> [Conjunction] {
-        let count = disjunctionCount(filter)
-        if count > Limits.disjunctionsMax {
+    private static func disjunctiveNormalForm(_ filter: Filter, _ query: Query) throws(Status) -> [Conjunction] {
+        let size = normalFormSize(filter)
+        if size.conjunctions > Limits.disjunctionsMax {
             throw .invalidArgument(
-                "Too many disjunctions after normalization. Result had \(count) disjunctions which is more than the "
-                    + "maximum of \(Limits.disjunctionsMax)")
+                "Too many disjunctions after normalization. Result had \(size.conjunctions) disjunctions which is more "
+                    + "than the maximum of \(Limits.disjunctionsMax)")
         }
-        return expand(filter)
+        // Far beyond what is allowed: refused before it is built. The exact figures come after checks that go before.
+        if size.predicates > 100 * Limits.queryComponentsMax {
+            throw QueryRules.tooManyComponents(query, size.predicates)
+        }
+        return try expand(filter, query)
     }
 
-    /// How many conjunctions `expand` would give, without building them; capped, so that nothing overflows.
-    private static func disjunctionCount(_ filter: Filter) -> Int {
+    /// How many conjunctions `expand` would give, and how many predicates in all, without building them; capped, so that
+    /// nothing overflows.
+    private static func normalFormSize(_ filter: Filter) -> (conjunctions: Int, predicates: Int) {
         let cap = 1_000_000
         switch filter {
-        case .and(let filters): return filters.reduce(1) { min(cap, $0 * disjunctionCount($1)) }
-        case .or(let filters): return filters.reduce(0) { min(cap, $0 + disjunctionCount($1)) }
-        case .field(_, .in, .array(let values)), .field(_, .arrayContainsAny, .array(let values)): return values.count
-        case .field, .unary: return 1
+        case .and(let filters):
+            return filters.reduce((1, 0)) { product, next in
+                let size = normalFormSize(next)
+                return (
+                    min(cap, product.0 * size.conjunctions),
+                    min(cap, product.1 * size.conjunctions + product.0 * size.predicates)
+                )
+            }
+        case .or(let filters):
+            return filters.reduce((0, 0)) { sum, next in
+                let size = normalFormSize(next)
+                return (min(cap, sum.0 + size.conjunctions), min(cap, sum.1 + size.predicates))
+            }
+        case .field(_, .in, .array(let values)), .field(_, .arrayContainsAny, .array(let values)):
+            return (values.count, values.count)
+        case .field, .unary: return (1, 1)
         }
     }
 
-    private static func expand(_ filter: Filter) -> [Conjunction] {
+    private static func expand(_ filter: Filter, _ query: Query) throws(Status) -> [Conjunction] {
         switch filter {
         case .and(let filters):
-            return filters.reduce([[]]) { product, next in
-                let alternatives = expand(next)
-                return product.flatMap { left in alternatives.map { left + $0 } }
+            var product: [Conjunction] = [[]]
+            for next in filters {
+                let alternatives = try expand(next, query)
+                if alternatives.count == 1 {
+                    for index in product.indices { product[index] += alternatives[0] }
+                } else {
+                    product = product.flatMap { left in alternatives.map { left + $0 } }
+                }
             }
-        case .or(let filters): return filters.flatMap(expand)
-        case .field(let path, .in, .array(let values)): return values.map { [.field(path, .equal, $0)] }
-        case .field(let path, .arrayContainsAny, .array(let values)):
-            return values.map { [.field(path, .arrayContains, $0)] }
-        case .field(let path, let op, let value): return [[.field(path, op, value)]]
+            return product
+        case .or(let filters):
+            var sum: [Conjunction] = []
+            for next in filters { sum += try expand(next, query) }
+            return sum
+        case .field(let path, let op, let value):
+            let alternative: Filter.Operator
+            switch op {
+            case .in: alternative = .equal
+            case .arrayContainsAny: alternative = .arrayContains
+            default: return [[try predicate(path, op, value, query)]]
+            }
+            guard case .array(let values) = value else { return [] }
+            var alternatives: [Conjunction] = []
+            for value in values { alternatives.append([try predicate(path, alternative, value, query)]) }
+            return alternatives
         case .unary(let path, let op): return [[.unary(path, op)]]
+        }
+    }
+
+    private static func predicate(
+        _ path: FieldPath, _ op: Filter.Operator, _ value: Value, _ query: Query
+    ) throws(Status) -> Predicate {
+        path.isDocumentName ? .names(try nameRanges(op, value, query)) : .field(path, op, value)
+    }
+
+    /// The path keys that a filter on `__name__` lets through. They aren't cut like values, so the ranges are exact.
+    private static func nameRanges(
+        _ op: Filter.Operator, _ operand: Value, _ query: Query
+    ) throws(Status) -> ValueRanges {
+        if case .array(let operands) = operand {
+            var excluded: [ValueRanges] = []
+            for operand in operands { excluded.append(try nameRanges(.equal, operand, query)) }
+            return excluded.reduce(.names(from: [])) { $0.subtracting($1) }
+        }
+        guard case .reference(let name) = operand else { return .empty }
+        let key = try pathKey(name, in: query)
+        // Not the key with a byte behind: in descending form that would stand before the key.
+        let after = KeyRange.successor(ofPrefix: key) ?? [0xFF]
+        return switch op {
+        case .lessThan: .names(from: [], to: key)
+        case .lessThanOrEqual: .names(from: [], to: after)
+        case .greaterThan: .names(from: after)
+        case .greaterThanOrEqual: .names(from: key)
+        case .notEqual: ValueRanges.names(from: []).subtracting(.names(from: key, to: after))
+        default: .names(from: key, to: after)
         }
     }
 
@@ -106,15 +174,16 @@ public struct NormalizedQuery: Sendable {
         }
     }
 
-    private static func completeOrders(_ explicit: [Query.Order], inequalities: Set<FieldPath>) -> [Query.Order] {
+    /// - Parameter implied: the fields of inequalities and aggregations.
+    private static func completeOrders(_ explicit: [Query.Order], _ implied: Set<FieldPath>) -> [Query.Order] {
+        // Nothing can come behind the name; `QueryRules` has seen to it that nothing would have to.
+        if explicit.last?.field.isDocumentName ?? false { return explicit }
         var orders = explicit
         let descending = explicit.last?.descending ?? false
-        for field in inequalities.sorted() where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
+        for field in implied.sorted() where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
             orders.append(Query.Order(field: field, descending: descending))
         }
-        if !orders.contains(where: { $0.field.isDocumentName }) {
-            orders.append(Query.Order(field: .documentName, descending: descending))
-        }
+        orders.append(Query.Order(field: .documentName, descending: descending))
         return orders
     }
 
@@ -145,10 +214,8 @@ public struct NormalizedQuery: Sendable {
     private static func boundPrefix(
         _ cursor: Query.Cursor, _ query: Query, orders: [Query.Order], namePrefix: [UInt8]
     ) throws(Status) -> [UInt8] {
-        // Values for implied orders are too many, as in the service.
-        if cursor.values.count > query.orders.count {
-            throw .invalidArgument("Cursor has too many values.")
-        }
+        // Values for implied fields are too many, as in the service.
+        if cursor.values.count > query.orders.count { throw .invalidArgument("Cursor has too many values.") }
         var bytes: [UInt8] = []
         for (value, order) in zip(cursor.values, orders) {
             if order.field.isDocumentName {
@@ -177,7 +244,8 @@ public struct NormalizedQuery: Sendable {
     static func pathKey(_ text: String, in query: Query) throws(Status) -> [UInt8] {
         let segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
-        guard segments.count > 5, segments[0] == "projects", segments[2] == "databases", segments[4] == "documents" else {
+        guard segments.count > 5, segments[0] == "projects", segments[2] == "databases", segments[4] == "documents"
+        else {
             throw .invalidArgument("Document name \"\(text)\" lacks \"projects\" at index 0.")
         }
         let database = DatabaseName(project: segments[1], database: segments[3])
@@ -236,8 +304,8 @@ public struct NormalizedQuery: Sendable {
         var rest = self
         rest.query.limit = remaining
         rest.query.offset = offset
-        // Complete order keys are no prefixes of others, so the next possible key follows at once.
-        rest.bounds.lower = orderKey + [0]
+        // Complete order keys are no prefixes of others, so nothing else lies before the successor.
+        rest.bounds.lower = KeyRange.successor(ofPrefix: orderKey) ?? orderKey
         return rest
     }
 

@@ -25,10 +25,10 @@ struct Planner {
         var branches: [QueryPlan.Branch] = []
         let place = CollectionPlace(collection: query.parentPath.appending(id), collectionID: id, namePrefix: [])
         for conjunction in query.disjunction {
-            guard let constraints = try Constraints(conjunction, query: query) else { continue }
+            guard let constraints = Constraints(conjunction, query: query) else { continue }
             branches.append(try plan(constraints, in: place))
         }
-        return QueryPlan(branches: branches)
+        return QueryPlan(branches: branches, isDisjoint: query.disjunction.count == 1)
     }
 
     /// A collection group is its root collection, whose documents stand in one range, and its nested collections, which
@@ -37,8 +37,9 @@ struct Planner {
         var branches: [QueryPlan.Branch] = []
         let isRoot = query.parentPath.isRoot
         for conjunction in query.disjunction {
-            guard let constraints = try Constraints(conjunction, query: query) else { continue }
-            if let branch = definedBranch(constraints, constraints.sortFields(query), in: groupPlace(id), scope: .collectionGroup)
+            guard let constraints = Constraints(conjunction, query: query) else { continue }
+            if let branch = definedBranch(
+                constraints, constraints.sortFields(query), in: groupPlace(id), scope: .collectionGroup)
             {
                 branches.append(branch)
                 continue
@@ -50,7 +51,7 @@ struct Planner {
             }
             branches.append(nestedGroupBranch(constraints, id))
         }
-        return QueryPlan(branches: branches)
+        return QueryPlan(branches: branches, isDisjoint: query.disjunction.count == 1)
     }
 
     private func groupPlace(_ id: String) -> CollectionPlace {
@@ -58,26 +59,30 @@ struct Planner {
     }
 
     private func nestedGroupBranch(_ constraints: Constraints, _ id: String) -> QueryPlan.Branch {
-        let reverse = query.orders.last?.descending ?? false
         let orderedByName = constraints.sortFields(query).isEmpty
+        let reverse = orderedByName && query.nameDescending
+        let parts = orderedByName ? constraints.parts(query) : []
+        let bounds = suffixBounds(parts, namePrefix: [], reverse: reverse)
+        // The parent itself may be of the group, but isn't below itself: what is has a further SEG.
+        let below = KeyRange(lower: [IndexValue.Tag.numericSegment], upper: [0xFF])
         let source = QueryPlan.Source(
             keyspace: .entries, prefix: IndexKey.groupNamePrefix(id) + query.namePrefix,
-            ranges: nameRanges(
-                constraints, namePrefix: [], reverse: reverse,
-                pushBounds: orderedByName && constraints.hasNoConstants(query)),
+            ranges: ValueRanges.intersection(nameRanges(constraints, within: bounds.range, namePrefix: []), below),
             properties: "(__name__ ASC)", isGroupScope: true)
         return QueryPlan.Branch(
-            sources: [source], reverse: reverse && orderedByName, complemented: [],
-            parts: orderedByName ? constraints.parts(query) : [], namePrefix: [], keyPrefix: query.namePrefix,
-            nameIsPath: true, residual: constraints.predicates, checksScope: false,
-            missingIndex: constraints.isOnlyByName && orderedByName ? nil : missingIndex(constraints, id, .collectionGroup))
+            sources: [source], reverse: reverse, complemented: [], parts: parts, namePrefix: [],
+            keyPrefix: query.namePrefix,
+            nameIsPath: true, residual: constraints.residual(covered: []),
+            isExact: constraints.isOnlyByName && orderedByName && bounds.isExact,
+            missingIndex: constraints.isOnlyByName && orderedByName
+                ? nil : missingIndex(constraints, id, .collectionGroup))
     }
 
     /// Every document below a place, or of the collections directly there: by name alone.
     private func planKindless() throws(Status) -> QueryPlan {
         var branches: [QueryPlan.Branch] = []
         for conjunction in query.disjunction {
-            guard let constraints = try Constraints(conjunction, query: query) else { continue }
+            guard let constraints = Constraints(conjunction, query: query) else { continue }
             // Document keys stand by collections, names by paths: all are gathered and sorted.
             let source = QueryPlan.Source(
                 keyspace: .documents, prefix: query.namePrefix, ranges: [KeyRange(lower: [], upper: nil)],
@@ -85,10 +90,10 @@ struct Planner {
             branches.append(
                 QueryPlan.Branch(
                     sources: [source], reverse: false, complemented: [], parts: [], namePrefix: [],
-                    keyPrefix: query.namePrefix, nameIsPath: false, residual: constraints.predicates, checksScope: true,
-                    missingIndex: nil))
+                    keyPrefix: query.namePrefix, nameIsPath: false, names: constraints.names, residual: [],
+                    checksScope: true, isExact: false, missingIndex: nil))
         }
-        return QueryPlan(branches: branches)
+        return QueryPlan(branches: branches, isDisjoint: query.disjunction.count == 1)
     }
 
     // MARK: One conjunction in one collection
@@ -114,25 +119,22 @@ struct Planner {
 
     /// Equality ranges are ordered by name; several are joined. None at all: the collection itself.
     private func planByName(_ constraints: Constraints, in place: CollectionPlace) -> QueryPlan.Branch {
-        let reverse = query.orders.last?.descending ?? false
-        let ranges = nameRanges(
-            constraints, namePrefix: place.namePrefix, reverse: reverse, pushBounds: constraints.hasNoConstants(query))
+        let parts = constraints.parts(query)
+        let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: query.nameDescending)
+        let ranges = nameRanges(constraints, within: bounds.range, namePrefix: place.namePrefix)
         var sources = equalitySources(constraints, in: place)
-        let covered = Set(sources.flatMap(\.covered))
+        let residual = constraints.residual(covered: Set(sources.flatMap(\.covered)))
         for index in sources.indices { sources[index].source.ranges = ranges }
         if sources.isEmpty {
-            sources = [
-                (
-                    QueryPlan.Source(
-                        keyspace: .documents, prefix: place.prefix, ranges: ranges, properties: "(__name__ ASC)",
-                        isGroupScope: false), []
-                )
-            ]
+            let documents = QueryPlan.Source(
+                keyspace: .documents, prefix: place.prefix, ranges: ranges, properties: "(__name__ ASC)",
+                isGroupScope: false)
+            sources = [(documents, [])]
         }
         return QueryPlan.Branch(
-            sources: sources.map(\.source), reverse: reverse, complemented: [], parts: constraints.parts(query),
-            namePrefix: place.namePrefix, keyPrefix: place.prefix, nameIsPath: false,
-            residual: constraints.residual(covered: covered, namesCovered: true), checksScope: false, missingIndex: nil)
+            sources: sources.map(\.source), reverse: query.nameDescending, complemented: [], parts: parts,
+            namePrefix: place.namePrefix, keyPrefix: place.prefix, nameIsPath: false, residual: residual,
+            isExact: residual.isEmpty && bounds.isExact, missingIndex: nil)
     }
 
     /// One source for each equality that has an index: by the index of the field, or of an array's elements.
@@ -148,12 +150,15 @@ struct Planner {
             sources.append(
                 (source(key, "(\(path) ASC, __name__ ASC)"), ranges.needsCheck ? [] : constraints.indices(of: path)))
         }
-        for membership in constraints.memberships where catalog.hasContainsIndex(membership.path, in: place.collectionID) {
+        for membership in constraints.memberships
+        where catalog.hasContainsIndex(membership.path, in: place.collectionID) {
             var element: [UInt8] = []
             IndexValue.appendCut(membership.value, to: &element)
             let isCut = element.count >= IndexValue.sizeMax(tag: element[0])
-            let key = IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: membership.path, contains: true) + element
-            sources.append((source(key, "(\(membership.path) CONTAINS, __name__ ASC)"), isCut ? [] : [membership.index]))
+            let key =
+                IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: membership.path, contains: true) + element
+            sources.append(
+                (source(key, "(\(membership.path) CONTAINS, __name__ ASC)"), isCut ? [] : [membership.index]))
         }
         return sources
     }
@@ -169,44 +174,27 @@ struct Planner {
     private func fieldScan(
         _ constraints: Constraints, _ sortFields: [Query.Order], in place: CollectionPlace
     ) -> QueryPlan.Branch? {
-        guard let first = sortFields.first, catalog.hasOrderIndex(first.field, in: place.collectionID) else { return nil }
+        guard let first = sortFields.first, catalog.hasOrderIndex(first.field, in: place.collectionID) else {
+            return nil
+        }
         let ranges = constraints.ranges(first.field)
-        let isExact = sortFields.count == 1 && query.orders.last?.descending == first.descending
-        // Behind constants the scanned component isn't the first of the order key.
-        let leading = constraints.constantsBefore(first.field, query)
-        var parts: [QueryPlan.OrderPart] = leading + [.scanned]
-        if isExact {
-            parts = constraints.parts(query)
-        }
-        var scanned = ranges.ranges
-        if leading.isEmpty, query.hasBounds {
-            // Names in the suffix lack the place's prefix, so only the first component of a bound is pushed down.
-            let bound = Self.firstComponentRange(query.bounds, descending: first.descending)
-            scanned = ValueRanges(ranges: scanned).intersection(ValueRanges(ranges: [bound])).ranges
-        }
+        let isOrdered = sortFields.count == 1 && query.nameDescending == first.descending
+        let parts = isOrdered ? constraints.parts(query) : constraints.constantsBefore(first.field, query) + [.scanned]
+        let bounds = suffixBounds(parts, namePrefix: place.namePrefix, reverse: first.descending)
+        let direction = first.descending ? "DESC" : "ASC"
         let source = QueryPlan.Source(
             keyspace: .entries,
-            prefix: IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: first.field, contains: false), ranges: scanned,
-            properties: "(\(first.field) \(first.descending ? "DESC" : "ASC"), __name__ \(first.descending ? "DESC" : "ASC"))",
-            isGroupScope: false)
-        let covered = ranges.needsCheck ? [] : constraints.indices(of: first.field)
+            prefix: IndexKey.fieldPrefix(collectionPrefix: place.prefix, path: first.field, contains: false),
+            ranges: ValueRanges.intersection(ranges.ranges, bounds.range),
+            properties: "(\(first.field) \(direction), __name__ \(direction))", isGroupScope: false)
+        let residual = constraints.residual(covered: Set(ranges.needsCheck ? [] : constraints.indices(of: first.field)))
         return QueryPlan.Branch(
             sources: [source], reverse: first.descending, complemented: [false], parts: parts,
-            namePrefix: place.namePrefix, keyPrefix: place.prefix, nameIsPath: false,
-            residual: constraints.residual(covered: Set(covered), namesCovered: false), checksScope: false,
-            missingIndex: isExact && constraints.isOnly(first.field)
+            namePrefix: place.namePrefix, keyPrefix: place.prefix, nameIsPath: false, names: constraints.names,
+            residual: residual,
+            isExact: sortFields.count == 1 && residual.isEmpty && constraints.names == nil && bounds.isExact,
+            missingIndex: isOrdered && constraints.isOnly(first.field)
                 ? nil : missingIndex(constraints, place.collectionID, .collection))
-    }
-
-    /// Order-key bounds as bounds of an ascending first component; a superset, the rest is filtered.
-    static func firstComponentRange(_ bounds: KeyRange, descending: Bool) -> KeyRange {
-        /// The whole first component; nil when the bound ends within it.
-        func component(_ bound: [UInt8]) -> [UInt8]? {
-            IndexValue.end(of: bound, from: 0, complemented: descending).map { Array(bound.prefix($0.end)) }
-        }
-        let lower = component(bounds.lower) ?? bounds.lower
-        let upper = bounds.upper.flatMap { upper in component(upper).map(KeyRange.successor(ofPrefix:)) ?? upper }
-        return ascending(KeyRange(lower: lower, upper: upper), descending: descending)
     }
 
     /// For want of a composite index: either the equalities are joined and the result is sorted, or the order's field is
@@ -228,9 +216,10 @@ struct Planner {
         var branch = planByName(constraints, in: place)
         branch.reverse = false
         branch.parts = []
+        branch.isExact = false
+        let everything = KeyRange(lower: [], upper: [0xFF])
         for index in branch.sources.indices {
-            branch.sources[index].ranges = nameRanges(
-                constraints, namePrefix: place.namePrefix, reverse: false, pushBounds: false)
+            branch.sources[index].ranges = nameRanges(constraints, within: everything, namePrefix: place.namePrefix)
         }
         branch.missingIndex = missingIndex(constraints, place.collectionID, .collection)
         return branch
@@ -239,7 +228,8 @@ struct Planner {
     private func count(_ source: QueryPlan.Source, limit: Int) throws(Status) -> Int {
         var total = 0
         for range in source.ranges where total < limit {
-            total += try snapshot.count(source.keyspace, Self.absolute(range, prefix: source.prefix), limit: limit - total)
+            total += try snapshot.count(
+                source.keyspace, Self.absolute(range, prefix: source.prefix), limit: limit - total)
         }
         return total
     }
@@ -249,34 +239,14 @@ struct Planner {
             lower: prefix + range.lower, upper: range.upper.map { prefix + $0 } ?? KeyRange.successor(ofPrefix: prefix))
     }
 
-    /// The names that filters on `__name__` and, where they apply to names directly, the cursors let through.
-    private func nameRanges(
-        _ constraints: Constraints, namePrefix: [UInt8], reverse: Bool, pushBounds: Bool
-    ) -> [KeyRange] {
-        var names = constraints.names ?? ValueRanges(ranges: [KeyRange(lower: [], upper: [0xFF])])
-        if pushBounds, query.hasBounds {
-            names = names.intersection(ValueRanges(ranges: [Self.ascending(query.bounds, descending: reverse)]))
-        }
-        return names.ranges.map { range in
+    /// The names that filters on `__name__` and the cursors let through.
+    private func nameRanges(_ constraints: Constraints, within bounds: KeyRange, namePrefix: [UInt8]) -> [KeyRange] {
+        guard let names = constraints.names else { return [bounds] }
+        let own = names.ranges.map { range in
             KeyRange(
                 lower: Self.strip(range.lower, namePrefix),
                 upper: range.upper.map { Self.strip($0, namePrefix) } ?? [0xFF])
-        }.filter { !$0.isEmpty }
-    }
-
-    private static func strip(_ bound: [UInt8], _ prefix: [UInt8]) -> [UInt8] {
-        if bound.isEmpty || prefix.isEmpty { return bound }
-        return NormalizedQuery.relative(bound, to: prefix)
-    }
-
-    /// Bounds of complemented bytes as bounds of the bytes themselves.
-    static func ascending(_ bounds: KeyRange, descending: Bool) -> KeyRange {
-        let end: [UInt8] = [0xFF]
-        guard descending else { return KeyRange(lower: bounds.lower, upper: bounds.upper ?? end) }
-        func mirrored(_ bound: [UInt8]) -> [UInt8]? { KeyRange.successor(ofPrefix: bound.map { ~$0 }) }
-        // An empty upper bound lets nothing through, an empty lower one everything.
-        let lower = bounds.upper.map { $0.isEmpty ? end : mirrored($0) ?? end } ?? []
-        let upper = bounds.lower.isEmpty ? end : mirrored(bounds.lower) ?? end
-        return KeyRange(lower: lower, upper: upper)
+        }
+        return ValueRanges.intersection(own, bounds)
     }
 }

@@ -28,8 +28,15 @@ public final class QueryExecution {
 
     /// - Parameter requireIndexes: refuse, as production does, what only an index that is not defined would serve well.
     /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
-    public init(
+    public convenience init(
         _ query: NormalizedQuery, view: ReadView, meter: WorkMeter = WorkMeter(), requireIndexes: Bool = false
+    ) throws(Status) {
+        try self.init(query, view: view, meter: meter, requireIndexes: requireIndexes, keysOnly: false)
+    }
+
+    /// - Parameter keysOnly: only `nextKey` will be called.
+    init(
+        _ query: NormalizedQuery, view: ReadView, meter: WorkMeter, requireIndexes: Bool, keysOnly: Bool
     ) throws(Status) {
         self.query = query
         self.view = view
@@ -38,16 +45,16 @@ public final class QueryExecution {
         if requireIndexes, let missing = plan.branches.compactMap(\.missingIndex).first {
             throw MissingIndex.status(missing, database: query.query.parent.database)
         }
-        context = try QueryContext(query, view: view, meter: meter)
-        stream = try Self.stream(plan, context, values: false)
+        context = try QueryContext(query, view: view, meter: meter, keysOnly: keysOnly)
+        stream = try Self.stream(plan, context)
         remaining = query.query.findNearest == nil ? query.query.limit ?? .max : .max
         toSkip = query.query.offset
     }
 
-    static func stream(_ plan: QueryPlan, _ context: QueryContext, values: Bool) throws(Status) -> CandidateStream {
+    private static func stream(_ plan: QueryPlan, _ context: QueryContext) throws(Status) -> CandidateStream {
         var inputs: [CandidateStream] = []
         for branch in plan.branches {
-            inputs.append(RefiningStream(BranchStream(branch, context, values: values), context))
+            inputs.append(RefiningStream(BranchStream(branch, context), context))
         }
         if let overlay = context.overlay { inputs.append(try ListStream(overlay, context)) }
         return inputs.count == 1 ? inputs[0] : MergingStream(inputs)
@@ -86,6 +93,26 @@ public final class QueryExecution {
         guard let candidate = try stream.next() else { return nil }
         remaining -= 1
         return candidate.key
+    }
+
+    /// The number of results, counted up to a limit: from the store's own count where the plan's ranges hold nothing else.
+    func count(limit: Int) throws(Status) -> Int {
+        let limit = min(limit, remaining)
+        guard !view.isPast, plan.isDisjoint, plan.branches.allSatisfy({ $0.sources.count == 1 && $0.isExact }) else {
+            var count = 0
+            while count < limit, try nextKey() != nil { count += 1 }
+            return count
+        }
+        let (most, overflow) = limit.addingReportingOverflow(toSkip)
+        var total = 0
+        for source in plan.branches.map({ $0.sources[0] }) {
+            for range in source.ranges where overflow || total < most {
+                total += try view.snapshot.count(
+                    source.keyspace, Planner.absolute(range, prefix: source.prefix),
+                    limit: overflow ? .max : most - total)
+            }
+        }
+        return min(limit, max(0, total - toSkip))
     }
 
     /// An index that the plan reads, as explain shows it.

@@ -24,7 +24,7 @@ struct QueryMatcher: Sendable {
 
     func hasOrderFields(_ fields: [UInt8]) throws(Status) -> Bool {
         for order in query.orders where !order.field.isDocumentName {
-            if try FieldsReader(fields).value(at: order.field) == nil { return false }
+            if try FieldsReader(fields).locate(order.field) == nil { return false }
         }
         return true
     }
@@ -44,51 +44,21 @@ struct QueryMatcher: Sendable {
     }
 
     func matches(_ predicate: NormalizedQuery.Predicate, key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
-        if predicate.path.isDocumentName {
-            guard let pathKey = DocumentKey.toPathKey(key) else { return false }
-            return try nameRanges(predicate).contains(pathKey)
-        }
-        guard let value = try FieldsReader(fields).value(at: predicate.path) else { return false }
-        return Self.matches(predicate, value)
-    }
-
-    /// The path keys that a filter on `__name__` lets through.
-    func nameRanges(_ predicate: NormalizedQuery.Predicate) throws(Status) -> ValueRanges {
-        guard case .field(_, let op, let operand) = predicate else { return .any }
-        var keys: [String: [UInt8]] = [:]
-        for reference in Self.references(operand) {
-            keys[reference] = try NormalizedQuery.pathKey(reference, in: query.query)
-        }
-        let ranges = ValueRanges(op, operand) { value in
-            if case .reference(let name) = value { keys[name] ?? [] } else { [] }
-        }
-        // Ranges of a class are bounded by its tag; for names the whole space of path keys is the class.
-        guard case .reference(let name) = operand, let at = keys[name] else { return ranges }
-        let all = KeyRange(lower: [], upper: [0xFF])
-        return switch op {
-        case .lessThan: ValueRanges(ranges: [KeyRange(lower: all.lower, upper: at)])
-        case .lessThanOrEqual: ValueRanges(ranges: [KeyRange(lower: all.lower, upper: at + [0])])
-        case .greaterThan: ValueRanges(ranges: [KeyRange(lower: at + [0], upper: all.upper)])
-        case .greaterThanOrEqual: ValueRanges(ranges: [KeyRange(lower: at, upper: all.upper)])
-        default: ranges
-        }
-    }
-
-    private static func references(_ operand: Value) -> [String] {
-        switch operand {
-        case .reference(let name): [name]
-        case .array(let elements): elements.flatMap(references)
-        default: []
-        }
-    }
-
-    static func matches(_ predicate: NormalizedQuery.Predicate, _ value: Value) -> Bool {
         switch predicate {
-        case .unary(_, .isNull): value == .null
-        case .unary(_, .isNotNull): value != .null
-        case .unary(_, .isNaN): ValueOrder.typeClass(of: value) == .nan
-        case .unary(_, .isNotNaN): value != .null && ValueOrder.typeClass(of: value) != .nan
-        case .field(_, let op, let operand): matches(op, value, operand)
+        case .names(let ranges): return DocumentKey.toPathKey(key).map(ranges.contains) ?? false
+        case .field(let path, let op, let operand):
+            return try FieldsReader(fields).value(at: path).map { Self.matches(op, $0, operand) } ?? false
+        case .unary(let path, let op):
+            return try FieldsReader(fields).typeClass(at: path).map { Self.matches(op, $0) } ?? false
+        }
+    }
+
+    private static func matches(_ op: Filter.UnaryOperator, _ type: ValueOrder.TypeClass) -> Bool {
+        switch op {
+        case .isNull: type == .null
+        case .isNotNull: type != .null
+        case .isNaN: type == .nan
+        case .isNotNaN: type != .null && type != .nan
         }
     }
 

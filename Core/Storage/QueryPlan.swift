@@ -23,6 +23,12 @@ struct QueryPlan: Sendable {
         case name
     }
 
+    /// Values that are let through in one component of the suffixes.
+    struct ComponentFilter: Sendable {
+        var component: Int
+        var ranges: ValueRanges
+    }
+
     struct Branch: Sendable {
         /// Joined on equal suffixes when there are several.
         var sources: [Source]
@@ -40,10 +46,16 @@ struct QueryPlan: Sendable {
         var nameIsPath: Bool
         /// Whether names stand complemented in the index.
         var nameComplemented = false
+        /// Names that are let through, relative to the query's prefix, where the ranges leave that open.
+        var names: ValueRanges?
+        /// Filters on components that the ranges leave open.
+        var components: [ComponentFilter] = []
         /// Filters that the sources leave open.
         var residual: [NormalizedQuery.Predicate]
         /// Suffixes may hold documents of deeper collections or of other ids; only those of the scope count.
-        var checksScope: Bool
+        var checksScope = false
+        /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no others.
+        var isExact: Bool
         /// The index that would serve the branch as in production, where this plan has to do without.
         var missingIndex: IndexDefinition?
 
@@ -51,12 +63,14 @@ struct QueryPlan: Sendable {
     }
 
     var branches: [Branch]
+    /// No document can come from two branches.
+    var isDisjoint: Bool
 
     /// Whether the work is proportional to the documents returned, so that it may run on an event loop in slices.
     func isLight(_ query: NormalizedQuery) -> Bool {
         branches.count <= 1
             && branches.allSatisfy {
-                $0.sources.count == 1 && $0.residual.isEmpty && !$0.checksScope && $0.isFullyOrdered(query.orders)
+                $0.sources.count == 1 && $0.isExact && $0.isFullyOrdered(query.orders)
             } && query.query.findNearest == nil && query.query.offset <= 1000
     }
 
@@ -67,13 +81,15 @@ struct QueryPlan: Sendable {
         if case .collectionGroup = query.query.scope { isGroup = true }
         var used: [QueryExecution.IndexUse] = []
         for source in branches.flatMap(\.sources) where !used.contains(where: { $0.properties == source.properties }) {
-            used.append(QueryExecution.IndexUse(properties: source.properties, isGroupScope: isGroup || source.isGroupScope))
+            used.append(
+                QueryExecution.IndexUse(properties: source.properties, isGroupScope: isGroup || source.isGroupScope))
         }
         guard let search = query.query.findNearest else { return used }
         // A vector search is shown with the index that serves it in production: the filters, the name, the vector.
         let vector = "\(search.field) VECTOR<\(search.vector.count)>"
         return used.map { use in
-            QueryExecution.IndexUse(properties: use.properties.dropLast() + ", \(vector))", isGroupScope: use.isGroupScope)
+            QueryExecution.IndexUse(
+                properties: use.properties.dropLast() + ", \(vector))", isGroupScope: use.isGroupScope)
         }
     }
 }

@@ -118,12 +118,8 @@ enum QueryRules {
     ) throws(Status) {
         let filters = disjunction.reduce(0) { $0 + $1.count }
         let ancestor = query.parent.path.isRoot ? 0 : 1
-        let total = filters + query.orders.count + ancestor
-        if total > Limits.queryComponentsMax {
-            throw .invalidArgument(
-                "The query may not have more than \(Limits.queryComponentsMax) filters + sort orders + ancestor total. "
-                    + "Currently there are \(filters) filters, \(query.orders.count) sort orders, and "
-                    + "\(ancestor == 0 ? "no" : "1") ancestor filter.")
+        if filters + query.orders.count + ancestor > Limits.queryComponentsMax {
+            throw tooManyComponents(query, filters)
         }
     }
 
@@ -134,6 +130,13 @@ enum QueryRules {
         for (value, order) in zip(query.end?.values ?? [], query.orders) where !order.field.isDocumentName {
             try ValueValidation.validate(value, of: order.field.text)
         }
+    }
+
+    static func tooManyComponents(_ query: Query, _ filters: Int) -> Status {
+        .invalidArgument(
+            "The query may not have more than \(Limits.queryComponentsMax) filters + sort orders + ancestor total. "
+                + "Currently there are \(filters) filters, \(query.orders.count) sort orders, and "
+                + "\(query.parent.path.isRoot ? "no" : "1") ancestor filter.")
     }
 
     private static func checkOrders(_ orders: [Query.Order], inequalities: Set<FieldPath>) throws(Status) {

@@ -37,7 +37,8 @@ public final class ReadView {
     }
 
     public func document(key: [UInt8]) throws(Status) -> StoredDocument? {
-        let current = try snapshot.get(.documents, key).map { bytes throws(Status) in try StoredDocument(stored: bytes) }
+        let current = try snapshot.get(.documents, key).map { bytes throws(Status) in try StoredDocument(stored: bytes)
+        }
         guard isPast else { return current }
         if let current, current.updateVersion <= version { return current }
         return try Feed.document(key: key, current: current, at: version, in: snapshot)
@@ -53,7 +54,8 @@ extension ReadView {
     /// - Parameters:
     ///   - collectionID: nil for all.
     ///   - position: a key that an earlier call gave last.
-    public func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]] {
+    public func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]]
+    {
         if let collectionID {
             return try IndexBuilder.documentKeys(of: collectionID, after: position, limit: limit, in: snapshot)
         }

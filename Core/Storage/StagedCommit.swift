@@ -7,29 +7,38 @@ import HearthWire
 struct StagedCommit {
     /// A document touched by the commit.
     private struct State {
-        var path: ResourcePath
+        var name: ResourceName
         var original: StoredDocument?
-        /// The present fields in both forms; nil when the document does not exist.
-        var tree: MapValue?
-        var encoded: [UInt8]?
+        var content: Content
         /// Deleted and made again within the commit: a new document, even with the same fields.
         var isRecreated = false
         var transformCount = 0
+        /// The final fields in wire form, when they differ from the stored ones.
+        var encoded: [UInt8]?
 
-        /// Whether the state differs from what is stored.
-        var isChanged: Bool {
-            if isRecreated { return true }
-            guard let original, let encoded else { return (original == nil) != (encoded == nil) }
-            return original.fields != encoded
+        /// Whether the state differs from what is stored. Known when the commit is whole.
+        var isChanged = false
+
+        var exists: Bool {
+            if case .missing = content { false } else { true }
         }
+    }
+
+    private enum Content {
+        /// As it is stored.
+        case original
+        case missing
+        /// What the commit has made of it so far.
+        case tree(MapValue)
     }
 
     /// What a write's answer will say.
     private enum Outcome {
-        case deleted
+        /// Nothing of the document's time.
+        case none
         case unchanged(Int64)
-        case changed
-        case missing
+        /// The update time that the document has when the commit is whole.
+        case document([UInt8])
     }
 
     private let snapshot: any Snapshot
@@ -50,7 +59,9 @@ struct StagedCommit {
         self.snapshot = snapshot
         self.catalog = catalog
         self.requestTime = requestTime
+        outcomes.reserveCapacity(writes.count)
         for write in writes { try stage(write) }
+        for key in order { try finish(key) }
     }
 
     // MARK: One write
@@ -61,98 +72,119 @@ struct StagedCommit {
             let original = try snapshot.get(.documents, key).map { bytes throws(Status) in
                 try StoredDocument(stored: bytes)
             }
-            states[key] = State(path: write.document.path, original: original, encoded: original?.fields)
+            states[key] = State(
+                name: write.document, original: original, content: original == nil ? .missing : .original)
             order.append(key)
         }
         // Taken out, changed and put back, so that no copy is made.
         var state = states.removeValue(forKey: key)!
         defer { states[key] = state }
-        try check(write.precondition, of: write.document, state)
+        try check(write.precondition, &state)
         switch write.operation {
         case .verify:
-            outcomes.append((state.encoded == nil ? .missing : outcome(state), []))
+            if case .original = state.content, let original = state.original {
+                outcomes.append((.unchanged(original.updateVersion), []))
+            } else {
+                outcomes.append((state.exists ? .document(key) : .none, []))
+            }
         case .delete:
-            state.tree = nil
-            state.encoded = nil
-            outcomes.append((.deleted, []))
+            state.content = .missing
+            outcomes.append((.none, []))
         case .update(let fields, let mask):
             let results = try update(&state, write, fields, mask)
-            outcomes.append((outcome(state), results))
+            outcomes.append((.document(key), results))
         }
     }
 
-    private func outcome(_ state: State) -> Outcome {
-        if let original = state.original, !state.isChanged { return .unchanged(original.updateVersion) }
-        return .changed
-    }
-
-    private func check(_ precondition: Precondition, of name: ResourceName, _ state: State) throws(Status) {
-        let exists = state.encoded != nil
+    private func check(_ precondition: Precondition, _ state: inout State) throws(Status) {
         switch precondition {
         case .none: break
-        case .exists(true): if !exists { throw .notFound("No document to update: \(name)") }
-        case .exists(false): if exists { throw Status(.alreadyExists, "Document already exists: \(name)") }
+        case .exists(true): if !state.exists { throw .notFound("No document to update: \(state.name)") }
+        case .exists(false):
+            if state.exists { throw Status(.alreadyExists, "Document already exists: \(state.name)") }
         case .updateTime(let required):
             if required.microseconds > latest {
                 throw .invalidArgument(
-                    "The required base version (\(required.microseconds)) of \(name) lies in the future.")
+                    "The required base version (\(required.microseconds)) of \(state.name) lies in the future.")
             }
-            if state.isChanged {
+            if try isChangedByNow(&state) {
                 throw .failedPrecondition(
-                    "\(name) was changed by an earlier write of the same commit: its version can't match the required "
-                        + "base version (\(required.microseconds))")
+                    "\(state.name) was changed by an earlier write of the same commit: its version can't match the "
+                        + "required base version (\(required.microseconds))")
             }
-            let stored = exists ? state.original?.updateVersion ?? 0 : 0
+            let stored = state.exists ? state.original?.updateVersion ?? 0 : 0
             if stored != required.microseconds {
                 throw .failedPrecondition(
-                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))")
+                    "the stored version (\(stored)) does not match the required base version (\(required.microseconds))"
+                )
             }
+        }
+    }
+
+    private func isChangedByNow(_ state: inout State) throws(Status) -> Bool {
+        if state.isRecreated { return true }
+        switch state.content {
+        case .original: return false
+        case .missing: return state.original != nil
+        case .tree(let tree):
+            guard let original = state.original, try FieldsCodec.decode(original.fields) == tree else { return true }
+            state.content = .original
+            return false
         }
     }
 
     private func update(
         _ state: inout State, _ write: Write, _ fields: MapValue, _ mask: [FieldPath]?
     ) throws(Status) -> [Value] {
-        let existed = state.encoded != nil
-        var tree: MapValue
+        if !state.exists, state.original != nil { state.isRecreated = true }
+        var tree = fields
         if let mask {
-            tree = try current(state)
-            Self.merge(fields, mask, into: &tree)
-        } else {
-            tree = fields
+            tree = try takeTree(&state)
+            tree.merge(fields, mask: mask)
         }
         var results: [Value] = []
         for transform in write.transforms {
             let (value, result) = transform.apply(to: tree[path: transform.path], requestTime: requestTime)
+            try ValueValidation.validateDepth(of: value, at: transform.path)
             tree.set(transform.path, value)
             results.append(result)
         }
         state.transformCount += write.transforms.count
         if state.transformCount > Limits.transformsPerDocumentMax {
             throw .invalidArgument(
-                "Document \(write.document) cannot have more than \(Limits.transformsPerDocumentMax) field transforms on a "
-                    + "single document.")
+                "Document \(state.name) cannot have more than \(Limits.transformsPerDocumentMax) field transforms on a "
+                    + "single document")
         }
-        try Self.checkSize(tree, of: write.document)
-        if !existed, state.original != nil { state.isRecreated = true }
-        state.tree = tree
-        state.encoded = FieldsCodec.encode(tree)
+        state.content = .tree(tree)
         return results
     }
 
-    private func current(_ state: State) throws(Status) -> MapValue {
-        if let tree = state.tree { return tree }
-        return try state.encoded.map { bytes throws(Status) in try FieldsCodec.decode(bytes) } ?? MapValue()
+    /// The present fields, taken out of the state so that changing them makes no copy.
+    private func takeTree(_ state: inout State) throws(Status) -> MapValue {
+        defer { state.content = .missing }
+        switch state.content {
+        case .missing: return MapValue()
+        case .original: return try state.original.map(Self.decode) ?? MapValue()
+        case .tree(let tree): return tree
+        }
     }
 
-    /// Sets what the mask names from the input, and deletes what the input lacks. Of overlapping paths the shorter counts.
-    private static func merge(_ fields: MapValue, _ mask: [FieldPath], into tree: inout MapValue) {
-        for path in mask where !mask.contains(where: { $0.segments.count < path.segments.count && $0.isPrefix(of: path) }) {
-            if let value = fields[path: path] {
-                tree.set(path, value)
-            } else {
-                tree.remove(path)
-            }
+    private static func decode(_ document: StoredDocument) throws(Status) -> MapValue {
+        try FieldsCodec.decode(document.fields)
+    }
+
+    /// Looks at what all writes have made of a document together.
+    private mutating func finish(_ key: [UInt8]) throws(Status) {
+        var state = states.removeValue(forKey: key)!
+        defer { states[key] = state }
+        switch state.content {
+        case .original: state.isChanged = false
+        case .missing: state.isChanged = state.original != nil
+        case .tree(let tree):
+            try Self.checkSize(tree, of: state.name)
+            let encoded = FieldsCodec.encode(tree)
+            state.isChanged = state.isRecreated || state.original?.fields != encoded
+            state.encoded = encoded
         }
     }
 
@@ -194,13 +226,18 @@ struct StagedCommit {
         outcomes.map { outcome, transformResults in
             let time: Int64? =
                 switch outcome {
-                case .deleted, .missing: nil
+                case .none: nil
                 case .unchanged(let stored): stored
-                case .changed: version
+                case .document(let key): updateTime(key, version: version)
                 }
             return WriteResult(
                 updateTime: time.map { Timestamp(microseconds: $0) }, transformResults: transformResults)
         }
+    }
+
+    private func updateTime(_ key: [UInt8], version: Int64) -> Int64 {
+        guard let state = states[key], !state.isChanged, let original = state.original else { return version }
+        return original.updateVersion
     }
 
     /// The index entries that a change adds and removes.
@@ -208,8 +245,8 @@ struct StagedCommit {
     func difference(_ change: Change) throws(Status) -> IndexDifference {
         let state = states[change.key]!
         var after: (tree: MapValue, encoded: [UInt8])?
-        if let encoded = state.encoded { after = (try current(state), encoded) }
+        if case .tree(let tree) = state.content, let encoded = state.encoded { after = (tree, encoded) }
         return try IndexDifference(
-            key: change.key, path: state.path, before: change.before?.fields, after: after, catalog: catalog)
+            key: change.key, path: state.name.path, before: change.before?.fields, after: after, catalog: catalog)
     }
 }

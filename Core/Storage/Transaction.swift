@@ -120,7 +120,9 @@ final class TransactionTable: Sendable {
             for (id, transaction) in state.transactions {
                 let isTooOld = isOver(transaction.startedNanoseconds, Limits.transactionTotalSecondsMax)
                 if transaction.phase == .open {
-                    guard isTooOld || isOver(transaction.usedNanoseconds, Limits.transactionIdleSecondsMax) else { continue }
+                    guard isTooOld || isOver(transaction.usedNanoseconds, Limits.transactionIdleSecondsMax) else {
+                        continue
+                    }
                     ended.append(transaction.owner)
                     state.openCount -= 1
                     var over = transaction

@@ -13,6 +13,11 @@ struct ValueRanges: Sendable {
     static let any = ValueRanges(ranges: [KeyRange(lower: [IndexValue.Tag.null], upper: [0xFF])])
     static let empty = ValueRanges(ranges: [])
 
+    /// Path keys from one on, up to but without another.
+    static func names(from lower: [UInt8], to upper: [UInt8] = [0xFF]) -> ValueRanges {
+        ValueRanges(ranges: [KeyRange(lower: lower, upper: upper)])
+    }
+
     init(ranges: [KeyRange]) {
         self.ranges = ranges.filter { !$0.isEmpty }
     }
@@ -44,32 +49,31 @@ struct ValueRanges: Sendable {
         }
     }
 
-    /// - Parameter encode: the encoding of an operand, so that document names can be put in as path keys.
-    init(_ filter: Filter.Operator, _ operand: Value, encode: (Value) -> [UInt8] = IndexValue.encode) {
+    init(_ filter: Filter.Operator, _ operand: Value) {
         switch filter {
-        case .equal: self = Self.equal(operand, encode)
+        case .equal: self = Self.equal(operand)
         case .notEqual:
             if case .null = operand {
                 self = .empty
             } else if ValueOrder.typeClass(of: operand) == .nan {
                 self = ValueRanges(.isNotNaN)
             } else {
-                self = ValueRanges(.isNotNull).subtracting(Self.equal(operand, encode))
+                self = ValueRanges(.isNotNull).subtracting(Self.equal(operand))
             }
         case .in:
             self = .empty
-            for value in Self.elements(operand) { formUnion(Self.equal(value, encode)) }
+            for value in Self.elements(operand) { formUnion(Self.equal(value)) }
         case .notIn:
             self = ValueRanges(.isNotNull)
             for value in Self.elements(operand) {
                 switch ValueOrder.typeClass(of: value) {
                 case .null: self = .empty
                 case .nan: self = subtracting(.class(IndexValue.Tag.nan))
-                default: self = subtracting(Self.equal(value, encode))
+                default: self = subtracting(Self.equal(value))
                 }
             }
         case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
-            self = Self.relation(filter, operand, encode)
+            self = Self.relation(filter, operand)
         case .arrayContains, .arrayContainsAny:
             self = .class(IndexValue.Tag.array)
             needsCheck = true
@@ -84,25 +88,23 @@ struct ValueRanges: Sendable {
         ValueRanges(ranges: [KeyRange(lower: [tag], upper: [tag + 1])])
     }
 
-    private static func equal(_ operand: Value, _ encode: (Value) -> [UInt8]) -> ValueRanges {
+    private static func equal(_ operand: Value) -> ValueRanges {
         switch ValueOrder.typeClass(of: operand) {
         case .null, .nan: return .empty
         default:
-            let (bytes, isCut) = cut(encode(operand))
+            let (bytes, isCut) = cut(IndexValue.encode(operand))
             var result = ValueRanges(ranges: [KeyRange(prefix: bytes)])
             result.needsCheck = isCut
             return result
         }
     }
 
-    private static func relation(
-        _ filter: Filter.Operator, _ operand: Value, _ encode: (Value) -> [UInt8]
-    ) -> ValueRanges {
+    private static func relation(_ filter: Filter.Operator, _ operand: Value) -> ValueRanges {
         switch ValueOrder.typeClass(of: operand) {
         case .null, .nan: return .empty
         default: break
         }
-        let (bytes, isCut) = cut(encode(operand))
+        let (bytes, isCut) = cut(IndexValue.encode(operand))
         let all = KeyRange(lower: [bytes[0]], upper: [bytes[0] + 1])
         let at = bytes
         let after = KeyRange.successor(ofPrefix: bytes)
@@ -125,17 +127,19 @@ struct ValueRanges: Sendable {
     // MARK: Set operations
 
     func intersection(_ other: ValueRanges) -> ValueRanges {
-        var result: [KeyRange] = []
-        for left in ranges {
-            for right in other.ranges {
-                let lower = UTF8Order.compare(left.lower, right.lower) >= 0 ? left.lower : right.lower
-                let range = KeyRange(lower: lower, upper: Self.lesser(left.upper, right.upper))
-                if !range.isEmpty { result.append(range) }
-            }
-        }
-        var intersection = ValueRanges(ranges: result)
+        var intersection = ValueRanges(ranges: other.ranges.flatMap { Self.intersection(ranges, $0) })
+        intersection.ranges.sort { UTF8Order.compare($0.lower, $1.lower) < 0 }
         intersection.needsCheck = needsCheck || other.needsCheck
         return intersection
+    }
+
+    /// What of several ranges lies within one.
+    static func intersection(_ ranges: [KeyRange], _ bound: KeyRange) -> [KeyRange] {
+        ranges.compactMap { range in
+            let lower = UTF8Order.compare(range.lower, bound.lower) >= 0 ? range.lower : bound.lower
+            let within = KeyRange(lower: lower, upper: lesser(range.upper, bound.upper))
+            return within.isEmpty ? nil : within
+        }
     }
 
     /// Takes out what `other` holds; nothing where `other` isn't exact.

@@ -34,17 +34,17 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Adds an element; the thread is started with the first. False when the thread is stopping.
+    /// Adds an element; the thread is started with the first. False when the thread is stopping or can't be started.
     @discardableResult
     func push(_ element: Element) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         if isStopping { return false }
-        pending.append(element)
         if !isRunning {
+            guard start() else { return false }
             isRunning = true
-            start()
         }
+        pending.append(element)
         pthread_cond_signal(condition)
         return true
     }
@@ -56,17 +56,25 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     }
 
     /// Works off what is waiting, and ends the thread.
-    func stop() {
+    /// - Returns: what is not worked off, when the thread stops itself: it can't wait for its own end.
+    @discardableResult
+    func stop() -> [Element] {
         pthread_mutex_lock(mutex)
         let wasRunning = isRunning && !isStopping
         isStopping = true
+        let isOwnThread = isRunning && pthread_equal(thread, pthread_self()) != 0
+        let rest = isOwnThread ? pending : []
+        if isOwnThread { pending = [] }
         pthread_cond_signal(condition)
         pthread_mutex_unlock(mutex)
-        if wasRunning { pthread_join(thread, nil) }
+        if wasRunning { if isOwnThread { pthread_detach(thread) } else { pthread_join(thread, nil) } }
+        return rest
     }
 
-    private func start() {
-        thread = ThreadBody.start { [self] in run() }
+    private func start() -> Bool {
+        guard let started = ThreadBody.start({ [self] in run() }) else { return false }
+        thread = started
+        return true
     }
 
     private func run() {
@@ -95,12 +103,13 @@ private final class ThreadBody: Sendable {
         self.body = body
     }
 
-    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+    /// Nil when the system has no room for another thread.
+    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t? {
         var thread = pthread_t()
-        let box = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
-        let result = pthread_create(&thread, nil, threadEntry, box)
-        precondition(result == 0, "A thread could not be started.")
-        return thread
+        let retained = Unmanaged.passRetained(ThreadBody(body))
+        if pthread_create(&thread, nil, threadEntry, retained.toOpaque()) == 0 { return thread }
+        retained.release()
+        return nil
     }
 
     fileprivate func callAsFunction() { body() }

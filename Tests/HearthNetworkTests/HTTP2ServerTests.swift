@@ -47,6 +47,24 @@ import Testing
         }
     }
 
+    @Test func continueIsSentBeforeTheBody() async throws {
+        let handler: @Sendable (HTTPExchange) -> Void = { exchange in
+            exchange.collectBody(limitBytes: 100) { _ in exchange.respond(status: 200, headers: [], body: []) }
+        }
+        try await withServer(http: handler) { server in
+            let connection = try RawConnection(port: server.port)
+            let request = RawHTTP2.request(stream: 1, contentType: "text/plain", more: [("expect", "100-continue")])
+            connection.send(RawHTTP2.preface + request)
+            var seen: [UInt8] = []
+            func heads() -> [RawHTTP2.Frame] { RawHTTP2.frames(seen).filter { $0.type == 1 } }
+            while heads().isEmpty { seen += try await connection.read(1) }
+            #expect(heads()[0].flags & 1 == 0)
+            connection.send(RawHTTP2.frame(type: 0, flags: 1, stream: 1, payload: [1]))
+            while heads().count < 2 { seen += try await connection.read(1) }
+            #expect(heads()[1].flags & 1 == 1)
+        }
+    }
+
     @Test func headHasNoBody() async throws {
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             if exchange.head.path == "/stream" {

@@ -67,6 +67,17 @@ private let certificate: TLSConfiguration? = {
         }
     }
 
+    @Test func aRenewedCertificateNeedsNoRestart() async throws {
+        try await withServer(tls: certificate, grpc: echoService) { server in
+            let before = try await connectSecurely(server)
+            try server.reloadCertificate()
+            let after = try await connectSecurely(server)
+            for client in [before, after] {
+                #expect(await call(client, "/p.S/Unary", messages: [[1]]).status == .ok)
+            }
+        }
+    }
+
     @Test func plaintextIsToldToUseTLS() async throws {
         try await withServer(tls: certificate) { server in
             let connection = try RawConnection(port: server.port)

@@ -74,6 +74,16 @@ struct DataFolderTests {
         #expect(throws: Status.self) { try provider.delete(DatabaseName(project: id)) }
     }
 
+    @Test func emptyAndEndlessIdsAreRefused() throws {
+        let folder = TemporaryFolder()
+        let provider = try SQLiteStoreProvider(path: folder.path)
+        for id in ["", String(repeating: "p", count: 1501)] {
+            #expect(throws: Status.self) { try provider.open(DatabaseName(project: id)) }
+            #expect(throws: Status.self) { try provider.open(DatabaseName(project: "p", database: id)) }
+        }
+        #expect(try provider.databases() == [])
+    }
+
     @Test func aFolderHasOneProcess() throws {
         let folder = TemporaryFolder()
         var first: SQLiteStoreProvider? = try SQLiteStoreProvider(path: folder.path)

@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 import HearthModel
 import HearthStorage
 import Testing
@@ -77,7 +78,25 @@ struct FileFormatTests {
     @Test func aFileThatIsNoDatabaseIsRefused() throws {
         let folder = TemporaryFolder()
         try DataFolder.write(String(repeating: "no database", count: 1000), folder.path + "/a.sqlite")
-        #expect(throws: Status.self) { try SQLiteStore(path: folder.path + "/a.sqlite") }
+        let path = folder.path + "/a.sqlite"
+        #expect(
+            throws: Status.failedPrecondition("cannot open \(path): file is not a database (SQLite 26).")
+        ) { try SQLiteStore(path: path) }
+    }
+
+    @Test func anotherProcessIsKeptOut() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/a.sqlite"
+        let store = try SQLiteStore(path: path)
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+        // Needs the command-line tool; where it's missing, there's nothing to see.
+        let ask = "sqlite3 \(path) 'SELECT count(*) FROM meta' >\(folder.path)/out 2>\(folder.path)/error"
+        if system("command -v sqlite3 >/dev/null") == 0 {
+            #expect(system(ask) != 0)
+            #expect(try DataFolder.read(folder.path + "/error")?.contains("locked") == true)
+            store.close()
+            #expect(system(ask) == 0)
+        }
     }
 
     @Test func anEmptyFileBecomesADatabase() throws {

@@ -63,6 +63,30 @@ struct MemoryStoreTreeTests {
         #expect((0..<1000).allSatisfy { first.get(key($0)) == ($0.isMultiple(of: 2) ? nil : [1]) })
     }
 
+    @Test(arguments: [false, true])
+    func mergedNodesStayWholeInOtherCopies(fromTheEnd: Bool) throws {
+        var random = SeededGenerator(seed: 1)
+        var tree = MemoryStoreTree()
+        var model: [[UInt8]: [UInt8]] = [:]
+        for number in 0..<1500 {
+            tree.put(key(number), [1])
+            model[key(number)] = [1]
+        }
+        // Nodes with few entries, which will fit into their neighbours.
+        for number in 0..<1500 where !number.isMultiple(of: 3) {
+            tree.remove(key(number))
+            model[key(number)] = nil
+        }
+        var copies = [(tree, model)]
+        for step in 0..<1500 {
+            let doomed = key(fromTheEnd ? 1499 - step : step)
+            tree.remove(doomed)
+            model[doomed] = nil
+            if step.isMultiple(of: 10) { copies.append((tree, model)) }
+        }
+        for (tree, model) in copies { try check(tree, model, &random) }
+    }
+
     private func check(
         _ tree: MemoryStoreTree, _ model: [[UInt8]: [UInt8]], _ random: inout SeededGenerator
     ) throws {

@@ -40,6 +40,40 @@ import Testing
         }
     }
 
+    /// Input that would cost more than its size, if a decoder walked something twice.
+    @Test func hostileShapesCostTheirSize() throws {
+        // Entries with the value first and unknown fields behind it, nested: reading a value again at each level would
+        // double the work thirty times.
+        var value: [UInt8] = [0x10, 1]
+        for _ in 0..<30 {
+            var entry = ProtobufWriter([0x0a, 1, 0x61, 0x12])
+            entry.lengthDelimited(value)
+            entry.bytes += [0x18, 1]
+            var map = ProtobufWriter([0x0a])
+            map.lengthDelimited(entry.bytes)
+            var outer = ProtobufWriter([0x32])
+            outer.lengthDelimited(map.bytes)
+            value = outer.bytes
+        }
+        var cursor = ProtobufWriter([0x0a])
+        cursor.lengthDelimited(value)
+        #expect(try CursorMessage(protobuf: cursor.bytes).values.count == 1)
+
+        // A map in falling order, with another field between any two entries: sorting at each would cost the square.
+        var document: [UInt8] = []
+        for index in (0..<20_000).reversed() {
+            let digits = Array(String(index + 100_000).utf8)
+            document += [0x12, 12, 0x0a, 6] + digits + [0x12, 2, 0x10, 1, 0x0a, 1, 0x6e]
+        }
+        #expect(try DocumentMessage(protobuf: document).fields.count == 20_000)
+    }
+
+    @Test func labelsAreLimited() {
+        var request: [UInt8] = []
+        for index in 0..<1001 { request += [0x22, 6, 0x0a, 4] + Array(String(index + 1000).utf8) }
+        #expect(refusal { () throws(Status) in try ListenRequest(protobuf: request) } == "There are more than 1000 labels.")
+    }
+
     /// Some bytes changed, removed, doubled, or moved.
     private func mutate(_ input: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var output = input

@@ -193,29 +193,58 @@ public struct BinaryFieldDecoder: FieldVisitor {
     public mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) throws(Status) {
-        guard takes(number, 2) else { return }
-        var element: M?
-        try nested(&element)
-        if let element { values.append(element) }
+        if takes(number, 2) { try element(&values) }
     }
 
     /// Reads a length and merges the message in it into `value`.
     private mutating func nested<M: WireMessage>(_ value: inout M?) throws(Status) {
+        let outer = try begin(isMerged: value != nil)
+        // In place: messages are large, and a copy would count references of every field.
+        if value == nil { value = M() }
+        try value?.decode(&self)
+        end(outer)
+    }
+
+    private mutating func element<M: WireMessage>(_ values: inout [M]) throws(Status) {
+        let outer = try begin(isMerged: false)
+        values.append(M())
+        try values[values.count - 1].decode(&self)
+        end(outer)
+    }
+
+    /// What has to be as it was when a nested message is done.
+    private struct Outer {
+        var end: Int
+        var oneofMembersSeen: Int
+        var clearsSiblings: Bool
+        var clearedGroup: StaticString
+        var keptNumber: UInt32
+    }
+
+    /// Reads a length and makes the reader end there.
+    /// - Parameter isMerged: whether the message holds something already; that counts as seen, as another member of a
+    ///   oneof may replace it.
+    private mutating func begin(isMerged: Bool) throws(Status) -> Outer {
         let range = try reader.readRange()
-        let outer = (reader.end, oneofMembersSeen, clearsSiblings, clearedGroup, keptNumber)
+        let outer = Outer(
+            end: reader.end, oneofMembersSeen: oneofMembersSeen, clearsSiblings: clearsSiblings,
+            clearedGroup: clearedGroup, keptNumber: keptNumber)
         reader.position = range.lowerBound
         reader.end = range.upperBound
         depth += 1
         if depth > Limits.messageDepthMax { throw ProtobufReader.tooDeep() }
-        // What a message already holds counts as seen, as another member may replace it.
-        oneofMembersSeen = value == nil ? 0 : 1
+        oneofMembersSeen = isMerged ? 1 : 0
         clearsSiblings = false
-        var message = value ?? M()
-        value = nil
-        try message.decode(&self)
-        value = message
+        return outer
+    }
+
+    private mutating func end(_ outer: Outer) {
         depth -= 1
-        (reader.end, oneofMembersSeen, clearsSiblings, clearedGroup, keptNumber) = outer
+        reader.end = outer.end
+        oneofMembersSeen = outer.oneofMembersSeen
+        clearsSiblings = outer.clearsSiblings
+        clearedGroup = outer.clearedGroup
+        keptNumber = outer.keptNumber
         tag = 0
     }
 
@@ -332,7 +361,8 @@ public struct BinaryFieldDecoder: FieldVisitor {
         guard takes(number, 2) else { return }
         var fields = MapBuilder(value)
         value = MapValue()
-        try reader.readMapEntry(depth: depth + 1, into: &fields)
+        var previousKey = UnsafeRawBufferPointer(start: nil, count: 0)
+        try reader.readMapEntry(depth: depth + 1, after: &previousKey, into: &fields)
         value = fields.take()
     }
 
@@ -340,6 +370,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     ///
     /// A message with a large map decodes itself by this, so that the map is sorted once and not at each entry.
     mutating func readFields(_ number: UInt32, into fields: inout MapBuilder) throws(Status) -> Bool {
+        var previousKey = UnsafeRawBufferPointer(start: nil, count: 0)
         while !reader.isAtEnd {
             let tag = try reader.readTag()
             if tag != number << 3 | 2 {
@@ -347,7 +378,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
                 fieldTag = tag
                 return true
             }
-            try reader.readMapEntry(depth: depth + 1, into: &fields)
+            try reader.readMapEntry(depth: depth + 1, after: &previousKey, into: &fields)
         }
         return false
     }

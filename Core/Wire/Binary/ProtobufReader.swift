@@ -47,8 +47,16 @@ public struct ProtobufReader {
         if position < end {
             let byte = bytes[position]
             if byte < 0x80, byte >= 8 {
-                position += 1
+                position &+= 1
                 return UInt32(byte)
+            }
+            // Two bytes, as the tag of every string value has.
+            if byte >= 0x80, end &- position >= 2 {
+                let high = bytes[position &+ 1]
+                if high < 0x80, high > 0 {
+                    position &+= 2
+                    return UInt32(byte & 0x7f) | UInt32(high) << 7
+                }
             }
         }
         return try readLongTag()
@@ -66,7 +74,7 @@ public struct ProtobufReader {
         if position < end {
             let byte = bytes[position]
             if byte < 0x80 {
-                position += 1
+                position &+= 1
                 return UInt64(byte)
             }
         }
@@ -91,7 +99,7 @@ public struct ProtobufReader {
 
     @inline(__always)
     public mutating func readFixed64() throws(Status) -> UInt64 {
-        guard end - position >= 8 else { throw Self.truncated() }
+        guard end &- position >= 8 else { throw Self.truncated() }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
         position += 8
         return UInt64(littleEndian: value)
@@ -99,7 +107,7 @@ public struct ProtobufReader {
 
     @inline(__always)
     public mutating func readFixed32() throws(Status) -> UInt32 {
-        guard end - position >= 4 else { throw Self.truncated() }
+        guard end &- position >= 4 else { throw Self.truncated() }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self)
         position += 4
         return UInt32(littleEndian: value)
@@ -111,22 +119,36 @@ public struct ProtobufReader {
     @inline(__always)
     public mutating func readRange() throws(Status) -> Range<Int> {
         let length = try readVarint()
-        guard length <= UInt64(end - position) else { throw Self.truncated() }
+        // The position never passes the end, so that the difference is no negative number.
+        guard length <= UInt64(truncatingIfNeeded: end &- position) else { throw Self.truncated() }
         let start = position
-        position = start + Int(length)
-        return start..<position
+        position = start &+ Int(truncatingIfNeeded: length)
+        return Range(uncheckedBounds: (start, position))
+    }
+
+    /// The bytes of a range that this reader gave.
+    @inline(__always)
+    func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+        Self.slice(bytes, range)
+    }
+
+    /// Ranges come from `readRange`, which checked them against the buffer.
+    @inline(__always)
+    static func slice(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> UnsafeRawBufferPointer {
+        guard let base = bytes.baseAddress else { return bytes }
+        return UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.upperBound &- range.lowerBound)
     }
 
     @inline(__always)
     public mutating func readString() throws(Status) -> String {
         let range = try readRange()
-        return try UTF8Text.string(bytes, range)
+        return try UTF8Text.string(slice(range))
     }
 
     @inline(__always)
     public mutating func readBytes() throws(Status) -> [UInt8] {
         let range = try readRange()
-        return Array(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        return Array(slice(range))
     }
 
     // MARK: Unknown fields

@@ -4,10 +4,9 @@ import HearthModel
 enum UTF8Text {
     /// - Throws: INVALID_ARGUMENT when the bytes are not valid UTF-8.
     @inline(__always)
-    static func string(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) throws(Status) -> String {
-        let slice = UnsafeRawBufferPointer(rebasing: bytes[range])
-        guard isValid(slice) else { throw invalid() }
-        return String(decoding: slice, as: UTF8.self)
+    static func string(_ bytes: UnsafeRawBufferPointer) throws(Status) -> String {
+        guard isValid(bytes) else { throw invalid() }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     @inline(never)
@@ -24,12 +23,13 @@ enum UTF8Text {
     @inline(__always)
     private static func asciiPrefix(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start
-        while index + 8 <= bytes.count {
+        let count = bytes.count
+        while count &- index >= 8 {
             let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
             if word & 0x8080_8080_8080_8080 != 0 { break }
-            index += 8
+            index &+= 8
         }
-        while index < bytes.count, bytes[index] < 0x80 { index += 1 }
+        while index < count, bytes[index] < 0x80 { index &+= 1 }
         return index
     }
 

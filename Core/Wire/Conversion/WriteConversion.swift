@@ -192,7 +192,9 @@ extension ResourceName {
     }
 
     private func require(_ database: DatabaseName) throws(Status) {
-        guard UTF8Order.equal(self.database.text, database.text) else {
+        guard UTF8Order.equal(self.database.project, database.project),
+            UTF8Order.equal(self.database.database, database.database)
+        else {
             throw .invalidArgument(
                 "The request was for database '\(database.text)' but was attempting to access database "
                     + "'\(self.database.text)'")

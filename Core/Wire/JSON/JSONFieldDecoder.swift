@@ -315,23 +315,21 @@ public struct JSONFieldDecoder: FieldVisitor {
     ) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in
-            var element = M()
-            try element.decode(&decoder)
-            values.append(element)
+            values.append(M())
+            try values[values.count - 1].decode(&decoder)
         }
         isTaken = true
     }
 
     private mutating func nested<M: WireMessage>(_ name: StaticString, _ value: inout M?) throws(Status) {
-        var message = value ?? M()
-        value = nil
+        // In place: messages are large, and a copy would count references of every field.
+        if value == nil { value = M() }
         do throws(Status) {
-            try message.decode(&self)
+            try value?.decode(&self)
         } catch {
             note(name)
             throw error
         }
-        value = message
         isTaken = true
     }
 

@@ -167,26 +167,22 @@ public struct JSONReader {
     public mutating func readText() throws(Status) -> Text {
         try expect(UInt8(ascii: "\""))
         let start = position
+        var index = start
         var hasEscapes = false
-        while position < bytes.count {
-            let byte = bytes[position]
-            if byte == UInt8(ascii: "\"") {
-                let text = Text(range: start..<position, hasEscapes: hasEscapes)
-                position += 1
-                return text
-            }
-            if byte == UInt8(ascii: "\\") {
-                hasEscapes = true
-                // The escaped byte cannot end the string; what it means is checked when the text is taken.
-                position += 1
-                if position < bytes.count, bytes[position] < 0x20 { throw unexpected() }
-            } else if byte < 0x20 {
+        while true {
+            index = JSONScanner.firstSpecial(bytes, from: index)
+            guard index < bytes.count, bytes[index] >= 0x20 else {
+                position = index
                 throw unexpected()
             }
-            position += 1
+            if bytes[index] == UInt8(ascii: "\"") {
+                position = index &+ 1
+                return Text(range: Range(uncheckedBounds: (start, index)), hasEscapes: hasEscapes)
+            }
+            // The byte behind a backslash cannot end the string; what it means is checked when the text is taken.
+            hasEscapes = true
+            index &+= 2
         }
-        position = bytes.count
-        throw unexpected()
     }
 
     public mutating func readString() throws(Status) -> String {
@@ -197,7 +193,7 @@ public struct JSONReader {
     @inline(__always)
     public func string(_ text: Text) throws(Status) -> String {
         if text.hasEscapes { return String(decoding: try unescaped(text), as: UTF8.self) }
-        return String(decoding: UnsafeRawBufferPointer(rebasing: bytes[text.range]), as: UTF8.self)
+        return String(decoding: ProtobufReader.slice(bytes, text.range), as: UTF8.self)
     }
 
     /// The UTF-8 bytes of a string token with escapes.

@@ -41,35 +41,14 @@ public struct JSONWriter {
     public mutating func string(_ utf8: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
         var start = 0
-        var index = 0
-        while index < utf8.count {
-            if index + 8 <= utf8.count, Self.isPlain(utf8.loadUnaligned(fromByteOffset: index, as: UInt64.self)) {
-                index += 8
-                continue
-            }
-            let byte = utf8[index]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: utf8[start..<index]))
-                escape(byte)
-                start = index + 1
-            }
-            index += 1
+        while true {
+            let index = JSONScanner.firstSpecial(utf8, from: start)
+            bytes.append(contentsOf: ProtobufReader.slice(utf8, start..<index))
+            if index == utf8.count { break }
+            escape(utf8[index])
+            start = index + 1
         }
-        bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: utf8[start...]))
         bytes.append(UInt8(ascii: "\""))
-    }
-
-    /// Whether none of eight bytes is a control character, a quote or a backslash.
-    @inline(__always)
-    private static func isPlain(_ word: UInt64) -> Bool {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let high: UInt64 = 0x8080_8080_8080_8080
-        let quotes = word ^ (ones &* 0x22)
-        let backslashes = word ^ (ones &* 0x5c)
-        // (x - n) & ~x has a high bit where a byte is below n; bytes from 0x80 on are masked by ~x.
-        let found =
-            ((word &- ones &* 0x20) & ~word) | ((quotes &- ones) & ~quotes) | ((backslashes &- ones) & ~backslashes)
-        return found & high == 0
     }
 
     @inline(never)

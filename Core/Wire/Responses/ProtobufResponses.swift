@@ -8,13 +8,7 @@ extension ProtobufWriter {
 
     /// Appends the members of a google.firestore.v1.Document.
     public mutating func document(_ document: EncodedDocument) {
-        if !document.name.isEmpty {
-            bytes.append(0x0a)
-            string(document.name)
-        }
-        bytes.append(contentsOf: document.fields)
-        if let time = document.createTime { self.time(0x1a, time) }
-        if let time = document.updateTime { self.time(0x22, time) }
+        append(bound: size(of: document)) { $0.document(document) }
     }
 
     /// The length of what `document` appends.
@@ -24,14 +18,19 @@ extension ProtobufWriter {
             + Self.timeSize(document.createTime) + Self.timeSize(document.updateTime)
     }
 
-    /// Appends a document as a field.
-    private mutating func document(_ tag: UInt8, _ document: EncodedDocument) {
+    /// Appends a document as a field, and what else the answer holds.
+    /// - Parameter restSizeMax: room for what `rest` writes.
+    @inline(__always)
+    private mutating func document(
+        _ tag: UInt8, _ document: EncodedDocument, restSizeMax: Int, _ rest: (inout ValueCursor) -> Void
+    ) {
         let size = size(of: document)
-        // Room for this field and the times and tokens beside it, so that the buffer grows once.
-        reserve(size + 64)
-        bytes.append(tag)
-        varint(UInt64(size))
-        self.document(document)
+        append(bound: ValueCursor.headSizeMax + size + restSizeMax) { cursor in
+            cursor.byte(tag)
+            cursor.varint(UInt64(size))
+            cursor.document(document)
+            rest(&cursor)
+        }
     }
 
     /// RunQueryResponse with a document.
@@ -39,9 +38,10 @@ extension ProtobufWriter {
         _ document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = [],
         explainMetrics: ExplainMetricsMessage? = nil
     ) {
-        self.document(0x0a, document)
-        token(0x12, transaction)
-        time(0x1a, readTime)
+        self.document(0x0a, document, restSizeMax: Self.tailSizeMax(transaction)) { cursor in
+            cursor.token(0x12, transaction)
+            cursor.time(0x1a, readTime)
+        }
         if let explainMetrics {
             bytes.append(0x5a)
             let start = beginLength()
@@ -54,24 +54,27 @@ extension ProtobufWriter {
     public mutating func batchGetDocumentsResponse(
         found document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = []
     ) {
-        self.document(0x0a, document)
-        token(0x1a, transaction)
-        time(0x22, readTime)
+        self.document(0x0a, document, restSizeMax: Self.tailSizeMax(transaction)) { cursor in
+            cursor.token(0x1a, transaction)
+            cursor.time(0x22, readTime)
+        }
     }
 
     /// BatchGetDocumentsResponse with the name of a missing document.
     public mutating func batchGetDocumentsResponse(
         missing name: String, readTime: Timestamp, transaction: [UInt8] = []
     ) {
-        bytes.append(0x12)
-        string(name)
-        token(0x1a, transaction)
-        time(0x22, readTime)
+        append(bound: ValueCursor.headSizeMax + name.utf8.count + Self.tailSizeMax(transaction)) { cursor in
+            cursor.byte(0x12)
+            cursor.string(name)
+            cursor.token(0x1a, transaction)
+            cursor.time(0x22, readTime)
+        }
     }
 
     /// ListDocumentsResponse.
     public mutating func listDocumentsResponse(_ documents: [EncodedDocument], nextPageToken: String = "") {
-        for document in documents { self.document(0x0a, document) }
+        for document in documents { self.document(0x0a, document, restSizeMax: 0) { _ in } }
         if !nextPageToken.isEmpty {
             bytes.append(0x12)
             string(nextPageToken)
@@ -85,10 +88,9 @@ extension ProtobufWriter {
         let targets = packedSize(targetIDs)
         let removed = packedSize(removedTargetIDs)
         let size = 1 + Self.lengthDelimitedSize(size(of: document)) + targets + removed
-        reserve(size + 8)
         bytes.append(0x1a)
         varint(UInt64(size))
-        self.document(0x0a, document)
+        self.document(0x0a, document, restSizeMax: 0) { _ in }
         packed(0x2a, targetIDs)
         packed(0x32, removedTargetIDs)
     }
@@ -109,7 +111,10 @@ extension ProtobufWriter {
             bytes.append(0x0a)
             string(streamID)
         }
-        token(0x12, streamToken)
+        if !streamToken.isEmpty {
+            bytes.append(0x12)
+            lengthDelimited(streamToken)
+        }
         for result in results { writeResult(0x1a, result) }
         if let commitTime { time(0x22, commitTime) }
     }
@@ -127,16 +132,8 @@ extension ProtobufWriter {
 
     // MARK: Parts
 
-    @inline(__always)
     private mutating func time(_ tag: UInt8, _ time: Timestamp) {
-        bytes.append(tag)
-        timestamp(time)
-    }
-
-    private mutating func token(_ tag: UInt8, _ token: [UInt8]) {
-        if token.isEmpty { return }
-        bytes.append(tag)
-        lengthDelimited(token)
+        append(bound: ValueCursor.scalarSizeMax) { $0.time(tag, time) }
     }
 
     private mutating func packed(_ tag: UInt8, _ numbers: [Int32]) {
@@ -152,6 +149,11 @@ extension ProtobufWriter {
         return 1 + Self.lengthDelimitedSize(numbers.reduce(0) { $0 + Self.varintSize(UInt64(bitPattern: Int64($1))) })
     }
 
+    /// Room for a time and a transaction.
+    private static func tailSizeMax(_ transaction: [UInt8]) -> Int {
+        ValueCursor.scalarSizeMax + ValueCursor.headSizeMax + transaction.count
+    }
+
     /// The length of a length and its content.
     private static func lengthDelimitedSize(_ count: Int) -> Int {
         varintSize(UInt64(count)) + count
@@ -164,5 +166,32 @@ extension ProtobufWriter {
         let nanoseconds = time.nanoseconds
         return 2 + (seconds == 0 ? 0 : 1 + varintSize(UInt64(bitPattern: seconds)))
             + (nanoseconds == 0 ? 0 : 1 + varintSize(UInt64(bitPattern: nanoseconds)))
+    }
+}
+
+extension ValueCursor {
+    @inline(__always)
+    fileprivate mutating func document(_ document: EncodedDocument) {
+        if !document.name.isEmpty {
+            byte(0x0a)
+            string(document.name)
+        }
+        document.fields.withUnsafeBytes { copy($0) }
+        if let time = document.createTime { self.time(0x1a, time) }
+        if let time = document.updateTime { self.time(0x22, time) }
+    }
+
+    @inline(__always)
+    fileprivate mutating func time(_ tag: UInt8, _ time: Timestamp) {
+        byte(tag)
+        timestamp(time)
+    }
+
+    @inline(__always)
+    fileprivate mutating func token(_ tag: UInt8, _ token: [UInt8]) {
+        if token.isEmpty { return }
+        byte(tag)
+        varint(UInt64(token.count))
+        token.withUnsafeBytes { copy($0) }
     }
 }

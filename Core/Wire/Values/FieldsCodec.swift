@@ -11,7 +11,6 @@ public enum FieldsCodec {
 
     public static func encode(_ fields: MapValue) -> [UInt8] {
         var writer = ProtobufWriter()
-        writer.reserve(64 + 48 * fields.count)
         writer.fields(fields, tag: entryTag)
         return writer.bytes
     }

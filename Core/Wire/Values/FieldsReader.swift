@@ -62,7 +62,8 @@ public struct FieldsReader {
     }
 
     public func string(_ range: Range<Int>) throws(Status) -> String {
-        try reading { buffer throws(Status) in try UTF8Text.string(buffer, range) }
+        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
+        return try reading { buffer throws(Status) in try UTF8Text.string(ProtobufReader.slice(buffer, range)) }
     }
 
     /// The top-level fields in order.
@@ -106,7 +107,7 @@ public struct FieldsReader {
         var name = name
         return try name.withBytes { name throws(Status) in
             while let entry = try reader.nextEntry(tag: tag) {
-                let order = UTF8Order.compare(UnsafeRawBufferPointer(rebasing: reader.bytes[entry.name]), name)
+                let order = UTF8Order.compare(reader.slice(entry.name), name)
                 if order == 0 { return entry.value }
                 if order > 0 { return nil }
             }

@@ -33,7 +33,7 @@ extension JSONWriter {
 
     @inline(__always)
     private mutating func text(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) throws(Status) {
-        let slice = UnsafeRawBufferPointer(rebasing: bytes[range])
+        let slice = ProtobufReader.slice(bytes, range)
         guard UTF8Text.isValid(slice) else { throw UTF8Text.invalid() }
         string(slice)
     }
@@ -65,7 +65,7 @@ extension JSONWriter {
             timestamp(time)
         case ProtobufReader.ValueTag.bytes:
             raw("{\"bytesValue\":")
-            base64(UnsafeRawBufferPointer(rebasing: bytes[try reader.readRange()]))
+            base64(reader.slice(try reader.readRange()))
         case ProtobufReader.ValueTag.reference:
             raw("{\"referenceValue\":")
             try text(bytes, try reader.readRange())

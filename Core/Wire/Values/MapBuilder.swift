@@ -11,6 +11,9 @@ struct MapBuilder {
         fields = map.fields
     }
 
+    @inline(__always)
+    var isEmpty: Bool { fields.isEmpty }
+
     /// Fields so far, those with a name twice included.
     var count: Int { fields.count }
     /// A name that came twice; known after `take`.
@@ -18,8 +21,22 @@ struct MapBuilder {
 
     @inline(__always)
     mutating func append(_ name: String, _ value: Value) {
-        if isSorted, let last = fields.last, UTF8Order.compare(last.name, name) >= 0 { isSorted = false }
+        let count = fields.count
+        if count > 0, isSorted, UTF8Order.compare(fields[count &- 1].name, name) >= 0 { isSorted = false }
         fields.append(MapValue.Field(name: name, value: value))
+    }
+
+    /// As `append`, when the caller knows whether the name stands behind the last one.
+    @inline(__always)
+    mutating func append(_ name: String, _ value: Value, isBehindLast: Bool) {
+        if !isBehindLast { isSorted = false }
+        fields.append(MapValue.Field(name: name, value: value))
+    }
+
+    /// Makes room for fields that are about to come.
+    @inline(__always)
+    mutating func reserve(_ count: Int) {
+        fields.reserveCapacity(fields.count &+ count)
     }
 
     /// The map. Of fields with one name the last one counts.

@@ -60,7 +60,7 @@ public struct Projection: Sendable {
     ) throws(Status) {
         var index = 0
         while index < members.count, let entry = try reader.nextEntry(tag: tag) {
-            let name = UnsafeRawBufferPointer(rebasing: reader.bytes[entry.name])
+            let name = reader.slice(entry.name)
             var order = compare(members[index].name, name)
             while order < 0 {
                 index += 1
@@ -69,7 +69,7 @@ public struct Projection: Sendable {
             }
             if order > 0 { continue }
             switch members[index].node {
-            case .whole: writer.bytes.append(contentsOf: reader.bytes[entry.entry])
+            case .whole: writer.bytes.append(contentsOf: reader.slice(entry.entry))
             case .members(let inner): try project(reader.bytes, entry, tag, inner, &writer)
             }
             index += 1
@@ -87,7 +87,7 @@ public struct Projection: Sendable {
         let outer = writer.beginLength()
         writer.bytes.append(0x0a)
         writer.varint(UInt64(entry.name.count))
-        writer.bytes.append(contentsOf: bytes[entry.name])
+        writer.bytes.append(contentsOf: ProtobufReader.slice(bytes, entry.name))
         writer.bytes.append(0x12)
         let value = writer.beginLength()
         writer.bytes.append(UInt8(ProtobufReader.ValueTag.map))

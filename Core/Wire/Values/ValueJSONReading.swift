@@ -103,8 +103,14 @@ extension JSONFieldDecoder {
             throw try invalidValue("type.googleapis.com/google.protobuf.Timestamp")
         }
         let start = reader.position
-        let text = try reader.readString()
-        guard let instant = RFC3339.parse(text) else {
+        let token = try reader.readText()
+        // An instant has no character that must be escaped, but may have escapes.
+        let unescaped = token.hasEscapes ? try reader.unescaped(token) : []
+        let instant =
+            token.hasEscapes
+            ? unescaped.withUnsafeBytes { RFC3339.parse($0) }
+            : RFC3339.parse(ProtobufReader.slice(reader.bytes, token.range))
+        guard let instant else {
             throw fail(
                 .value(
                     "type.googleapis.com/google.protobuf.Timestamp",

@@ -48,7 +48,14 @@ extension ProtobufReader {
     mutating func readValue(depth: Int) throws(Status) -> Value {
         if depth > Limits.messageDepthMax { throw Self.tooDeep() }
         if isAtEnd { throw ValueError.unset() }
-        var value = try readValueMember(depth: depth)
+        let value = try readValueMember(depth: depth)
+        if isAtEnd, let value { return value }
+        return try readLaterMembers(value, depth: depth)
+    }
+
+    @inline(never)
+    private mutating func readLaterMembers(_ first: Value?, depth: Int) throws(Status) -> Value {
+        var value = first
         while !isAtEnd {
             if let later = try readValueMember(depth: depth) { value = later }
         }
@@ -106,6 +113,7 @@ extension ProtobufReader {
         end = range.upperBound
         if depth > Limits.messageDepthMax { throw Self.tooDeep() }
         var elements: [Value] = []
+        elements.reserveCapacity(countFields(1 << 3 | 2))
         while !isAtEnd {
             let tag = try readTag()
             if tag == 1 << 3 | 2 {
@@ -132,25 +140,65 @@ extension ProtobufReader {
     /// Reads map entries under `tag` up to the reader's end; other fields are skipped.
     mutating func readMap(tag entryTag: UInt32, depth: Int, into fields: inout MapBuilder) throws(Status) {
         if depth > Limits.messageDepthMax { throw Self.tooDeep() }
+        fields.reserve(countFields(entryTag))
+        var previousKey = UnsafeRawBufferPointer(start: nil, count: 0)
         while !isAtEnd {
             let tag = try readTag()
             if tag == entryTag {
-                try readMapEntry(depth: depth + 1, into: &fields)
+                try readMapEntry(depth: depth + 1, after: &previousKey, into: &fields)
             } else {
                 try skip(tag, depth: depth)
             }
         }
     }
 
-    /// Reads one entry of map<string, Value>: its length, the key and the value, either of which may be missing.
-    mutating func readMapEntry(depth: Int, into fields: inout MapBuilder) throws(Status) {
-        let range = try readRange()
+    /// Reads one entry of map<string, Value>: its length, the key and the value.
+    /// - Parameter previousKey: the key of the entry before, empty for the first; becomes this entry's key.
+    @inline(__always)
+    mutating func readMapEntry(
+        depth: Int, after previousKey: inout UnsafeRawBufferPointer, into fields: inout MapBuilder
+    ) throws(Status) {
+        let entry = try readRange()
         let outer = end
-        position = range.lowerBound
-        end = range.upperBound
+        position = entry.lowerBound
+        end = entry.upperBound
         if depth > Limits.messageDepthMax { throw Self.tooDeep() }
-        var name = ""
-        var value: Value?
+        // Writers put the key first and the value behind it; what else there may be goes the long way.
+        if !isAtEnd, try readTag() == 1 << 3 | 2 {
+            let key = slice(try readRange())
+            let afterKey = position
+            if !isAtEnd, try readTag() == 2 << 3 | 2 {
+                let value = try readNestedValue(depth: depth + 1)
+                let name = try UTF8Text.string(key)
+                if isAtEnd {
+                    // Comparing the keys where they lie is cheaper than comparing strings.
+                    let isBehind =
+                        previousKey.baseAddress == nil ? fields.isEmpty : UTF8Order.compare(previousKey, key) < 0
+                    fields.append(name, value, isBehindLast: isBehind)
+                    previousKey = key
+                } else {
+                    // The value must not be read again: that would double the work at each level.
+                    try readMapEntry(name, value, depth: depth, into: &fields)
+                }
+                end = outer
+                return
+            }
+            position = afterKey
+            try readMapEntry(try UTF8Text.string(key), nil, depth: depth, into: &fields)
+        } else {
+            position = entry.lowerBound
+            try readMapEntry("", nil, depth: depth, into: &fields)
+        }
+        end = outer
+    }
+
+    /// The rest of an entry with its parts in another order, with parts missing, or with unknown fields.
+    @inline(never)
+    private mutating func readMapEntry(
+        _ firstName: String, _ firstValue: Value?, depth: Int, into fields: inout MapBuilder
+    ) throws(Status) {
+        var name = firstName
+        var value = firstValue
         while !isAtEnd {
             let tag = try readTag()
             switch tag {
@@ -160,8 +208,29 @@ extension ProtobufReader {
             }
         }
         guard let value else { throw ValueError.unset() }
-        fields.append(name, value)
-        end = outer
+        // Where it stands among the others isn't worth a look: the map gets sorted.
+        fields.append(name, value, isBehindLast: false)
+    }
+
+    /// How many fields with a tag follow one another up to the end: room to make at once. What isn't well-formed ends the
+    /// count, and so does a bound, as an empty field costs its sender two bytes but many here.
+    @inline(__always)
+    private func countFields(_ tag: UInt32) -> Int {
+        var position = position
+        var count = 0
+        while end &- position >= 2, bytes[position] == UInt8(truncatingIfNeeded: tag), count < 1024 {
+            var length = Int(bytes[position &+ 1])
+            position &+= 2
+            if length >= 0x80 {
+                // Two bytes are enough of a length here: what is longer ends the count.
+                guard position < end, bytes[position] < 0x80 else { return count &+ 1 }
+                length = length & 0x7f | Int(bytes[position]) << 7
+                position &+= 1
+            }
+            position &+= length
+            count &+= 1
+        }
+        return count
     }
 
     // MARK: Leaves

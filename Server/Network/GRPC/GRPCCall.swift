@@ -20,7 +20,8 @@ public final class GRPCCall: @unchecked Sendable {
     /// When the client stops waiting, on the clock of `EventLoop.monotonicNanoseconds`; nil: never.
     public private(set) var deadline: UInt64?
 
-    /// A whole request message, decompressed. Set within `begin`.
+    /// A whole request message, decompressed. Set within `begin`; a handler that has to wait for something first calls
+    /// `pauseReading` there, sets its callbacks when it knows, and calls `resumeReading`.
     public var onMessage: (([UInt8]) -> Void)?
     /// The client sends no more messages.
     public var onHalfClose: (() -> Void)?

@@ -181,3 +181,11 @@ func statusOf(_ body: () throws(Status) -> Void) -> Status? {
         return error
     }
 }
+
+/// Collects what an observer is told.
+final class Told: Sendable {
+    private let state = Mutex<[ChangeSet]>([])
+
+    var sets: [ChangeSet] { state.withLock { $0 } }
+    func append(_ set: ChangeSet) { state.withLock { $0.append(set) } }
+}

@@ -31,27 +31,19 @@ struct NaiveQuery {
     let query: Query
     /// Explicit and implied orders, `__name__` last.
     let orders: [Query.Order]
-    /// Fields that results must have besides.
-    let required: [FieldPath]
 
     /// - Parameter existing: the fields of aggregations.
     init(_ query: Query, existing: [FieldPath] = []) {
         self.query = query
         var orders = query.orders
-        var required: [FieldPath] = []
         let descending = query.orders.last?.descending ?? false
         let endsByName = query.orders.last?.field.isDocumentName ?? false
         let implied = Set(existing + Self.inequalityFields(query.filter)).filter { !$0.isDocumentName }
         for field in implied.sorted() where !orders.contains(where: { $0.field == field }) {
-            if endsByName {
-                required.append(field)
-            } else {
-                orders.append(Query.Order(field: field, descending: descending))
-            }
+            if !endsByName { orders.append(Query.Order(field: field, descending: descending)) }
         }
         if !endsByName { orders.append(Query.Order(field: .documentName, descending: descending)) }
         self.orders = orders
-        self.required = required
     }
 
     private static func inequalityFields(_ filter: Filter?) -> [FieldPath] {
@@ -76,7 +68,6 @@ struct NaiveQuery {
         state.values.filter { document in
             isInScope(document.path)
                 && orders.allSatisfy { $0.field.isDocumentName || document.value(at: $0.field) != nil }
-                && required.allSatisfy { document.value(at: $0) != nil }
                 && (query.filter.map { matches($0, document) } ?? true) && isWithinCursors(document)
         }.sorted { compare($0, $1) < 0 }
     }

@@ -13,6 +13,9 @@ struct RandomDatabase {
     /// Values that documents and filters are made of.
     let palette: [Value]
     let scalars: [Value]
+    /// Those of them that filters may name: no long texts.
+    let operands: [Value]
+    let scalarOperands: [Value]
     let paths: [ResourcePath]
     private(set) var state: NaiveState = [:]
     /// The state after each version, oldest first.
@@ -35,11 +38,18 @@ struct RandomDatabase {
         self.store = store
         database = try Database(name: testDatabaseName, store: store, clock: clock)
         var maker = ValueMaker(random.fork())
-        scalars = (0..<8).map { _ in maker.scalar() }
-        palette = scalars + (0..<14).map { _ in maker.value(depth: 2) }
+        scalars = (0..<5).map { _ in maker.scalar() }
+        palette = scalars + (0..<7).map { _ in maker.value(depth: 2) }
+        operands = palette.filter(Self.isOperand)
+        scalarOperands = scalars.filter(Self.isOperand)
         paths = Self.somePaths(&random)
         self.random = random
-        history.append((0, [:]))
+        history.append((clock.now().microseconds - 1000, [:]))
+    }
+
+    private static func isOperand(_ value: Value) -> Bool {
+        let filter = Filter.field(FieldPath("a"), .equal, value)
+        return statusOf { () throws(Status) in try QueryRules.check(filter) } == nil
     }
 
     /// Documents at several depths, many below documents that don't exist, many in collections of one id.
@@ -62,7 +72,7 @@ struct RandomDatabase {
 
     mutating func randomFields() -> MapValue {
         var fields = MapValue()
-        for path in Self.fields where random.chance(path.segments.count == 1 ? 60 : 25) {
+        for path in Self.fields where random.chance(path.segments.count == 1 ? 75 : 30) {
             fields.set(path, random.pick(palette))
         }
         if random.chance(40) {
@@ -111,7 +121,7 @@ struct RandomDatabase {
     /// Definitions of which some serve the queries, by shape: some of the equalities, then the order.
     mutating func randomDefinitions(for queries: [Query]) -> [IndexDefinition] {
         var definitions: [IndexDefinition] = []
-        for query in queries where random.chance(60) {
+        for query in queries where random.chance(70) {
             let (collectionID, scope): (String, IndexDefinition.Scope)
             switch query.scope {
             case .collection(let id): (collectionID, scope) = (id, .collection)
@@ -120,23 +130,30 @@ struct RandomDatabase {
             }
             let normalized = NaiveQuery(query)
             var (equalities, memberships) = Self.points(query.filter)
-            equalities.removeAll { _ in random.chance(25) }
+            equalities.removeAll { _ in random.chance(20) }
             let reverse = random.chance(50)
-            var fields: [IndexField] = []
+            var heads: [[IndexField]] = [[]]
             if let membership = memberships.first, random.chance(70) {
-                fields.append(IndexField(path: membership, kind: .contains))
+                heads[0].append(IndexField(path: membership, kind: .contains))
             }
-            for path in equalities { fields.append(IndexField(path: path, kind: random.chance(50) ? .ascending : .descending)) }
-            for order in normalized.orders
-            where !order.field.isDocumentName && !fields.contains(where: { $0.path == order.field && $0.kind != .contains }) {
-                fields.append(
-                    IndexField(path: order.field, kind: order.descending != reverse ? .descending : .ascending))
+            // Now and then one definition for each equality, all with the same order, so that they can be joined.
+            let isSplit = random.chance(60)
+            for path in equalities {
+                let field = IndexField(path: path, kind: random.chance(50) ? .ascending : .descending)
+                if isSplit, !heads[0].isEmpty { heads.append([field]) } else { heads[heads.count - 1].append(field) }
             }
-            if fields.isEmpty { continue }
-            definitions.append(
-                IndexDefinition(
-                    id: 0, collectionID: collectionID, scope: scope, fields: fields,
-                    nameDescending: (normalized.orders.last!.descending) != reverse))
+            for head in heads {
+                var fields = head
+                for order in normalized.orders where !order.field.isDocumentName && !equalities.contains(order.field) {
+                    fields.append(
+                        IndexField(path: order.field, kind: order.descending != reverse ? .descending : .ascending))
+                }
+                if fields.isEmpty { continue }
+                definitions.append(
+                    IndexDefinition(
+                        id: 0, collectionID: collectionID, scope: scope, fields: fields,
+                        nameDescending: (normalized.orders.last!.descending) != reverse))
+            }
         }
         return definitions
     }

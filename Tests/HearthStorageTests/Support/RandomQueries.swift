@@ -12,9 +12,11 @@ extension RandomDatabase {
             case .anyCollection, .allDescendants: true
             default: false
             }
-        if random.chance(75) {
+        if !isKindless, random.chance(15) {
+            query.filter = randomEqualities()
+        } else if random.chance(65) {
             var budget = FilterBudget(isKindless: isKindless)
-            query.filter = randomFilter(depth: random.below(4), &budget)
+            query.filter = randomFilter(depth: random.pick([0, 0, 1, 1, 2, 3]), &budget)
         }
         if !isKindless {
             for _ in 0..<random.pick([0, 0, 1, 1, 2, 3]) {
@@ -34,9 +36,10 @@ extension RandomDatabase {
     }
 
     private mutating func randomParent() -> ResourcePath {
-        if random.chance(70) { return ResourcePath() }
+        if random.chance(75) { return ResourcePath() }
         let path = random.pick(paths)
-        return random.chance(50) ? path : ResourcePath(Array(path.segments.prefix(2)))
+        // Mostly one that has something below it.
+        return random.chance(30) ? path : ResourcePath(Array(path.segments.dropLast(2)))
     }
 
     private mutating func randomScope() -> Query.Scope {
@@ -50,6 +53,11 @@ extension RandomDatabase {
     }
 
     // MARK: Filters
+
+    private mutating func randomOperand() -> Value { operands.isEmpty ? .integer(1) : random.pick(operands) }
+    private mutating func randomScalarOperand() -> Value {
+        scalarOperands.isEmpty ? .integer(1) : random.pick(scalarOperands)
+    }
 
     /// What a filter may still hold, so that few queries are refused.
     struct FilterBudget {
@@ -77,6 +85,15 @@ extension RandomDatabase {
         }
         if budget.isKindless || random.chance(12) { return randomNameFilter(&budget) }
         return random.chance(15) ? randomUnary(&budget) : randomFieldFilter(&budget)
+    }
+
+    /// Several equalities, as merges of indexes serve them.
+    private mutating func randomEqualities() -> Filter {
+        var filters = Self.fields.shuffled(using: &random).prefix(2 + random.below(2)).map { path in
+            Filter.field(path, .equal, randomOperand())
+        }
+        if random.chance(40) { filters.append(.field(FieldPath("t"), .arrayContains, randomScalarOperand())) }
+        return .and(filters)
     }
 
     private mutating func randomUnary(_ budget: inout FilterBudget) -> Filter {
@@ -112,9 +129,9 @@ extension RandomDatabase {
             let count = 1 + random.below(min(4, max(1, budget.disjunctions)))
             budget.disjunctions /= count
             budget.hasDisjunction = true
-            return .field(target, op, .array((0..<count).map { _ in random.pick(palette) }))
-        case .notIn: return .field(target, op, .array((0..<(1 + random.below(3))).map { _ in random.pick(palette) }))
-        default: return .field(target, op, random.pick(isArrayFilter ? scalars : palette))
+            return .field(target, op, .array((0..<count).map { _ in randomOperand() }))
+        case .notIn: return .field(target, op, .array((0..<(1 + random.below(3))).map { _ in randomOperand() }))
+        default: return .field(target, op, isArrayFilter ? randomScalarOperand() : randomOperand())
         }
     }
 
@@ -182,7 +199,8 @@ extension Query {
         var parts = ["\(scope) below '\(parent.path)'"]
         if let filter { parts.append("where \(filter.summary)") }
         if !orders.isEmpty {
-            parts.append("order by " + orders.map { "\($0.field)\($0.descending ? " desc" : "")" }.joined(separator: ", "))
+            parts.append(
+                "order by " + orders.map { "\($0.field)\($0.descending ? " desc" : "")" }.joined(separator: ", "))
         }
         if let start { parts.append("start \(start.before ? "at" : "after") \(start.values.map(\.summary))") }
         if let end { parts.append("end \(end.before ? "before" : "at") \(end.values.map(\.summary))") }
@@ -213,9 +231,11 @@ extension Value {
             case .integer(let number): "\(number)"
             case .double(let number): "\(number)d"
             case .timestamp(let time): "time(\(time.microseconds))"
-            case .string(let text): text.utf8.count > 40 ? "\"…\(text.suffix(5))\"(\(text.utf8.count))" : "\(text.debugDescription)"
+            case .string(let text):
+                text.utf8.count > 40 ? "\"…\(text.suffix(5))\"(\(text.utf8.count))" : "\(text.debugDescription)"
             case .bytes(let bytes): bytes.count > 20 ? "bytes(\(bytes.count))" : "bytes\(bytes)"
-            case .reference(let name): "ref(\(name.count > 200 ? "…" : name.split(separator: "/").dropFirst(4).joined(separator: "/")))"
+            case .reference(let name):
+                "ref(\(name.count > 200 ? "…" : name.split(separator: "/").dropFirst(4).joined(separator: "/")))"
             case .geoPoint(let point): "geo(\(point.latitude), \(point.longitude))"
             case .array(let values): "[" + values.map(\.summary).joined(separator: ", ") + "]"
             case .vector(let elements): "vector\(elements)"

@@ -70,9 +70,11 @@ class Canonicaliser:
         if not isinstance(body, dict):
             return
         times: list[str] = []
-        if self._request.method in ("Commit", "BatchWrite"):
+        if self._request.method == "Commit":
+            # All that a commit changes has the commit's time; any other update time must be known already.
+            times = [body.get("commitTime", "")]
+        elif self._request.method == "BatchWrite":
             times = [result.get("updateTime", "") for result in body.get("writeResults", [])]
-            times.append(body.get("commitTime", ""))
         elif self._request.method in ("CreateDocument", "UpdateDocument"):
             times = [body.get("updateTime", "")]
         for text in times:
@@ -100,7 +102,8 @@ class Canonicaliser:
         if self._asked_time is not None:
             return "as asked" if time == nanoseconds(self._asked_time) else "not as asked"
         if self._in_transaction:
-            return "of the transaction"
+            # Its own snapshot may be older than the last commit, but not than the episode.
+            return "of the transaction" if time >= min(self._known.made, default=0) else "before the episode"
         return "fresh" if time >= self._before else "stale"
 
     def _timestamp(self, text: str) -> Json:

@@ -6,210 +6,14 @@ chapter of the semantics document that decides for Hearth's way, or the observat
 
 from __future__ import annotations
 
-from typing import Any
+from . import reconcile
+from .reconcile import COMMITS
+from .rules import Note, Rule, members, outcome, query_of
 
-from .request import Json
-from .rules import Case, Note, Rule, filters_of, members, outcome, query_of, written_names
-
-STREAMS = ("RunQuery", "RunAggregationQuery", "BatchGetDocuments")
-COMMITS = ("Commit", "BatchWrite")
 WRITERS = (*COMMITS, "CreateDocument", "UpdateDocument", "DeleteDocument")
 
-
-# Shapes of good answers
-
-
-def _end_mark(case: Case) -> bool:
-    return case.both_good and _each(case, lambda entry: entry.pop("done", None) is not None)
-
-
-def _each(case: Case, change: Any) -> bool:
-    """Applies `change` to every message of both streams; says whether any changed."""
-    if case.request.method not in STREAMS or not isinstance(case.hearth.body, list):
-        return False
-    return any([change(entry) for answer in (case.hearth, case.emulator) for entry in answer.body])
-
-
-def _skipped(case: Case) -> bool:
-    """Takes the number of skipped results out, after seeing that Hearth's is right."""
-    offset = query_of(case.sent).get("offset", 0)
-    if case.request.method != "RunQuery" or not case.both_good or not offset:
-        return False
-    found = [entry for entry in case.hearth.body if "document" in entry]
-    skipped = sum(entry.get("skippedResults", 0) for entry in case.hearth.body)
-    if skipped > offset or found and skipped != offset:
-        return False
-    for answer in (case.hearth, case.emulator):
-        for entry in answer.body:
-            entry.pop("skippedResults", None)
-        if any("document" in entry for entry in answer.body):
-            answer.body = [entry for entry in answer.body if "document" in entry or "transaction" in entry]
-    return True
-
-
-def _transaction_message(case: Case) -> bool:
-    """The id of a new transaction: alone in the first message, or together with the first result."""
-    if case.request.method not in STREAMS or not case.both_good or "newTransaction" not in case.sent:
-        return False
-    for answer in (case.hearth, case.emulator):
-        first, *others = answer.body or [{}]
-        if first.pop("transaction", None) != "present":
-            return False
-        answer.body = [entry for entry in (first, *others) if entry]
-    return True
-
-
-def _batch_get_order(case: Case) -> bool:
-    if case.request.method != "BatchGetDocuments" or not case.both_good:
-        return False
-    found = [("missing" in entry) for entry in case.hearth.body if "missing" in entry or "found" in entry]
-    if found != sorted(found):
-        return False
-    for answer in (case.hearth, case.emulator):
-        answer.body.sort(key=lambda entry: entry.get("missing") or entry.get("found", {}).get("name", ""))
-    return True
-
-
-def _full_last_page(case: Case) -> bool:
-    if case.request.method not in ("ListDocuments", "ListCollectionIds") or not case.both_good:
-        return False
-    if "nextPageToken" in case.hearth.body or "nextPageToken" not in case.emulator.body:
-        return False
-    listed = case.emulator.body.get("documents") or case.emulator.body.get("collectionIds") or []
-    if len(listed) != case.sent.get("pageSize"):
-        return False
-    del case.emulator.body["nextPageToken"]
-    return True
-
-
-def _empty_commit(case: Case) -> bool:
-    if case.request.method != "Commit" or not case.both_good or case.sent.get("writes"):
-        return False
-    if case.emulator.body or case.hearth.body.keys() != {"commitTime"}:
-        return False
-    case.agree()
-    return True
-
-
-def _verified_missing(case: Case) -> bool:
-    """A verify of a document that does not exist: the emulator makes up an update time."""
-    if case.request.method not in COMMITS or not case.both_good:
-        return False
-    changed = False
-    results = zip(case.sent["writes"], case.hearth.body["writeResults"], case.emulator.body["writeResults"], strict=False)
-    for write, hearth, emulator in results:
-        if "verify" in write and "updateTime" in emulator and "updateTime" not in hearth:
-            del emulator["updateTime"]
-            changed = True
-    return changed
-
-
-def _merged_results(case: Case) -> bool:
-    """Several writes to one document: the emulator gives each the final state's update time."""
-    names = written_names(case.sent)
-    if case.request.method != "Commit" or not case.both_good or len(names) == len(set(names)):
-        return False
-    for answer in (case.hearth, case.emulator):
-        for name, result in zip(names, answer.body["writeResults"], strict=False):
-            if names.count(name) > 1:
-                result.pop("updateTime", None)
-    return True
-
-
-def _empty_projection(case: Case) -> bool:
-    """Present but empty: all fields here, none there. Names and times still have to agree."""
-    if query_of(case.sent).get("select") != {} or case.request.method != "RunQuery" or not case.both_good:
-        return False
-    return _each(case, lambda entry: entry.get("document", {}).pop("fields", None) is not None)
-
-
-def _error_in_array(case: Case) -> bool:
-    if case.request.method not in STREAMS or case.hearth.code == "OK" or case.hearth.code != case.emulator.code:
-        return False
-    if (case.emulator.shape, case.hearth.shape) != ("object", "array"):
-        return False
-    case.hearth.shape = "object"
-    return True
-
-
-def _close(one: Json, other: Json) -> bool:
-    """Doubles that differ by no more than the order of additions can make them."""
-    if not (one[0] == other[0] == "double"):
-        return False
-    left, right = float(one[1]), float(other[1])
-    return abs(left - right) <= 4e-15 * max(abs(left), abs(right))
-
-
-def _sums(case: Case) -> bool:
-    """Sums and averages of doubles whose last bits depend on the order of addition."""
-    if case.request.method != "RunAggregationQuery" or not case.both_good:
-        return False
-    changed = False
-    pairs = zip(members(case.hearth.body, "aggregateFields"), members(case.emulator.body, "aggregateFields"), strict=False)
-    for hearth, emulator in pairs:
-        for alias in hearth.keys() & emulator.keys():
-            if hearth[alias] != emulator[alias] and _close(hearth[alias], emulator[alias]):
-                hearth[alias] = emulator[alias]
-                changed = True
-    return changed
-
-
-# Shapes of requests
-
-
-def _database(case: Case) -> str:
-    for key in ("database", "parent", "name"):
-        if key in case.sent:
-            return "/".join(case.sent[key].split("/")[:4])
-    return ""
-
-
-def _foreign_name(case: Case) -> bool:
-    names = [*written_names(case.sent), *case.sent.get("documents", [])]
-    return any(name and not name.startswith(_database(case) + "/") for name in names)
-
-
-def _writes_to_one_document(case: Case) -> bool:
-    names = written_names(case.sent)
-    return len(names) > len(set(names))
-
-
-def _name_in_mask_or_transform(case: Case) -> bool:
-    paths = [path for mask in members(case.sent, "updateMask") for path in mask.get("fieldPaths", [])]
-    paths += members(case.sent, "fieldPath")
-    return any(path.split(".")[0].strip("`") == "__name__" for path in paths)
-
-
-def _array_in_transform(case: Case) -> bool:
-    lists = [*members(case.sent, "appendMissingElements"), *members(case.sent, "removeAllFromArray")]
-    return any("arrayValue" in value for entry in lists for value in entry.get("values", []))
-
-
-def _nan_negated(case: Case) -> bool:
-    nan = {"doubleValue": "NaN"}
-    for condition in filters_of(case.sent):
-        value = condition.get("value", {})
-        if condition.get("op") == "NOT_EQUAL" and value == nan:
-            return True
-        if condition.get("op") == "NOT_IN" and nan in value.get("arrayValue", {}).get("values", []):
-            return True
-    return False
-
-
-def _without_nan_results(case: Case) -> bool:
-    """NOT_EQUAL and NOT_IN with NaN: the emulator's results are Hearth's and those whose field is NaN."""
-    if not case.both_good or not _nan_negated(case):
-        return False
-    case.agree()
-    return True
-
-
-def _first_order_is_name_descending(case: Case) -> bool:
-    order = (query_of(case.sent).get("orderBy") or [{}])[0]
-    text = case.sent.get("orderBy")
-    listed = isinstance(text, str) and text.split(",")[0].lower().split()[0] == "__name__"
-    return listed or order.get("field", {}).get("fieldPath") == "__name__"
-
+# What the emulator answers where it does not see that a write is malformed: success, or what the condition says.
+EVEN_BEFORE_CONDITIONS = "OK|ALREADY_EXISTS|NOT_FOUND|FAILED_PRECONDITION"
 
 RULES: list[Rule] = [
     Rule(
@@ -217,72 +21,72 @@ RULES: list[Rule] = [
         "sends `done: true` with the last message",
         "does not; the end of the stream says it",
         "1.4",
-        _end_mark,
+        reconcile.end_mark,
     ),
     Rule(
         "number of skipped results",
         "puts `skippedResults` on some of the documents",
         "sends it in a first message without document, as production does",
         "1.4",
-        _skipped,
+        reconcile.skipped,
     ),
     Rule(
         "id of a new transaction",
         "sends it alone in the first message",
         "may send it with the first result",
         "8.3, 12.1",
-        _transaction_message,
+        reconcile.transaction_message,
     ),
     Rule(
         "shape of a stream's error over REST",
         "answers the error object",
         "answers an array with the error object, as production does",
         "1.4",
-        _error_in_array,
+        reconcile.error_in_array,
     ),
     Rule(
         "order of BatchGetDocuments",
         "answers in the order of the request",
         "sends what was found first, then what is missing",
         "8.3; clients §6",
-        _batch_get_order,
+        reconcile.batch_get_order,
     ),
     Rule(
         "token after a full last page",
         "gives a token that leads to an empty page",
         "looks one ahead and gives none",
         "8.4",
-        _full_last_page,
+        reconcile.full_last_page,
     ),
-    Rule("commit without writes", "answers no commit time", "answers one", "7.1", _empty_commit),
+    Rule("commit without writes", "answers no commit time", "answers one", "7.1", reconcile.empty_commit),
     Rule(
         "verify of a missing document",
         "answers an update time that no document has",
         "answers none",
         "6.10",
-        _verified_missing,
+        reconcile.verified_missing,
     ),
     Rule(
         "results of several writes to one document",
         "reports the document's final state for each of them",
         "reports each write by itself",
         "6.7; observed: a write followed by a delete has no update time, a delete followed by a write has one",
-        _merged_results,
+        reconcile.merged_results,
     ),
     Rule(
         "empty projection",
         "returns names only for `select: {}`",
         "returns all fields",
         "9.9; clients §9",
-        _empty_projection,
+        reconcile.empty_projection,
     ),
-    Rule("last bits of sums", "adds doubles in its own order", "adds exactly", "11", _sums),
+    Rule("last bits of sums", "adds doubles in its own order", "adds exactly", "11", reconcile.sums),
     Rule(
         "NaN in NOT_EQUAL and NOT_IN",
         "keeps documents whose field is NaN",
         "leaves them out",
         "9.4",
-        _without_nan_results,
+        reconcile.without_nan_results,
     ),
     Rule(
         "conditions on several writes to one document",
@@ -294,7 +98,7 @@ RULES: list[Rule] = [
             "OK|ALREADY_EXISTS|NOT_FOUND|FAILED_PRECONDITION",
             text=r"^Cannot (\w+ then \w+ an entity in the same request|collapse mutations)",
             methods=COMMITS,
-            when=_writes_to_one_document,
+            when=reconcile.writes_to_one_document,
         ),
     ),
     Rule(
@@ -307,7 +111,7 @@ RULES: list[Rule] = [
             "OK|ALREADY_EXISTS|NOT_FOUND|FAILED_PRECONDITION",
             text="^the same document cannot be (verified|written)",
             methods=("Commit",),
-            when=_writes_to_one_document,
+            when=reconcile.writes_to_one_document,
         ),
     ),
     Rule(
@@ -323,39 +127,100 @@ RULES: list[Rule] = [
         ),
     ),
     Rule(
+        "condition on an update time in the future, no document there",
+        "FAILED_PRECONDITION",
+        "INVALID_ARGUMENT, whether there is a document or not",
+        "clients §4",
+        outcome(
+            "FAILED_PRECONDITION",
+            "INVALID_ARGUMENT",
+            text="^the stored version",
+            methods=WRITERS,
+            when=lambda case: reconcile.future(case.sent),
+        ),
+    ),
+    Rule(
+        "the same two in a batch of writes",
+        "status 3 for a time later than the stored one, 9 for one in the future without a document",
+        "status 9, and 3 for any time in the future",
+        "6.4; clients §4",
+        reconcile.update_time_in_batch,
+    ),
+    Rule(
+        "one update time as condition of two writes to one document",
+        "judges both by the state before the commit",
+        "FAILED_PRECONDITION: the first write has changed the document",
+        "6.7",
+        outcome("OK", "FAILED_PRECONDITION", methods=COMMITS, when=reconcile.writes_to_one_document),
+    ),
+    Rule(
         "names of another database in a request",
         "writes and reads there",
         "INVALID_ARGUMENT, as production",
         "2.3",
-        outcome("OK|NOT_FOUND", "INVALID_ARGUMENT", methods=("Commit", "BatchWrite", "BatchGetDocuments"), when=_foreign_name),
+        outcome(
+            EVEN_BEFORE_CONDITIONS,
+            "INVALID_ARGUMENT",
+            methods=("Commit", "BatchWrite", "BatchGetDocuments"),
+            when=reconcile.foreign_name,
+        ),
     ),
     Rule(
-        "`__name__` in an update mask or transform",
+        "`__name__` in an update mask, a transform or a nested path",
         "accepts it; a transform is even stored",
         "INVALID_ARGUMENT: it is a reserved field name",
         "3",
-        outcome("OK", "INVALID_ARGUMENT", methods=WRITERS, when=_name_in_mask_or_transform),
+        outcome(
+            EVEN_BEFORE_CONDITIONS,
+            "INVALID_ARGUMENT",
+            said="reserved name in field path",
+            when=reconcile.name_in_path,
+        ),
     ),
     Rule(
-        "arrays as operands of array transforms",
-        "stores an array in an array",
+        "values outside the update mask",
+        "does not look at them",
+        "refuses an invalid document as a whole",
+        "6.3; observed",
+        outcome(
+            EVEN_BEFORE_CONDITIONS,
+            "INVALID_ARGUMENT",
+            methods=("Commit", "BatchWrite", "UpdateDocument"),
+            when=reconcile.outside_the_mask,
+        ),
+    ),
+    Rule(
+        "operands of array transforms",
+        "does not check them: arrays in arrays and any depth are stored",
         "INVALID_ARGUMENT, as for any value",
         "4.7",
-        outcome("OK", "INVALID_ARGUMENT", methods=COMMITS, when=_array_in_transform),
+        outcome(
+            EVEN_BEFORE_CONDITIONS,
+            "INVALID_ARGUMENT",
+            said="(array value in an array value|invalid nested entity|is the empty string)",
+            methods=COMMITS,
+            when=reconcile.array_transform,
+        ),
     ),
     Rule(
         "order by name alone, descending",
         "FAILED_PRECONDITION `Firestore does not support descending key scans`",
         "serves it, as production",
         "9.5",
-        outcome("FAILED_PRECONDITION", "OK", text="descending key scans", when=_first_order_is_name_descending),
+        outcome(
+            "FAILED_PRECONDITION",
+            # An aggregation may have another reason to be refused.
+            "OK|INVALID_ARGUMENT",
+            text="descending key scans",
+            when=reconcile.first_order_is_name_descending,
+        ),
     ),
     Rule(
         "kindless order by name, descending",
         "INVALID_ARGUMENT `kind is required for all orders except __key__ ascending`",
         "serves it, as production",
         "9.2, 20.2",
-        outcome("INVALID_ARGUMENT", "OK", text="^kind is required for all orders", when=_first_order_is_name_descending),
+        outcome("INVALID_ARGUMENT", "OK", text="^kind is required for all orders", when=reconcile.first_order_is_name_descending),
     ),
     Rule(
         "collection group below a document in a transaction or at a read time",
@@ -389,6 +254,165 @@ RULES: list[Rule] = [
         "the page",
         "8.4",
         outcome("UNKNOWN", "OK", methods=("ListDocuments",), when=lambda case: "orderBy" in case.sent),
+    ),
+    Rule(
+        "list with missing documents",
+        "ignores the mask, and gives a missing document an update time",
+        "honours the mask; a missing document has only a name",
+        "8.4",
+        reconcile.show_missing,
+    ),
+    Rule(
+        "page sizes of lists",
+        "30 documents by default, at most 150",
+        "100 documents by default, at most 300",
+        "5",
+        reconcile.page_size,
+    ),
+    Rule(
+        "page size below zero or read time in the future with missing documents",
+        "accepts them",
+        "INVALID_ARGUMENT, as without missing documents",
+        "8.1, 8.4; observed",
+        outcome(
+            "OK",
+            "INVALID_ARGUMENT",
+            said="(Page size must be nonnegative|cannot be in the future)",
+            methods=("ListDocuments",),
+            when=lambda case: case.sent.get("showMissing", False),
+        ),
+    ),
+    Rule(
+        "field for the distance",
+        "takes the text for a field name: `m.d` is a field with a dot",
+        "takes it for a field path, as everywhere",
+        "9.11",
+        reconcile.distance_field,
+    ),
+    Rule(
+        "neighbours at the same distance",
+        "in any order",
+        "in the order of their names",
+        "9.11; clients §11",
+        reconcile.equal_distances,
+    ),
+    Rule(
+        "last bit of a distance",
+        "adds the squares in another order",
+        "adds them one by one",
+        "9.11; observed",
+        reconcile.distance_bits,
+    ),
+    Rule(
+        "malformed path for the distance",
+        "accepts any text",
+        "INVALID_ARGUMENT",
+        "9.11, 3",
+        outcome(
+            "OK",
+            "INVALID_ARGUMENT",
+            said="path",
+            methods=("RunQuery",),
+            when=lambda case: "findNearest" in query_of(case.sent),
+        ),
+    ),
+    Rule(
+        "conditions that nothing satisfies: order",
+        "leaves comparisons with null or NaN out before it completes the order",
+        "counts every inequality field for the order",
+        "9.5; observed",
+        reconcile.order_without_unsatisfiable,
+    ),
+    Rule(
+        "conditions that nothing satisfies, and repeated ones: limits",
+        "leaves comparisons with null or NaN, and repetitions, out before it counts",
+        "counts every condition",
+        "9.3, 9.10; observed",
+        outcome(
+            "OK",
+            "INVALID_ARGUMENT",
+            said="^(A maximum of 1|The query may not have more|order by clause cannot contain more|Too many disj|Equality on key)",
+            methods=("RunQuery", "RunAggregationQuery"),
+            when=lambda case: reconcile.unsatisfiable(case) or reconcile.repeated(case),
+        ),
+    ),
+    Rule(
+        "ids, names and depths over their limits in reads and deletes",
+        "looks for the document and finds none",
+        "INVALID_ARGUMENT, as for a write",
+        "2.2",
+        outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said=r"(is longer than \d+ bytes|path is too long)"),
+    ),
+    Rule(
+        "field path of exactly 1500 bytes",
+        "INVALID_ARGUMENT, except in a transform",
+        "accepts it: the limit is what may not be exceeded",
+        "3",
+        outcome(
+            "INVALID_ARGUMENT",
+            EVEN_BEFORE_CONDITIONS,
+            text="^property path is longer",
+            when=reconcile.path_of_1500_bytes,
+        ),
+    ),
+    Rule(
+        "field path over 1500 bytes or 20 elements in a transform",
+        "accepts it",
+        "INVALID_ARGUMENT, as elsewhere",
+        "3",
+        outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said="path is longer|at most 20", methods=COMMITS),
+    ),
+    Rule(
+        "array membership on a path of 20 elements",
+        "INVALID_ARGUMENT: it counts the array's elements as one more",
+        "accepts it",
+        "3; observed",
+        outcome(
+            "INVALID_ARGUMENT",
+            "OK",
+            text="^paths must have at most 20 elements",
+            when=reconcile.array_operator_on_20_elements,
+        ),
+    ),
+    Rule(
+        "order of values over 1500 bytes",
+        "compares their first 1500 bytes",
+        "compares them whole",
+        "15.6",
+        reconcile.long_values,
+    ),
+    Rule(
+        "transaction whose commit was malformed",
+        "goes on, and can be committed again",
+        "has ended with the commit",
+        "7.1",
+        outcome(
+            "OK",
+            "ABORTED",
+            said="has expired or is no longer valid",
+            when=lambda case: case.request.kind.endswith("(ended transaction)"),
+        ),
+    ),
+    Rule(
+        "unknown query parameter",
+        "ignores it",
+        "INVALID_ARGUMENT that names it, as production",
+        "1.2",
+        outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said="Cannot bind query parameter"),
+    ),
+    Rule(
+        "loose JSON",
+        "reads `\"true\"` as a Boolean and times with more than nine digits",
+        "INVALID_ARGUMENT that names the member, as production",
+        "1.3",
+        outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said="^Invalid value at"),
+    ),
+    Rule(
+        "BatchGetDocuments of nothing in a transaction",
+        "UNKNOWN",
+        "answers nothing",
+        "8.3; observed",
+        outcome("UNKNOWN", "OK", methods=("BatchGetDocuments",), when=lambda case: not case.sent.get("documents")),
     ),
     Rule(
         "use of a transaction that has ended",

@@ -18,6 +18,8 @@ from .world import World
 from .writes import Writes
 
 STEPS = 10
+# How many of the episodes have a large collection.
+CROWDED = 0.12
 
 
 class Episode:
@@ -42,6 +44,8 @@ class Episode:
     def draw(self) -> list[Request]:
         for _ in range(self._rng.choice([1, 1, 2])):
             self._add(self._writes.seed(self._next))
+        if self._rng.random() < CROWDED:
+            self._add(self._writes.crowd(self._next))
         for _ in range(STEPS):
             self._step()
         return self.requests
@@ -138,12 +142,15 @@ class Episode:
     def _begin(self, options: Json) -> Json:
         """Begins a transaction, by itself or together with its first read; gives the reference to its id."""
         if options is not None and self._rng.random() < 0.3:
-            read = self._reads.batch_get(self._next) if self._rng.random() < 0.5 else self._queries.run(self._next)
-            if not _kindless(read.body):
-                read.body.pop("readTime", None)
-                read.body["newTransaction"] = options
-                self._add(replace(read, kind=f"{read.method} that begins"))
-                return reference(self._next - 1, 0, "transaction")
+            read = self._reads.batch_get(self._next)
+            if self._rng.random() < 0.5:
+                # A plain query: when it refuses one, the emulator keeps the transaction that nobody has heard of.
+                query = {"from": [{"collectionId": self.world.collection()}], "limit": 3}
+                read = Request(self._next, "", "RunQuery", {"parent": self.world.root, "structuredQuery": query})
+            read.body.pop("readTime", None)
+            read.body["newTransaction"] = options
+            self._add(replace(read, kind=f"{read.method} that begins"))
+            return reference(self._next - 1, 0, "transaction")
         body: Json = {"database": self.world.database}
         if options is not None:
             body["options"] = options

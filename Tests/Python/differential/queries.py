@@ -120,6 +120,8 @@ class Queries:
 
     def orders(self) -> list[Json]:
         rng = self._rng
+        if rng.random() < 0.08:
+            return [{"field": {"fieldPath": "__name__"}, "direction": rng.choice(DIRECTIONS)}]
         paths = [
             rng.choice(["a", "b", "n", "m", "t", "v"]) if rng.random() < 0.85 else self._world.field_path()
             for _ in range(rng.choices([1, 2, 3], [60, 30, 10])[0])
@@ -159,9 +161,9 @@ class Queries:
     def _window(self, query: Json) -> None:
         rng = self._rng
         if rng.random() < 0.25:
-            query["limit"] = rng.choice([0, 1, 1, 2, 3, 5, 100])
+            query["limit"] = rng.choice([0, 1, 1, 2, 3, 5, 10, 40, 100])
         if rng.random() < 0.15:
-            query["offset"] = rng.choice([0, 1, 2, 4, 50])
+            query["offset"] = rng.choice([0, 1, 2, 4, 20, 50])
 
     def _projection(self) -> Json:
         paths = [self._world.field_path() for _ in range(self._rng.randint(1, 3))]

@@ -38,7 +38,7 @@ class Reads:
         world, rng = self._world, self._rng
         body: Json = {"parent": world.parent(), "collectionId": world.collection() if rng.random() < 0.97 else ""}
         if rng.random() < 0.3:
-            body["pageSize"] = rng.choice([0, 1, 2, 3, 100])
+            body["pageSize"] = rng.choice([0, 1, 2, 3, 20, 100, 200])
         if rng.random() < 0.3:
             body["showMissing"] = True
         elif rng.random() < 0.3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -12,7 +13,7 @@ from .request import Request
 from .runner import Difference
 from .workers import Result
 
-EXAMPLES_MAX = 40
+EXAMPLES_MAX = 100
 MESSAGE_PAIRS_MAX = 60
 
 
@@ -122,4 +123,5 @@ def _print_example(out: TextIO, group: Group) -> None:
 def _brief(node: Any) -> str:
     text = json.dumps(node, ensure_ascii=True)
     # Long runs of one letter stand for long strings; their length is what matters.
+    text = re.sub(r"(.|\\u....)\1{60,}", lambda run: f"{run[1]}…({len(run[0]) // len(run[1])} times)", text)
     return text if len(text) < 3000 else text[:2900] + f"… ({len(text)} letters)"

@@ -63,7 +63,7 @@ def expressible(method: str, body: Json) -> bool:
         return ":" not in path
     if method == "UpdateDocument" and " " in str(body["document"].get("name", "")).split("/"):
         return False
-    if method == "ListDocuments" and not body.get("collectionId"):
+    if not body.get("collectionId", "c") or "/" in body.get("collectionId", ""):
         return False
     # A query string cannot hold a mask that is present and empty, nor a condition without a kind.
     if any(key in body and not body[key].get("fieldPaths") for key in ("mask", "updateMask")):

@@ -25,7 +25,7 @@ class Case:
 
     @property
     def both_good(self) -> bool:
-        return self.hearth.code == self.emulator.code == "OK"
+        return self.hearth.key[:3] == self.emulator.key[:3] and self.hearth.code == "OK"
 
     def agree(self) -> None:
         """Takes the whole difference out: the answers count as equal."""
@@ -65,8 +65,9 @@ class Explanation:
 
 
 def explain(rules: list[Rule], request: Request, sent: Json, hearth: Canonical, emulator: Canonical) -> Explanation:
-    """Applies all rules. States differ from here on if a write went through on one side only."""
-    one_sided = request.method in WRITES and (hearth.code == "OK") != (emulator.code == "OK")
+    """Applies all rules. States differ from here on if a write, or a new transaction, went through on one side only."""
+    changes = request.method in WRITES or request.method == "BeginTransaction" or "newTransaction" in sent
+    one_sided = changes and (hearth.code == "OK") != (emulator.code == "OK")
     case = Case(request, sent, hearth, emulator)
     explanation = Explanation(diverges=one_sided, case=case)
     for rule in rules:
@@ -84,12 +85,13 @@ def outcome(
     hearth: str,
     *,
     text: str = "",
+    said: str = "",
     methods: tuple[str, ...] = (),
     when: Callable[[Case], bool] = lambda case: True,
 ) -> Callable[[Case], bool]:
     """A difference of the outcome itself: `emulator` and `hearth` are codes, several joined by `|`.
 
-    `text` is a regular expression that the emulator's message has to match.
+    `text` and `said` are regular expressions for the emulator's and Hearth's messages.
     """
 
     def reconcile(case: Case) -> bool:
@@ -97,7 +99,7 @@ def outcome(
             return False
         if methods and case.request.method not in methods:
             return False
-        if text and not re.search(text, case.emulator.message):
+        if not re.search(text, case.emulator.message) or not re.search(said, case.hearth.message):
             return False
         if not when(case):
             return False

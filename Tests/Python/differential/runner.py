@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from .answers import Canonical, Canonicaliser, Chronicle
 from .differences import RULES
 from .request import WRITES, Json, Missing, Request, mentions, resolve
-from .rules import Explanation, explain
+from .rules import Explanation, Rule, explain
 from .transports import Answer, Server, Unsendable
 
 READS_AT_ONCE_MAX = 8
@@ -38,7 +38,8 @@ class Difference:
         """What kind of difference it is: the same for many random requests with one cause."""
         hearth, emulator = self.rest
         if hearth.code != emulator.code:
-            outcome = f"{emulator.code} -> {hearth.code}: {_gist(emulator, hearth)}"
+            # The refusal's text tells causes apart better than what was made wrong on purpose.
+            return f"{self.request.method} | {emulator.code} -> {hearth.code}: {_gist(emulator, hearth)}"
         elif hearth.key[:3] != emulator.key[:3]:
             outcome = f"{_outcome(emulator)} -> {_outcome(hearth)}"
         else:
@@ -53,7 +54,8 @@ def _outcome(answer: Canonical) -> str:
 def _gist(*answers: Canonical) -> str:
     """The beginning of the first message there is, without names: enough to tell causes apart."""
     text = next((answer.message for answer in answers if answer.message), "")
-    return re.sub(r'"[^"]*"|\[[^\]]*\]|\d+', "…", _text(text))[:60]
+    text = re.sub(r"(value for|property) \S+", r"\1 …", _text(text))
+    return re.sub(r'"[^"]*"|\[[^\]]*\]|\d+', "…", text)[:60]
 
 
 def first_difference(left: Any, right: Any, path: str = "") -> str:
@@ -97,6 +99,42 @@ class Outcome:
     abandoned: int = 0
 
 
+class Judge:
+    """Compares the answers of one episode, one request after the other. It sends nothing itself."""
+
+    def __init__(self, rules: list[Rule] = RULES) -> None:
+        started = time.time_ns()
+        self._rules = rules
+        self.hearth = Chronicle(started)
+        self.emulator = Chronicle(started)
+        self.outcome = Outcome()
+
+    def compare(self, request: Request, sent: tuple[Json, Json], answers: tuple[Answer, Answer]) -> bool:
+        """Compares Hearth's answer with the emulator's; says whether the episode may go on."""
+        hearth = Canonicaliser(self.hearth, request, sent[0]).run(answers[0])
+        emulator = Canonicaliser(self.emulator, request, sent[1]).run(answers[1])
+        self.outcome.compared.append((request, emulator.code))
+        if hearth.key == emulator.key:
+            pair = (request.method, _text(emulator.message), _text(hearth.message))
+            if pair[1] != pair[2]:
+                self.outcome.messages.append(pair)
+            return True
+        explanation = explain(self._rules, request, sent[0], copy.deepcopy(hearth), copy.deepcopy(emulator))
+        if explanation.complete:
+            self.outcome.explained.append((request, explanation))
+            return not explanation.diverges
+        rest = explanation.case
+        assert rest is not None
+        difference = Difference(request, sent[0], hearth, emulator, (rest.hearth, rest.emulator))
+        self.outcome.differences.append(difference)
+        # After an unexplained difference in a write the states differ, and all later differences follow from it.
+        return request.method not in WRITES and not explanation.diverges
+
+
+# One request, what was sent to each server, and what each answered.
+Exchange = tuple[Request, tuple[Json, Json], tuple[Answer, Answer]]
+
+
 class Pair:
     """The two servers side by side."""
 
@@ -109,39 +147,41 @@ class Pair:
         self.hearth.close()
         self.emulator.close()
 
-    def run(self, requests: list[Request], stop_at_first: bool = False) -> Outcome:
-        """Sends the requests in order; reads that stand next to each other run at the same time."""
-        outcome = Outcome()
-        started = time.time_ns()
-        sides = (Chronicle(started), Chronicle(started))
+    def run(self, requests: list[Request], seen: list[Exchange] | None = None) -> Outcome:
+        """Sends the requests in order; reads that stand next to each other run at the same time.
+
+        Every exchange is noted in `seen`, if that is given.
+        """
+        judge = Judge()
         position = 0
         for group in groups(requests):
             position += len(group)
-            for request, sent, answers in self._send(group, sides, outcome):
-                if not self._judge(request, sent, answers, sides, outcome) or (stop_at_first and outcome.differences):
-                    outcome.abandoned = len(requests) - position
-                    return outcome
-        return outcome
+            for exchange in self._send(group, judge):
+                if seen is not None:
+                    seen.append(exchange)
+                if not judge.compare(*exchange):
+                    judge.outcome.abandoned = len(requests) - position
+                    return judge.outcome
+        return judge.outcome
 
     def clear(self, database: str) -> None:
         """Empties the episode's database, so that neither server's memory grows with every episode."""
         for server in (self.hearth, self.emulator):
             server.rest.clear(database)
 
-    def _send(
-        self, group: list[Request], sides: tuple[Chronicle, Chronicle], outcome: Outcome
-    ) -> Iterable[tuple[Request, tuple[Json, Json], tuple[Answer, Answer]]]:
+    def _send(self, group: list[Request], judge: Judge) -> list[Exchange]:
         started: list[tuple[Request, tuple[Json, Json], Any]] = []
-        answered: list[tuple[Request, tuple[Json, Json], tuple[Answer, Answer]]] = []
+        answered: list[Exchange] = []
         for request in group:
             try:
-                # The bodies only need to differ where they refer to answers.
-                first = resolve(request.body, sides[0].answers)
-                sent = (first, resolve(request.body, sides[1].answers))
+                sent = (
+                    resolve(request.body, judge.hearth.answers),
+                    resolve(request.body, judge.emulator.answers),
+                )
                 self._let_the_clock_move(request)
                 pending = self._start(request, sent)
             except (Missing, Unsendable):
-                outcome.left_out += 1
+                judge.outcome.left_out += 1
                 continue
             if request.rest:
                 # One connection has one request at a time.
@@ -149,7 +189,7 @@ class Pair:
             else:
                 started.append((request, sent, pending))
         answered += [(request, sent, self._finish(request, pending)) for request, sent, pending in started]
-        return sorted(answered, key=lambda entry: entry[0].index)
+        return sorted(answered, key=lambda exchange: exchange[0].index)
 
     def _start(self, request: Request, sent: tuple[Json, Json]) -> Any:
         hearth, emulator = self.hearth.transport(request.rest), self.emulator.transport(request.rest)
@@ -165,34 +205,6 @@ class Pair:
             if wait > 0:
                 time.sleep(wait)
             self._last_stamp = time.monotonic()
-
-    def _judge(
-        self,
-        request: Request,
-        sent: tuple[Json, Json],
-        answers: tuple[Answer, Answer],
-        sides: tuple[Chronicle, Chronicle],
-        outcome: Outcome,
-    ) -> bool:
-        """Compares the answers; says whether the episode may go on."""
-        hearth = Canonicaliser(sides[0], request, sent[0]).run(answers[0])
-        emulator = Canonicaliser(sides[1], request, sent[1]).run(answers[1])
-        outcome.compared.append((request, emulator.code))
-        if hearth.key == emulator.key:
-            if hearth.message != emulator.message:
-                pair = (request.method, _text(emulator.message), _text(hearth.message))
-                if pair[1] != pair[2]:
-                    outcome.messages.append(pair)
-            return True
-        explanation = explain(RULES, request, sent[0], copy.deepcopy(hearth), copy.deepcopy(emulator))
-        if explanation.complete:
-            outcome.explained.append((request, explanation))
-            return not explanation.diverges
-        rest = explanation.case
-        assert rest is not None
-        outcome.differences.append(Difference(request, sent[0], hearth, emulator, (rest.hearth, rest.emulator)))
-        # After an unexplained difference in a write the states differ, and all later differences follow from it.
-        return request.method not in WRITES
 
 
 def _text(message: str) -> str:

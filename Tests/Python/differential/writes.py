@@ -30,6 +30,22 @@ class Writes:
         world.commits.append((index, "commitTime"))
         return Request(index, "Commit (seed)", "Commit", {"database": world.database, "writes": writes})
 
+    def crowd(self, index: int) -> Request:
+        """Many small documents in one collection, so that windows and cursors have something to cut."""
+        world = self._world
+        count = self._rng.randint(35, 200)
+        writes = []
+        for n in range(count):
+            fields = {name: world.values.dense() for name in ("a", "b") if self._rng.random() < 0.9}
+            fields["n"] = world.values.plain_number() if self._rng.random() < 0.8 else world.values.number()
+            if self._rng.random() < 0.4:
+                fields["t"] = world.values.array()
+            if self._rng.random() < 0.3:
+                fields["v"] = world.values.vector()
+            writes.append({"update": {"name": world.name(f"c/k{n:03}"), "fields": fields}})
+        world.commits.append((index, "commitTime"))
+        return Request(index, "Commit (crowd)", "Commit", {"database": world.database, "writes": writes})
+
     def commit(self, index: int, transaction: Json | None = None) -> Request:
         world = self._world
         count = self._rng.choices([0, 1, 2, 3, 5], [2, 55, 20, 15, 8])[0]

@@ -195,14 +195,15 @@ class TestFraming:
     """What no gRPC library sends: curl speaks HTTP/2 without one."""
 
     @staticmethod
-    def _post(address: str, content: bytes, *headers: str, path: str = SERVICE + "GetDocument") -> str:
+    def _post(address: str, content: bytes, *headers: str, content_type: str = "application/grpc") -> str:
         if shutil.which("curl") is None:
             pytest.skip("curl is not installed")
         command = ["curl", "-sS", "-m", "5", "--http2-prior-knowledge", "-D", "-", "-o", "/dev/null", "--data-binary", "@-"]
-        command += ["-H", "content-type: application/grpc", "-H", "te: trailers"]
+        command += ["-H", f"content-type: {content_type}", "-H", "te: trailers"]
         for header in headers:
             command += ["-H", header]
-        run = subprocess.run([*command, f"http://{address}{path}"], input=content, capture_output=True, check=False)
+        target = f"http://{address}{SERVICE}GetDocument"
+        run = subprocess.run([*command, target], input=content, capture_output=True, check=False)
         return run.stdout.decode().lower()
 
     def test_errors_are_http_200_with_a_grpc_status(self, address: str) -> None:
@@ -219,7 +220,7 @@ class TestFraming:
 
     @pytest.mark.emulator_differs("it answers HTTP 415 otherwise")
     def test_another_content_type(self, address: str) -> None:
-        answer = self._post(address, b"{}", "content-type: text/plain")
+        answer = self._post(address, b"{}", content_type="text/plain")
         assert answer.startswith(("http/2 415", "http/2 404", "http/2 400"))
 
     def test_deadline_in_words_of_the_protocol(self, address: str) -> None:

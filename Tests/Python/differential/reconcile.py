@@ -1,0 +1,456 @@
+"""How each known difference shows in a request and its two answers, and how it is taken out of them.
+
+The functions that change answers say whether the difference was there; the others say whether a
+request has the shape in which a difference is known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from .request import Json
+from .rules import Case, filters_of, members, query_of, written_names
+
+STREAMS = ("RunQuery", "RunAggregationQuery", "BatchGetDocuments")
+COMMITS = ("Commit", "BatchWrite")
+# Any time after this one lies in the future, whenever the tests run.
+FUTURE = "2090"
+# The emulator's indexes cut values off after so many bytes.
+INDEXED_BYTES_MAX = 1500
+
+
+# Shapes of good answers
+
+
+def end_mark(case: Case) -> bool:
+    return case.both_good and _each(case, lambda entry: entry.pop("done", None) is not None)
+
+
+def _each(case: Case, change: Any) -> bool:
+    """Applies `change` to every message of both streams; says whether any changed."""
+    if case.request.method not in STREAMS or not isinstance(case.hearth.body, list):
+        return False
+    return any([change(entry) for answer in (case.hearth, case.emulator) for entry in answer.body])
+
+
+def skipped(case: Case) -> bool:
+    """Takes the number of skipped results out, after seeing that Hearth's is right."""
+    offset = query_of(case.sent).get("offset", 0)
+    if case.request.method != "RunQuery" or not case.both_good or not offset:
+        return False
+    found = [entry for entry in case.hearth.body if "document" in entry]
+    skipped = sum(entry.get("skippedResults", 0) for entry in case.hearth.body)
+    if skipped > offset or found and skipped != offset:
+        return False
+    for answer in (case.hearth, case.emulator):
+        for entry in answer.body:
+            entry.pop("skippedResults", None)
+        if any("document" in entry for entry in answer.body):
+            answer.body = [entry for entry in answer.body if "document" in entry or "transaction" in entry]
+    return True
+
+
+def transaction_message(case: Case) -> bool:
+    """The id of a new transaction: alone in the first message, or together with the first result."""
+    if case.request.method not in STREAMS or not case.both_good or "newTransaction" not in case.sent:
+        return False
+    for answer in (case.hearth, case.emulator):
+        first, *others = answer.body or [{}]
+        if first.pop("transaction", None) != "present":
+            return False
+        if first.keys() == {"readTime"}:
+            first.clear()
+        answer.body = [entry for entry in (first, *others) if entry]
+    return True
+
+
+def batch_get_order(case: Case) -> bool:
+    if case.request.method != "BatchGetDocuments" or not case.both_good:
+        return False
+    found = [("missing" in entry) for entry in case.hearth.body if "missing" in entry or "found" in entry]
+    if found != sorted(found):
+        return False
+    for answer in (case.hearth, case.emulator):
+        answer.body.sort(key=lambda entry: entry.get("missing") or entry.get("found", {}).get("name", ""))
+    return True
+
+
+def full_last_page(case: Case) -> bool:
+    if case.request.method not in ("ListDocuments", "ListCollectionIds") or not case.both_good:
+        return False
+    if "nextPageToken" in case.hearth.body or "nextPageToken" not in case.emulator.body:
+        return False
+    listed = case.emulator.body.get("documents") or case.emulator.body.get("collectionIds") or []
+    if len(listed) != case.sent.get("pageSize"):
+        return False
+    del case.emulator.body["nextPageToken"]
+    return True
+
+
+def page_size(case: Case) -> bool:
+    """The emulator's page ends at its own limit, and Hearth's begins with the same documents."""
+    if case.request.method != "ListDocuments" or not case.both_good or "nextPageToken" not in case.emulator.body:
+        return False
+    wanted = case.sent.get("pageSize", 0)
+    shown = case.emulator.body.get("documents", [])
+    if len(shown) != (30 if wanted == 0 else 150) or 0 < wanted <= 150:
+        return False
+    if case.hearth.body.get("documents", [])[: len(shown)] != shown:
+        return False
+    case.agree()
+    return True
+
+
+def empty_commit(case: Case) -> bool:
+    if case.request.method != "Commit" or not case.both_good or case.sent.get("writes"):
+        return False
+    if case.emulator.body or case.hearth.body.keys() != {"commitTime"}:
+        return False
+    case.agree()
+    return True
+
+
+def verified_missing(case: Case) -> bool:
+    """A verify of a document that does not exist: the emulator makes up an update time."""
+    if case.request.method not in COMMITS or not case.both_good:
+        return False
+    changed = False
+    results = zip(case.sent["writes"], case.hearth.body["writeResults"], case.emulator.body["writeResults"], strict=False)
+    for write, hearth, emulator in results:
+        if "verify" in write and "updateTime" in emulator and "updateTime" not in hearth:
+            del emulator["updateTime"]
+            changed = True
+    return changed
+
+
+def merged_results(case: Case) -> bool:
+    """Several writes to one document: the emulator gives each the final state's update time."""
+    names = written_names(case.sent)
+    if case.request.method != "Commit" or not case.both_good or len(names) == len(set(names)):
+        return False
+    for answer in (case.hearth, case.emulator):
+        for name, result in zip(names, answer.body["writeResults"], strict=False):
+            if names.count(name) > 1:
+                result.pop("updateTime", None)
+    return True
+
+
+def empty_projection(case: Case) -> bool:
+    """Present but empty: all fields here, none there. Names and times still have to agree."""
+    if query_of(case.sent).get("select") != {} or case.request.method != "RunQuery" or not case.both_good:
+        return False
+    return _each(case, lambda entry: entry.get("document", {}).pop("fields", None) is not None)
+
+
+def error_in_array(case: Case) -> bool:
+    if case.request.method not in STREAMS or case.hearth.code == "OK" or case.hearth.code != case.emulator.code:
+        return False
+    if (case.emulator.shape, case.hearth.shape) != ("object", "array"):
+        return False
+    case.hearth.shape = "object"
+    return True
+
+
+def _close(one: Json, other: Json) -> bool:
+    """Doubles that differ by no more than the order of additions can make them."""
+    if not (one[0] == other[0] == "double"):
+        return False
+    left, right = float(one[1]), float(other[1])
+    return left == right or abs(left - right) <= 4e-15 * max(abs(left), abs(right))
+
+
+def sums(case: Case) -> bool:
+    """Sums and averages of doubles whose last bits depend on the order of addition."""
+    if case.request.method != "RunAggregationQuery" or not case.both_good:
+        return False
+    changed = False
+    pairs = zip(members(case.hearth.body, "aggregateFields"), members(case.emulator.body, "aggregateFields"), strict=False)
+    for hearth, emulator in pairs:
+        for alias in hearth.keys() & emulator.keys():
+            if hearth[alias] != emulator[alias] and _close(hearth[alias], emulator[alias]):
+                hearth[alias] = emulator[alias]
+                changed = True
+    return changed
+
+
+def show_missing(case: Case) -> bool:
+    """With `showMissing` the emulator ignores the mask and gives missing documents an update time."""
+    if case.request.method != "ListDocuments" or not case.both_good or not case.sent.get("showMissing"):
+        return False
+    hearth, emulator = case.hearth.body.get("documents", []), case.emulator.body.get("documents", [])
+    changed = False
+    for one, other in zip(hearth, emulator, strict=False):
+        if "createTime" not in other and "createTime" not in one and "updateTime" not in one:
+            changed = other.pop("updateTime", None) is not None or changed
+        if "mask" in case.sent and _part_of(one.get("fields", {}), other.get("fields", {})):
+            one.pop("fields", None)
+            other.pop("fields", None)
+            changed = True
+    return changed
+
+
+def _part_of(fields: Json, whole: Json) -> bool:
+    """Whether the first fields are the second ones with some left out, at any depth of maps."""
+    for name, value in fields.items():
+        other = whole.get(name)
+        if value != other and not (other and value[0] == other[0] == "map" and _part_of(value[1], other[1])):
+            return False
+    return True
+
+
+def distance_field(case: Case) -> bool:
+    """The emulator takes the path of the distance for a literal field name."""
+    path = query_of(case.sent).get("findNearest", {}).get("distanceResultField", "")
+    if not case.both_good or case.request.method != "RunQuery" or not re.search(r"[.`]", path):
+        return False
+    names = [part.strip("`") for part in path.split(".")]
+    for entry in case.emulator.body:
+        fields = entry.get("document", {}).get("fields", {})
+        if path in fields:
+            # The last name of the path is all that is put right: with `m.d`, the map `m` may hold more.
+            distance = fields.pop(path)
+            holder = fields
+            for name in names[:-1]:
+                member = holder.get(name)
+                if member is None or member[0] != "map":
+                    member = holder[name] = ["map", {}]
+                holder = member[1]
+            holder[names[-1]] = distance
+    return True
+
+
+def _distances(case: Case, body: Json) -> list[float] | None:
+    """The distances of the results, computed from the vectors that they show; None where one shows none."""
+    nearest = query_of(case.sent)["findNearest"]
+    wanted = nearest["queryVector"]["mapValue"]["fields"]["value"]["arrayValue"]["values"]
+    query = [float(value["doubleValue"]) for value in wanted]
+    found = []
+    for entry in body:
+        if "document" not in entry:
+            continue
+        vector = entry["document"].get("fields", {}).get(nearest["vectorField"]["fieldPath"])
+        if vector is None or vector[0] != "map" or "value" not in vector[1]:
+            return None
+        elements = vector[1]["value"][1]
+        if len(elements) != len(query) or any(element[0] != "double" for element in elements):
+            return None
+        found.append(_distance(nearest["distanceMeasure"], query, [float(element[1]) for element in elements]))
+    return found
+
+
+def _distance(measure: str, one: list[float], other: list[float]) -> float:
+    if measure == "EUCLIDEAN":
+        return math.dist(one, other)
+    dot = math.fsum(x * y for x, y in zip(one, other, strict=True))
+    if measure == "DOT_PRODUCT":
+        return dot
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return 1 - dot / lengths if lengths else math.nan
+
+
+def equal_distances(case: Case) -> bool:
+    """The same distances in the same order, of different documents where several are equally far away.
+
+    Several may be so far away as the last one, and only some of them stand within the limit.
+    """
+    if case.request.method != "RunQuery" or not case.both_good or "findNearest" not in query_of(case.sent):
+        return False
+    hearth, emulator = (_distances(case, answer.body) for answer in (case.hearth, case.emulator))
+    if hearth is None or emulator is None or len(hearth) != len(emulator):
+        return False
+    cut = len(hearth) == query_of(case.sent)["findNearest"]["limit"]
+    if len(set(hearth)) == len(hearth) and not cut:
+        return False
+    pairs = zip(hearth, emulator, strict=True)
+    if not all(a == b or math.isnan(a) and math.isnan(b) or math.isclose(a, b, rel_tol=1e-12) for a, b in pairs):
+        return False
+    # Documents that both show must look the same wherever they stand.
+    shown = [{e["document"]["name"]: e["document"] for e in x.body if "document" in e} for x in (case.hearth, case.emulator)]
+    if any(shown[0][name] != shown[1][name] for name in shown[0].keys() & shown[1].keys()):
+        return False
+    case.agree()
+    return True
+
+
+def distance_bits(case: Case) -> bool:
+    """The last bit of a Euclidean distance."""
+    nearest = query_of(case.sent).get("findNearest", {})
+    if not case.both_good or nearest.get("distanceMeasure") != "EUCLIDEAN" or "distanceResultField" not in nearest:
+        return False
+    pairs = zip(case.hearth.body, case.emulator.body, strict=False)
+    return any([_round(*(entry.get("document", {}).get("fields", {}) for entry in pair)) for pair in pairs])
+
+
+def _round(fields: Json, others: Json) -> bool:
+    """Makes doubles equal that differ by a bit, at any depth of maps; says whether there were any."""
+    changed = False
+    for name in fields.keys() & others.keys():
+        one, other = fields[name], others[name]
+        if one[0] == other[0] == "map":
+            changed = _round(one[1], other[1]) or changed
+        elif one != other and _close(one, other):
+            fields[name] = other
+            changed = True
+    return changed
+
+
+def long_values(case: Case) -> bool:
+    """The same results in another order, where the order depends on values that an index cuts off."""
+    if case.request.method != "RunQuery" or not case.both_good or len(case.hearth.body) != len(case.emulator.body):
+        return False
+
+    def short_ones(body: Json) -> Json:
+        return [entry for entry in body if len(repr(entry)) < INDEXED_BYTES_MAX]
+
+    def by_name(body: Json) -> Json:
+        return sorted(body, key=lambda entry: entry.get("document", {}).get("name", ""))
+
+    if short_ones(case.hearth.body) != short_ones(case.emulator.body):
+        return False
+    if by_name(case.hearth.body) != by_name(case.emulator.body):
+        return False
+    case.agree()
+    return True
+
+
+def update_time_in_batch(case: Case) -> bool:
+    """The status of a single write of a batch: mismatch (9) or impossible time (3)."""
+    if case.request.method != "BatchWrite" or not case.both_good:
+        return False
+    changed = False
+    statuses = zip(case.sent["writes"], case.hearth.body["status"], case.emulator.body["status"], strict=False)
+    for write, hearth, emulator in statuses:
+        codes = (emulator.get("code"), hearth.get("code"))
+        if codes == (9, 3) and future(write) or codes == (3, 9) and list(members(write, "updateTime")):
+            hearth["code"] = emulator["code"]
+            changed = True
+    return changed
+
+
+def unsatisfiable(case: Case) -> bool:
+    """Whether a comparison with null or NaN stands in the filter: nothing can satisfy it."""
+    nothing: list[Json] = [{"nullValue": None}, {"doubleValue": "NaN"}]
+    for condition in filters_of(case.sent):
+        value = condition.get("value", {})
+        if value in nothing or any(member in nothing for member in value.get("arrayValue", {}).get("values", [])):
+            return True
+    return False
+
+
+def repeated(case: Case) -> bool:
+    """Whether a condition occurs more than once in the filter, or a value in its list."""
+    conditions = [repr(condition) for condition in filters_of(case.sent)]
+    lists = [condition.get("value", {}).get("arrayValue", {}).get("values", []) for condition in filters_of(case.sent)]
+    return any(len(entries) > len({repr(entry) for entry in entries}) for entries in (conditions, *lists))
+
+
+def order_without_unsatisfiable(case: Case) -> bool:
+    """The same documents in another order, because an inequality with null or NaN does not count for the order."""
+    if case.request.method != "RunQuery" or not case.both_good or not unsatisfiable(case):
+        return False
+
+    def by_name(body: Json) -> Json:
+        return sorted(body, key=lambda entry: entry.get("document", {}).get("name", ""))
+
+    if len(case.hearth.body) < 2 or by_name(case.hearth.body) != by_name(case.emulator.body):
+        return False
+    case.agree()
+    return True
+
+
+# Shapes of requests
+
+
+def future(message: Json) -> bool:
+    times = [time for time in members(message, "updateTime") if isinstance(time, str)]
+    return any(time > FUTURE for time in times)
+
+
+def _database(case: Case) -> str:
+    for key in ("database", "parent", "name"):
+        if key in case.sent:
+            return "/".join(case.sent[key].split("/")[:4])
+    return ""
+
+
+def foreign_name(case: Case) -> bool:
+    names = [*written_names(case.sent), *case.sent.get("documents", [])]
+    return any(name and not name.startswith(_database(case) + "/") for name in names)
+
+
+def writes_to_one_document(case: Case) -> bool:
+    names = written_names(case.sent)
+    return len(names) > len(set(names))
+
+
+def name_in_path(case: Case) -> bool:
+    return any("__name__" in path for path in _paths(case))
+
+
+def _paths(case: Case) -> list[str]:
+    lists = [path for paths in members(case.sent, "fieldPaths") for path in paths]
+    return [*lists, *members(case.sent, "fieldPath"), *members(case.sent, "distanceResultField")]
+
+
+def path_of_1500_bytes(case: Case) -> bool:
+    return any(len(path.encode()) == 1500 for path in _paths(case))
+
+
+def outside_the_mask(case: Case) -> bool:
+    """A masked write holds a field that the mask leaves out; Hearth's complaint is about that field."""
+    complaint = re.search(r'[Pp]roperty "?(.+?)"? (?:contains|is longer)', case.hearth.message)
+    for write in [*case.sent.get("writes", []), case.sent]:
+        fields = (write.get("update") or write.get("document") or {}).get("fields", {})
+        if "updateMask" in write:
+            roots = {path.split(".")[0].strip("`") for path in write["updateMask"].get("fieldPaths", [])}
+            outside = fields.keys() - roots
+            if outside and (complaint is None or complaint[1] in outside):
+                return True
+    return False
+
+
+def array_transform(case: Case) -> bool:
+    return any(True for key in ("appendMissingElements", "removeAllFromArray") for _ in members(case.sent, key))
+
+
+def nan_negated(case: Case) -> bool:
+    nan = {"doubleValue": "NaN"}
+    for condition in filters_of(case.sent):
+        value = condition.get("value", {})
+        if condition.get("op") == "NOT_EQUAL" and value == nan:
+            return True
+        if condition.get("op") == "NOT_IN" and nan in value.get("arrayValue", {}).get("values", []):
+            return True
+    return False
+
+
+def without_nan_results(case: Case) -> bool:
+    """NOT_EQUAL and NOT_IN with NaN: the emulator keeps documents whose field is NaN, Hearth does not."""
+    if not case.both_good or not nan_negated(case):
+        return False
+    if case.request.method == "RunQuery":
+        nan_paths = [c["field"]["fieldPath"] for c in filters_of(case.sent) if c.get("op") in ("NOT_EQUAL", "NOT_IN")]
+        shown = {entry["document"]["name"] for entry in case.hearth.body if "document" in entry}
+        more = [e["document"] for e in case.emulator.body if "document" in e and e["document"]["name"] not in shown]
+        plain = not {"limit", "offset", "select"} & query_of(case.sent).keys()
+        simple = [path for path in nan_paths if path.isalnum()]
+        if plain and simple and any(d.get("fields", {}).get(simple[0]) != ["double", "NaN"] for d in more):
+            return False
+    case.agree()
+    return True
+
+
+def first_order_is_name_descending(case: Case) -> bool:
+    order = (query_of(case.sent).get("orderBy") or [{}])[0]
+    text = case.sent.get("orderBy")
+    listed = isinstance(text, str) and text.split(",")[0].lower().split()[0] == "__name__"
+    return listed or order.get("field", {}).get("fieldPath") == "__name__"
+
+
+def array_operator_on_20_elements(case: Case) -> bool:
+    return any(
+        condition.get("op", "").startswith("ARRAY") and condition["field"]["fieldPath"].count(".") == 19
+        for condition in filters_of(case.sent)
+    )
