@@ -38,7 +38,10 @@ let package = Package(
 
         // The tool.
         .executableTarget(
-            name: "hearth", dependencies: ["HearthServer", "HearthNetwork", "HearthModel"], path: "Tools/hearth"),
+            name: "hearth",
+            dependencies: [
+                "HearthServer", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite",
+            ], path: "Tools/hearth"),
 
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
@@ -52,13 +55,15 @@ let package = Package(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
-            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"),
+            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"
+        ),
         .testTarget(
             name: "HearthServerTests",
             dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
             path: "Tests/HearthServerTests"),
         .testTarget(
-            name: "HearthToolTests", dependencies: ["HearthServer", "hearth"], path: "Tests/HearthToolTests"),
+            name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
+            path: "Tests/HearthToolTests"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -127,6 +127,19 @@ public enum ProcessFigures {
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
+    /// User and system time of a process; nil when it isn't there.
+    public static func processorSeconds(process: String) -> Double? {
+        let text: [UInt8]?
+        do { text = try TextFile.read("/proc/\(process)/stat") } catch { return nil }
+        // The second field is the program's name in parentheses, which may hold anything.
+        guard let text, let end = text.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = text[(end + 1)...].split(separator: UInt8(ascii: " "))
+        guard fields.count > 12, let user = Int(String(decoding: fields[11], as: UTF8.self)),
+            let system = Int(String(decoding: fields[12], as: UTF8.self))
+        else { return nil }
+        return Double(user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
     static var processorSeconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

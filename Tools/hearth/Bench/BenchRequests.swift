@@ -1,0 +1,84 @@
+import HearthModel
+import HearthWire
+
+/// The requests that the workloads send.
+struct BenchRequests: Sendable {
+    static let service = "/google.firestore.v1.Firestore/"
+    static let project = "bench"
+
+    let database = "projects/\(project)/databases/(default)"
+    /// With the indexed fields, a document of about 500 bytes.
+    private let payload = String(repeating: "0123456789abcdef", count: 25)
+
+    private var root: String { database + "/documents" }
+
+    func name(_ collection: String, _ number: Int) -> String { "\(root)/\(collection)/d\(number)" }
+
+    /// - Parameter fields: random numbers of nine bytes, so that every document is of one size.
+    private func document(_ collection: String, _ number: Int, _ fields: [(String, Int64)]) -> DocumentMessage {
+        var map = fields.map { MapValue.Field(name: $0.0, value: .integer($0.1)) }
+        map.append(.init(name: "payload", value: .string(payload)))
+        return DocumentMessage(name: name(collection, number), fields: MapValue(map))
+    }
+
+    private static func value(_ random: inout SeededRandom) -> Int64 { Int64(random.next() >> 4 | 1 << 58) }
+
+    /// A commit that sets all of a document, or one of its indexed fields.
+    func commit(
+        _ collection: String, documents: Int, _ fields: Workload.CommitFields, _ random: inout SeededRandom
+    ) -> [UInt8] {
+        let number = Int.random(in: 0..<documents, using: &random)
+        var write: WriteMessage
+        switch fields {
+        case .all:
+            let values = (0..<5).map { ("f\($0)", Self.value(&random)) }
+            write = WriteMessage(update: document(collection, number, values))
+        case .one:
+            let field = Int.random(in: 0..<5, using: &random)
+            let map = MapValue([.init(name: "f\(field)", value: .integer(Self.value(&random)))])
+            write = WriteMessage(update: DocumentMessage(name: name(collection, number), fields: map))
+            write.updateMask = DocumentMaskMessage(fieldPaths: ["f\(field)"])
+        }
+        return CommitRequest(database: database, writes: [write]).protobuf()
+    }
+
+    /// A part of a collection: `n` counts the documents, `g` is the same for a hundred of them.
+    func batch(_ collection: String, _ numbers: Range<Int>, _ random: inout SeededRandom) -> [UInt8] {
+        let writes = numbers.map { number in
+            let values =
+                [("n", Int64(number)), ("g", Int64(number / 100))] + (0..<3).map { ("f\($0)", Self.value(&random)) }
+            return WriteMessage(update: document(collection, number, values))
+        }
+        return BatchWriteRequest(database: database, writes: writes).protobuf()
+    }
+
+    func get(_ collection: String, documents: Int, _ random: inout SeededRandom) -> [UInt8] {
+        GetDocumentRequest(name: name(collection, Int.random(in: 0..<documents, using: &random))).protobuf()
+    }
+
+    /// Asks for a hundred documents.
+    func query(
+        _ collection: String, documents: Int, _ shape: Workload.QueryShape, _ random: inout SeededRandom
+    ) -> [UInt8] {
+        let filter: (field: String, op: StructuredQueryMessage.FieldFilter.Operator, value: Int)
+        switch shape {
+        case .range: filter = ("n", .greaterThanOrEqual, Int.random(in: 0...documents - 100, using: &random))
+        case .equality: filter = ("g", .equal, Int.random(in: 0..<documents / 100, using: &random))
+        }
+        var query = StructuredQueryMessage()
+        query.from = [.init(collectionId: collection)]
+        query.`where` = .init(
+            fieldFilter: .init(
+                field: .init(fieldPath: filter.field), op: filter.op, value: .integer(Int64(filter.value))))
+        query.limit = 100
+        return RunQueryRequest(parent: root, structuredQuery: query).protobuf()
+    }
+
+    func count(_ collection: String) throws(Status) -> [UInt8] {
+        let json = """
+            {"parent": "\(root)", "structuredAggregationQuery": {"structuredQuery": {"from": [{"collectionId": "\(collection)"}]},
+             "aggregations": [{"alias": "n", "count": {}}]}}
+            """
+        return try RunAggregationQueryRequest(json: json).protobuf()
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+import HearthServer
+
+/// A program that the bench has started.
+final class ChildProcess: Sendable {
+    let id: pid_t
+    /// Where its output goes, both streams.
+    let logPath: String
+
+    /// - Parameter words: the program, looked for on the path, and its arguments.
+    init(_ words: [String], logPath: String) throws(ToolFailure) {
+        self.logPath = logPath
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, logPath, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        // The bench holds signals back; a program that is to be ended by one must not.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        var arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var id: pid_t = 0
+        let result = posix_spawnp(&id, words[0], &actions, &attributes, &arguments, environ)
+        if result != 0 { throw ToolFailure(.failed, "Cannot start \(words[0]): \(String(cString: strerror(result))).") }
+        self.id = id
+        BenchHousekeeping.children.insert(id)
+    }
+
+    var hasEnded: Bool {
+        var status: Int32 = 0
+        return waitpid(id, &status, WNOHANG) != 0
+    }
+
+    /// Waits for its end.
+    /// - Returns: the exit code; negative for the number of the signal that ended it.
+    @discardableResult
+    func wait() -> Int32 {
+        var status: Int32 = 0
+        while waitpid(id, &status, 0) < 0, errno == EINTR {}
+        BenchHousekeeping.children.remove(id)
+        return status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F)
+    }
+
+    func stop() {
+        kill(id, SIGTERM)
+        wait()
+    }
+
+    var log: String {
+        let bytes: [UInt8]?
+        do { bytes = try TextFile.read(logPath) } catch { return "" }
+        return String(decoding: bytes ?? [], as: UTF8.self)
+    }
+
+    var residentBytes: Int { ProcessFigures.residentBytes(process: String(id)) ?? 0 }
+
+    /// User and system time, of all its threads.
+    var processorSeconds: Double { ProcessFigures.processorSeconds(process: String(id)) ?? 0 }
+
+    /// Runs a program to its end.
+    /// - Throws: with the last line of its output, unless it ends with 0.
+    static func run(_ words: [String], logPath: String) throws(ToolFailure) -> String {
+        unlink(logPath)
+        let child = try ChildProcess(words, logPath: logPath)
+        let code = child.wait()
+        let log = child.log
+        if code != 0 {
+            let last = log.split(separator: "\n").last.map(String.init) ?? "no output"
+            throw ToolFailure(.failed, "\(words[0]) ended with \(code): \(last)")
+        }
+        return log
+    }
+}
