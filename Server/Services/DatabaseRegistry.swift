@@ -21,7 +21,8 @@ public final class DatabaseRegistry: Sendable {
 
     /// - Parameter prepare: called once with each database that is opened, before anybody else sees it.
     public init(
-        provider: any StoreProvider, clock: any Clock = SystemClock(), prepare: @escaping @Sendable (Database) -> Void = { _ in }
+        provider: any StoreProvider, clock: any Clock = SystemClock(),
+        prepare: @escaping @Sendable (Database) -> Void = { _ in }
     ) {
         self.provider = provider
         self.clock = clock

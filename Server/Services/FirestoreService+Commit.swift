@@ -55,7 +55,8 @@ extension FirestoreService {
             case .json:
                 call.respond(
                     CommitResponse(
-                        writeResults: outcome.results.map(Self.message), commitTime: TimestampMessage(outcome.commitTime)))
+                        writeResults: outcome.results.map(Self.message),
+                        commitTime: TimestampMessage(outcome.commitTime)))
             }
         }
     }

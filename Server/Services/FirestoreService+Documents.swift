@@ -44,7 +44,8 @@ extension FirestoreService {
 
     /// An id of one's own that is taken is an error; a generated one that is taken is replaced.
     private func create(
-        _ fields: MapValue, in collection: ResourcePath, id: String, of database: DatabaseName, _ projection: Projection?,
+        _ fields: MapValue, in collection: ResourcePath, id: String, of database: DatabaseName,
+        _ projection: Projection?,
         attempt: Int, _ call: any ServiceCall
     ) {
         let name = ResourceName(
@@ -81,11 +82,13 @@ extension FirestoreService {
 
     /// Answers with the document as the commit left it.
     private func respondToWrite(
-        _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?, _ result: Result<CommitOutcome, Status>
+        _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?,
+        _ result: Result<CommitOutcome, Status>
     ) {
         answer(call) { () throws(Status) in
             let outcome = try result.get()
-            read(call, try registry.database(name.database), .readTime(outcome.commitTime), []) { grant throws(Status) in
+            read(call, try registry.database(name.database), .readTime(outcome.commitTime), []) {
+                grant throws(Status) in
                 guard let document = try grant.view.document(name.path) else {
                     throw .internalError("The document that was written can't be read.")
                 }
@@ -186,7 +189,8 @@ private final class BatchGetSource: MessageSource {
         if transaction.isEmpty { return nil }
         // Nothing was asked for: the transaction's id comes alone.
         defer { transaction = [] }
-        return format.encode(BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(grant.view.readTime)))
+        return format.encode(
+            BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(grant.view.readTime)))
     }
 
     private func name(_ path: ResourcePath) -> String { ResourceName(database: database, path: path).text }
@@ -201,7 +205,8 @@ private final class BatchGetSource: MessageSource {
             return writer.bytes
         case .json:
             var writer = JSONWriter()
-            try writer.batchGetDocumentsResponse(found: encoded, readTime: grant.view.readTime, transaction: transaction)
+            try writer.batchGetDocumentsResponse(
+                found: encoded, readTime: grant.view.readTime, transaction: transaction)
             return writer.bytes
         }
     }

@@ -38,7 +38,8 @@ extension FirestoreService {
             let requireIndexes = options.requireIndexes
             let explain = request.explainOptions
             let deadline = QueryDeadline()
-            read(call, try registry.database(parent.database), consistency, [.query(normalized)]) { grant throws(Status) in
+            read(call, try registry.database(parent.database), consistency, [.query(normalized)]) {
+                grant throws(Status) in
                 let transaction = grant.newTransaction ?? []
                 self.run(call, requirePool: true, grant) { view throws(Status) in
                     let started = deadline.clock.monotonicNanoseconds()
@@ -83,7 +84,8 @@ extension FirestoreService {
                 query.orders.allSatisfy({ $0.field.isDocumentName && !$0.descending })
             else {
                 throw .invalidArgument(
-                    "A partition query must be a collection group query without filters, ordered by __name__ ascending.")
+                    "A partition query must be a collection group query without filters, ordered by __name__ ascending."
+                )
             }
             let normalized = try NormalizedQuery(query)
             let consistency = try Self.consistency(readTime: request.readTime)

@@ -79,7 +79,8 @@ public final class FirestoreService: Sendable {
     /// Reads in a view, and answers on the call's loop.
     /// - Parameter body: on the loop when the view was there at once, else on the loop later.
     func read(
-        _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency, _ targets: [Database.ReadTarget],
+        _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
+        _ targets: [Database.ReadTarget],
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
     ) {
         database.read(consistency, targets) { result in

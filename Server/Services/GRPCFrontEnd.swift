@@ -134,7 +134,8 @@ extension FirestoreService {
         MethodDescription(
             "ExecutePipeline", ExecutePipelineRequest.self, ExecutePipelineResponse.self, serverStreams: true),
         MethodDescription(
-            "RunAggregationQuery", RunAggregationQueryRequest.self, RunAggregationQueryResponse.self, serverStreams: true),
+            "RunAggregationQuery", RunAggregationQueryRequest.self, RunAggregationQueryResponse.self,
+            serverStreams: true),
         MethodDescription("PartitionQuery", PartitionQueryRequest.self, PartitionQueryResponse.self),
         MethodDescription(
             "Write", WriteRequest.self, WriteResponse.self, clientStreams: true, serverStreams: true),

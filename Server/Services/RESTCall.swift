@@ -18,7 +18,8 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
     private var observation: RequestObserver.Observation?
 
     init(
-        _ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions, observation: RequestObserver.Observation? = nil
+        _ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions,
+        observation: RequestObserver.Observation? = nil
     ) {
         self.exchange = exchange
         self.isStreaming = isStreaming

@@ -40,7 +40,10 @@ struct RESTFrontEnd: HTTPHandler {
         }
         do throws(Status) {
             guard let route = try RESTRouter.route(method: head.method, path: head.path) else {
-                return text(exchange, 404, "Not Found\n")
+                // The body is taken before the answer goes: some clients lose an answer that ends their upload.
+                return exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { _ in
+                    text(exchange, 404, "Not Found\n")
+                }
             }
             try serve(route, exchange)
         } catch {
@@ -65,7 +68,8 @@ struct RESTFrontEnd: HTTPHandler {
     /// `DELETE /emulator/v1/projects/P/databases/D/documents`
     private func clear(_ exchange: HTTPExchange) {
         let segments = exchange.head.path.split(separator: "/").map { URLText.decode($0) ?? "" }
-        guard segments.count == 7, segments[2] == "projects", segments[4] == "databases", segments[6] == "documents" else {
+        guard segments.count == 7, segments[2] == "projects", segments[4] == "databases", segments[6] == "documents"
+        else {
             return text(exchange, 404, "Not Found\n")
         }
         let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
@@ -148,7 +152,8 @@ struct RESTFrontEnd: HTTPHandler {
     }
 
     private func perform(
-        _ method: RESTRouter.CustomMethod, _ database: String, _ parent: String, _ parameters: Parameters, _ body: [UInt8],
+        _ method: RESTRouter.CustomMethod, _ database: String, _ parent: String, _ parameters: Parameters,
+        _ body: [UInt8],
         _ call: RESTCall
     ) throws(Status) {
         func decode<Request: WireMessage>(_: Request.Type) throws(Status) -> Request {

@@ -41,9 +41,15 @@ public struct FileDescriptors: Sendable {
         }
         self.services = services.map(\.name)
         var builders: [String: FileBuilder] = [:]
-        for name in collector.messages.keys.sorted() { builders[Self.file(of: name), default: FileBuilder()].messages.append(name) }
-        for name in collector.enums.keys.sorted() { builders[Self.file(of: name), default: FileBuilder()].enums.append(name) }
-        for service in services { builders[Self.file(of: service.name), default: FileBuilder()].services.append(service) }
+        for name in collector.messages.keys.sorted() {
+            builders[Self.file(of: name), default: FileBuilder()].messages.append(name)
+        }
+        for name in collector.enums.keys.sorted() {
+            builders[Self.file(of: name), default: FileBuilder()].enums.append(name)
+        }
+        for service in services {
+            builders[Self.file(of: service.name), default: FileBuilder()].services.append(service)
+        }
         for (file, builder) in builders {
             dependencies[file] = builder.dependencies(collector, file: file)
             files[file] = builder.build(collector, file: file, package: Self.package(ofFile: file, builder))
@@ -89,7 +95,8 @@ public struct FileDescriptors: Sendable {
             let name = symbol.dropFirst(package.count + 1).split(separator: ".")[0]
             return "\(directory)/\(wellKnown[String(name)] ?? "types").proto"
         }
-        return "\(directory)/\(package.split(separator: ".").first { !$0.hasPrefix("v1") && $0 != "google" && $0 != "grpc" } ?? "types").proto"
+        return
+            "\(directory)/\(package.split(separator: ".").first { !$0.hasPrefix("v1") && $0 != "google" && $0 != "grpc" } ?? "types").proto"
     }
 
     /// Packages are written in lower case, types are not.
@@ -109,7 +116,8 @@ private struct FileBuilder {
     var services: [(name: String, methods: [MethodDescription])] = []
 
     var symbols: [String] {
-        messages + enums + services.flatMap { service in [service.name] + service.methods.map { "\(service.name).\($0.name)" } }
+        messages + enums
+            + services.flatMap { service in [service.name] + service.methods.map { "\(service.name).\($0.name)" } }
     }
 
     func dependencies(_ collector: SchemaCollector, file: String) -> [String] {

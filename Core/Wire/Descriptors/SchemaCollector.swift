@@ -80,12 +80,14 @@ struct SchemaCollector: FieldVisitor {
             Field(number: 1, name: "boolean_value", type: .bool, oneof: "value_type"),
             Field(number: 2, name: "integer_value", type: .int64, oneof: "value_type"),
             Field(number: 3, name: "double_value", type: .double, oneof: "value_type"),
-            Field(number: 10, name: "timestamp_value", type: .message("google.protobuf.Timestamp"), oneof: "value_type"),
+            Field(
+                number: 10, name: "timestamp_value", type: .message("google.protobuf.Timestamp"), oneof: "value_type"),
             Field(number: 17, name: "string_value", type: .string, oneof: "value_type"),
             Field(number: 18, name: "bytes_value", type: .bytes, oneof: "value_type"),
             Field(number: 5, name: "reference_value", type: .string, oneof: "value_type"),
             Field(number: 8, name: "geo_point_value", type: .message("google.type.LatLng"), oneof: "value_type"),
-            Field(number: 9, name: "array_value", type: .message("google.firestore.v1.ArrayValue"), oneof: "value_type"),
+            Field(
+                number: 9, name: "array_value", type: .message("google.firestore.v1.ArrayValue"), oneof: "value_type"),
             Field(number: 6, name: "map_value", type: .message("google.firestore.v1.MapValue"), oneof: "value_type"),
         ],
         "google.firestore.v1.ArrayValue": [
