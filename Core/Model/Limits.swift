@@ -102,8 +102,12 @@ public enum Limits {
     public static let transactionTotalSecondsMax = 270
     /// Transactions open at a time in one database (ours).
     public static let transactionsOpenMax = 20_000
-    /// Documents and queries in the read set of one transaction (ours).
+    /// Ended transactions of one database whose age a retry can take over (ours).
+    public static let transactionsRememberedMax = 100_000
+    /// Documents in the read set of one transaction (ours).
     public static let transactionReadSetMax = 100_000
+    /// Queries in the read set of one transaction (ours): each is matched against every change until the commit.
+    public static let transactionQueriesMax = 1000
     /// Seconds that a read-write transaction holds its turn on what it read before others may overtake it (ours). Each
     /// read of the transaction renews it.
     public static let leaseSeconds = 5.0

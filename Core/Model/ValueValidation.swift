@@ -42,6 +42,26 @@ public enum ValueValidation {
         }
     }
 
+    /// Checks an operand of a query: its points, references and vectors, and that it names no reserved field.
+    public static func validateOperand(_ value: Value) throws(Status) {
+        switch value {
+        case .geoPoint(let point): try validate(point)
+        case .reference(let name): _ = try ResourceName(document: name)
+        case .vector(let elements): try validateVector(elements)
+        case .array(let elements):
+            for element in elements { try validateOperand(element) }
+        case .map(let map):
+            if case .string("__vector__")? = map["__type__"] { throw malformedVector(map) }
+            for member in map.fields {
+                if FieldPath.isReserved(member.name), member.name != "__type__" {
+                    throw .invalidArgument("field name '\(member.name)' is reserved.")
+                }
+                try validateOperand(member.value)
+            }
+        case .null, .boolean, .integer, .double, .timestamp, .string, .bytes: break
+        }
+    }
+
     private static func validateName(_ name: String) throws(Status) {
         if name.isEmpty { throw .invalidArgument("The property.name is the empty string.") }
         if name.utf8.count > Limits.fieldPathSizeBytesMax {

@@ -92,11 +92,18 @@ public struct FieldTransform: Sendable {
         case (.integer(let left)?, .integer(let right)):
             let (sum, overflow) = left.addingReportingOverflow(right)
             return .integer(overflow ? (right > 0 ? .max : .min) : sum)
-        case (.integer(let left)?, .double(let right)): return .double(Double(left) + right)
-        case (.double(let left)?, .integer(let right)): return .double(left + Double(right))
-        case (.double(let left)?, .double(let right)): return .double(left + right)
+        case (.integer(let left)?, .double(let right)): return add(Double(left), right)
+        case (.double(let left)?, .integer(let right)): return add(left, Double(right))
+        case (.double(let left)?, .double(let right)): return add(left, right)
         default: return operand
         }
+    }
+
+    /// Which of its many NaN a machine gives for a sum depends on the compiler: one stands for all, so that equal commits
+    /// store equal bytes.
+    private static func add(_ left: Double, _ right: Double) -> Value {
+        let sum = left + right
+        return .double(sum.isNaN ? .nan : sum)
     }
 
     /// The greater or the lesser of two numbers; the stored one stays when they are equivalent, NaN wins always.

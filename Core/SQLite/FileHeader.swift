@@ -17,6 +17,8 @@ enum FileHeader {
 
     /// - Throws: FAILED_PRECONDITION for a file of a newer format. What else is wrong shows when the file is opened; and a
     ///   version that still lies in the log, after a crash of the newer one, shows then as well.
+    ///
+    /// Not for a file that this process has open: closing any descriptor of a file drops the process's locks on it.
     static func check(_ path: String) throws(Status) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 { throw DataFolder.failure("read \(path)") }

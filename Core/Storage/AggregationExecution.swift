@@ -35,8 +35,11 @@ public final class AggregationExecution {
             }
             throw .invalidArgument("Cannot apply property masks when aggregation fields are present.")
         }
-        if query.orders.last?.field.isDocumentName ?? false {
-            let missing = fields.filter { field in !query.orders.contains { $0.field == field } }
+        if query.orders.last?.field.isDocumentName ?? false || query.filter.map(Self.filtersNames) ?? false {
+            var missing: [FieldPath] = []
+            for field in fields where !missing.contains(field) && !query.orders.contains(where: { $0.field == field }) {
+                missing.append(field)
+            }
             if !missing.isEmpty {
                 throw .invalidArgument(
                     "This query requires an index that has fields [\(missing.map(\.text).joined(separator: ", "))] after "
@@ -45,6 +48,14 @@ public final class AggregationExecution {
             }
         }
         return try NormalizedQuery(query, existing: fields)
+    }
+
+    /// Whether a filter on `__name__` puts the name at the head of the order.
+    private static func filtersNames(_ filter: Filter) -> Bool {
+        switch filter {
+        case .and(let filters), .or(let filters): filters.contains(where: filtersNames)
+        case .field(let path, _, _), .unary(let path, _): path.isDocumentName
+        }
     }
 
     private static func field(of aggregation: Aggregation) -> FieldPath? {

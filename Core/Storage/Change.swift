@@ -26,8 +26,8 @@ final class RecentChanges: Sendable {
         var bytes = 0
         /// Everything after this version is held.
         var completeSince: Int64
-        /// What was before this version is gone for good, together with its history.
-        var resetVersion: Int64 = 0
+        /// The version of the last commit that is known here; readers may have seen later ones.
+        var latest: Int64
     }
 
     /// Bytes of documents that are held before the oldest commits are let go.
@@ -36,12 +36,13 @@ final class RecentChanges: Sendable {
     private let state: Mutex<State>
 
     init(since version: Int64) {
-        state = Mutex(State(completeSince: version))
+        state = Mutex(State(completeSince: version, latest: version))
     }
 
     func append(_ set: ChangeSet) {
         state.withLock { state in
             state.sets.append(set)
+            state.latest = set.version
             state.bytes += set.sizeBytes
             while state.bytes > Self.sizeBytesMax, state.first < state.sets.count {
                 state.completeSince = state.sets[state.first].version
@@ -56,10 +57,10 @@ final class RecentChanges: Sendable {
         }
     }
 
-    /// The commits after a version, oldest first; nil when some of them are no longer held.
-    func changes(after version: Int64) -> ArraySlice<ChangeSet>? {
+    /// The commits after a version, oldest first; nil when some of them up to `last` are no longer held, or not yet.
+    func changes(after version: Int64, through last: Int64) -> ArraySlice<ChangeSet>? {
         state.withLock { state in
-            guard version >= state.completeSince else { return nil }
+            guard version >= state.completeSince, last <= state.latest else { return nil }
             var low = state.first
             var high = state.sets.count
             while low < high {
@@ -72,11 +73,6 @@ final class RecentChanges: Sendable {
 
     /// Forgets everything: what happened up to `version` can't be told any more.
     func reset(to version: Int64) {
-        state.withLock { $0 = State(completeSince: version, resetVersion: version) }
-    }
-
-    /// Whether everything was cleared after a version.
-    func wasReset(after version: Int64) -> Bool {
-        state.withLock { $0.resetVersion > version }
+        state.withLock { $0 = State(completeSince: version, latest: version) }
     }
 }

@@ -26,6 +26,8 @@ final class CommitPipeline: Sendable {
         /// Anything else that writes: index builds, collection of old versions, clearing. Runs in a group of its own.
         case maintenance(
             @Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
+        /// Deletes everything.
+        case clear(@Sendable (Result<Void, Status>) -> Void)
     }
 
     private struct Parked {
@@ -67,18 +69,17 @@ final class CommitPipeline: Sendable {
 
     /// Ends the writer's thread; what was queued is committed before.
     func stop() {
-        let shutdown = Status.unavailable("The server is shutting down.")
         for job in worker.withLock({ $0 })?.stop() ?? [] {
             switch job {
-            case .commit(let request): request.completion(.failure(shutdown))
-            case .maintenance(_, let completion): completion(.failure(shutdown))
+            case .commit(let request): answer(request, .failure(Self.shutdown))
+            case .maintenance(_, let completion), .clear(let completion): completion(.failure(Self.shutdown))
             }
         }
         let waiting = parked.withLock { parked in
             defer { parked.requests = [:] }
             return Array(parked.requests.values)
         }
-        for request in waiting { request.completion(.failure(shutdown)) }
+        for request in waiting { request.completion(.failure(Self.shutdown)) }
     }
 
     var statistics: DatabaseStatistics {
@@ -95,22 +96,31 @@ final class CommitPipeline: Sendable {
     // MARK: Queueing
 
     func submit(_ request: Request) {
-        if queuedCount.load(ordering: .relaxed) >= Limits.commitQueueMax
+        let isFull =
+            queuedCount.load(ordering: .relaxed) >= Limits.commitQueueMax
             || queuedBytes.load(ordering: .relaxed) + request.sizeBytes > Limits.commitQueueBytesMax
-        {
-            request.completion(.failure(.resourceExhausted("Too many commits are waiting for the disk.")))
-            return
+        queuedCount.add(1, ordering: .relaxed)
+        queuedBytes.add(request.sizeBytes, ordering: .relaxed)
+        if isFull {
+            answer(request, .failure(.resourceExhausted("Too many commits are waiting for the disk.")))
+        } else {
+            enqueue(request)
         }
-        enqueue(request)
     }
 
     private func enqueue(_ request: Request) {
-        queuedCount.add(1, ordering: .relaxed)
-        queuedBytes.add(request.sizeBytes, ordering: .relaxed)
-        if !push(.commit(request)) {
-            request.completion(.failure(.unavailable("The server is shutting down.")))
-        }
+        if !push(.commit(request)) { answer(request, .failure(Self.shutdown)) }
     }
+
+    /// Ends a request, whatever became of it: gives up its turns, then tells its sender.
+    private func answer(_ request: Request, _ result: Result<CommitOutcome, Status>) {
+        queuedCount.subtract(1, ordering: .relaxed)
+        queuedBytes.subtract(request.sizeBytes, ordering: .relaxed)
+        locks.remove(request.owner)
+        request.completion(result)
+    }
+
+    private static let shutdown = Status.unavailable("The server is shutting down.")
 
     @discardableResult
     private func push(_ job: Job) -> Bool {
@@ -122,7 +132,7 @@ final class CommitPipeline: Sendable {
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         if !push(.maintenance(body, completion)) {
-            completion(.failure(.unavailable("The server is shutting down.")))
+            completion(.failure(Self.shutdown))
         }
     }
 
@@ -139,14 +149,15 @@ final class CommitPipeline: Sendable {
         for job in jobs {
             switch job {
             case .commit(let request):
-                queuedCount.subtract(1, ordering: .relaxed)
-                queuedBytes.subtract(request.sizeBytes, ordering: .relaxed)
                 group.append(request)
                 groupBytes += request.sizeBytes
                 if group.count >= Limits.groupCommitRequestsMax || groupBytes >= Limits.groupCommitBytesMax { flush() }
             case .maintenance(let body, let completion):
                 flush()
                 completion(maintain(body))
+            case .clear(let completion):
+                flush()
+                completion(clear())
             }
         }
         flush()
@@ -159,6 +170,32 @@ final class CommitPipeline: Sendable {
         } catch {
             return .failure(error)
         }
+    }
+
+    /// A commit of its own, which leaves no history behind.
+    private func clear() -> Result<Void, Status> {
+        commitClock.beginGroup()
+        let version = commitClock.nextVersion(notBefore: 0)
+        let result = maintain { transaction throws(Status) in
+            let everything = KeyRange(lower: [], upper: nil)
+            for keyspace in [Keyspace.documents, .entries, .feed] {
+                try transaction.delete(keyspace, everything, limit: .max)
+            }
+            try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
+            try transaction.put(.meta, Database.versionKey, Database.encode(version))
+            try transaction.put(.meta, Database.earliestKey, Database.encode(version))
+        }
+        if case .success = result {
+            recent.reset(to: version)
+            commitClock.endGroup(committed: version)
+        } else {
+            commitClock.endGroup(committed: nil)
+        }
+        return result
+    }
+
+    func clear(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        if !push(.clear(completion)) { completion(.failure(Self.shutdown)) }
     }
 
     /// What became of a request of a group, told when the group is durable.
@@ -194,11 +231,10 @@ final class CommitPipeline: Sendable {
         }
         for (index, request) in group.enumerated() {
             if let failure {
-                request.completion(.failure(Status(.unavailable, failure.message)))
-                locks.remove(request.owner)
-                continue
+                answer(request, .failure(Status(.unavailable, failure.message)))
+            } else {
+                finish(request, verdicts[index])
             }
-            finish(request, verdicts[index])
         }
         // While the writer is never idle, checkpoints still have to happen now and then.
         counters.count(group: group.count, failed: failure != nil)
@@ -207,12 +243,8 @@ final class CommitPipeline: Sendable {
 
     private func finish(_ request: Request, _ verdict: Verdict) {
         switch verdict {
-        case .committed(let outcome):
-            locks.remove(request.owner)
-            request.completion(.success(outcome))
-        case .failed(let status):
-            locks.remove(request.owner)
-            request.completion(.failure(status))
+        case .committed(let outcome): answer(request, .success(outcome))
+        case .failed(let status): answer(request, .failure(status))
         case .parked(let holder, let key): park(request, holder, key)
         }
     }
@@ -266,7 +298,9 @@ final class CommitPipeline: Sendable {
             request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
             latest: commitClock.latest)
         // The version is given only when the commit no longer waits; until then 0 stands for it.
-        for change in staged.changes(version: 0) {
+        // Always in the order of keys, so that no two commits wait for each other.
+        let touched = staged.changes(version: 0).sorted { UTF8Order.compare($0.key, $1.key) < 0 }
+        for change in touched {
             if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
                 return .parked(holder: holder, key: isDocument ? change.key : nil)
             }
@@ -323,18 +357,27 @@ final class CommitPipeline: Sendable {
         for set in sets where set.version > version {
             if try readSet.isTouched(by: set) { throw Self.contention }
         }
-        if try isTouched(readSet, since: version, in: snapshot) { throw Self.contention }
+        if try isTouched(readSet, since: version, through: commitClock.committed, in: snapshot) {
+            throw Self.contention
+        }
     }
 
     /// Whether commits after a version have changed what was read.
-    func isTouched(_ readSet: ReadSet, since version: Int64, in snapshot: any Snapshot) throws(Status) -> Bool {
-        if recent.wasReset(after: version) { return true }
-        if let sets = recent.changes(after: version) {
+    /// - Parameters:
+    ///   - last: the version of the last commit that the snapshot shows; it may not be among the recent changes yet.
+    ///   - snapshot: shows the feed.
+    func isTouched(
+        _ readSet: ReadSet, since version: Int64, through last: Int64, in snapshot: any Snapshot
+    ) throws(Status) -> Bool {
+        if readSet.isEmpty { return false }
+        if let sets = recent.changes(after: version, through: last) {
             for set in sets {
                 if try readSet.isTouched(by: set) { return true }
             }
             return false
         }
+        // What happened before can't be told any more: everything may have been deleted.
+        if version < (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0) { return true }
         let cursor = try snapshot.scan(.feed, Feed.range(after: version), reverse: false, values: true)
         defer { cursor.close() }
         while try cursor.next() {
@@ -351,12 +394,10 @@ final class CommitPipeline: Sendable {
 
     // MARK: Waiting for turns
 
+    private static let timeout = Status.aborted("Transaction lock timeout.")
+
     private func park(_ request: Request, _ holder: LockTable.Owner, _ key: [UInt8]?) {
-        if clock.monotonicNanoseconds() >= request.waitUntil {
-            locks.remove(request.owner)
-            request.completion(.failure(.aborted("Transaction lock timeout.")))
-            return
-        }
+        if clock.monotonicNanoseconds() >= request.waitUntil { return answer(request, .failure(Self.timeout)) }
         let ticket = parked.withLock { parked in
             parked.next += 1
             parked.requests[parked.next] = request
@@ -366,9 +407,12 @@ final class CommitPipeline: Sendable {
             guard let self, let request = self.unpark(ticket) else { return }
             self.enqueue(request)
         }
+        // A commit outside of transactions becomes known when it first has to wait.
         if request.transaction == nil { locks.add(request.owner, age: request.owner) }
         if let key {
-            if !locks.acquire(.document(key), for: request.owner, granted: resume) { resume() }
+            if !locks.acquire(.document(key), for: request.owner, granted: resume), let request = unpark(ticket) {
+                answer(request, .failure(.aborted("Too much contention on these documents. Please try again.")))
+            }
         } else {
             locks.whenReleased(holder, waiting: request.owner, resume)
         }
@@ -385,10 +429,7 @@ final class CommitPipeline: Sendable {
             let tickets = parked.requests.filter { $0.value.waitUntil <= now }.map(\.key)
             return tickets.compactMap { parked.requests.removeValue(forKey: $0) }
         }
-        for request in late {
-            locks.remove(request.owner)
-            request.completion(.failure(.aborted("Transaction lock timeout.")))
-        }
+        for request in late { answer(request, .failure(Self.timeout)) }
     }
 }
 

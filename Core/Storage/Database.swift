@@ -15,11 +15,10 @@ public final class Database: Sendable {
     private let recent: RecentChanges
     let pipeline: CommitPipeline
     let currentCatalog: CurrentCatalog
-    /// Reads before this version are refused: the feed does not go back farther.
-    private let earliestState: Mutex<Int64>
     private let observers = ChangeObservers()
 
     static let versionKey = Array("version".utf8)
+    /// Reads before this version are refused: the feed does not go back farther.
     static let earliestKey = Array("earliest".utf8)
 
     /// - Throws: UNAVAILABLE when the store can't be read.
@@ -30,8 +29,6 @@ public final class Database: Sendable {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
-        let earliest = try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0
-        earliestState = Mutex(earliest)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
@@ -104,10 +101,14 @@ public final class Database: Sendable {
     private func view(at version: Int64, readTime: Timestamp) throws(Status) -> ReadView {
         let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
         let present = try Self.version(of: snapshot)
-        return ReadView(
+        let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
             catalog: catalog)
+        if version < (try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0) { throw Self.tooOld }
+        return view
     }
+
+    private static let tooOld = Status.failedPrecondition("The requested 'read_time' is too old.")
 
     /// The state at a read time that this database has given out itself, for a read that goes on.
     /// - Throws: FAILED_PRECONDITION when it is too old by now.
@@ -122,9 +123,7 @@ public final class Database: Sendable {
             throw .invalidArgument("The requested 'read_time' cannot be in the future.")
         }
         let oldest = clock.now().microseconds - Int64(Limits.retentionSeconds) * 1_000_000
-        if readTime.microseconds < oldest || readTime.microseconds < earliestState.withLock({ $0 }) {
-            throw .failedPrecondition("The requested 'read_time' is too old.")
-        }
+        if readTime.microseconds < oldest { throw Self.tooOld }
     }
 
     // MARK: Reading
@@ -160,7 +159,13 @@ public final class Database: Sendable {
             case .strong: body(.success(ViewGrant(view: try view())))
             case .readTime(let time): try read(at: time, newTransaction: nil, body)
             case .transaction(let id): try read(in: id, isNew: false, targets, body)
-            case .newTransaction(let mode): try read(in: try begin(mode), isNew: true, targets, body)
+            case .newTransaction(let mode):
+                let id = try begin(mode)
+                try read(in: id, isNew: true, targets) { [self] result in
+                    // Nobody would learn of the transaction when its first read fails.
+                    if case .failure = result { abandon(id) }
+                    body(result)
+                }
             }
         } catch {
             body(.failure(error))
@@ -199,7 +204,7 @@ public final class Database: Sendable {
         TurnTaker(resources, for: transaction.owner, in: locks).take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
-                let view = try extend(id, reading: targets)
+                let view = try extend(id, reading: resources)
                 body(.success(ViewGrant(view: view, newTransaction: isNew ? id : nil)))
             } catch {
                 body(.failure(error))
@@ -209,31 +214,35 @@ public final class Database: Sendable {
 
     /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that
     /// is unchanged, the transaction moves to the present; else it stays in its past, and its commit will fail.
-    private func extend(_ id: [UInt8], reading targets: [ReadTarget]) throws(Status) -> ReadView {
-        let transaction = try transactions.use(id)
-        if transaction.readSet.count + targets.count > Limits.transactionReadSetMax {
-            throw .resourceExhausted(
-                "A transaction may not read more than \(Limits.transactionReadSetMax) documents and queries.")
-        }
-        var present: ReadView? = try view()
-        var version = present!.version
-        if let earlier = transaction.version, earlier < version,
-            try pipeline.isTouched(transaction.readSet, since: earlier, in: present!.snapshot)
-        {
-            version = earlier
-            present = nil
-        }
-        transactions.update(id) { transaction in
-            transaction.version = version
-            for target in targets {
-                switch target {
-                case .document(let path): transaction.readSet.insert(document: DocumentKey.encode(path))
-                case .query(let query): transaction.readSet.insert(query)
-                }
+    private func extend(_ id: [UInt8], reading resources: [LockTable.Resource]) throws(Status) -> ReadView {
+        while true {
+            let present = try view()
+            let (version, revision) = try basis(of: id, reading: resources, present)
+            // Another read of the same transaction may have come between: then what was looked at isn't all.
+            if try !transactions.note(resources, of: id, at: version, revision: revision) { continue }
+            if version == present.version { return present }
+            do throws(Status) {
+                return try view(at: version, readTime: Timestamp(microseconds: version))
+            } catch {
+                // Everything was cleared meanwhile. The commit will fail, but no read does.
+                if error == Self.tooOld { return present }
+                throw error
             }
         }
-        if let present { return present }
-        return try view(at: version, readTime: Timestamp(microseconds: version))
+    }
+
+    /// The version that a transaction's next read shows, and the revision of the transaction for which that holds.
+    private func basis(
+        of id: [UInt8], reading resources: [LockTable.Resource], _ present: ReadView
+    ) throws(Status) -> (version: Int64, revision: Int) {
+        let transaction = try transactions.use(id)
+        try transaction.readSet.checkRoom(for: resources)
+        guard let earlier = transaction.version, earlier < present.version else {
+            return (min(present.version, transaction.version ?? .max), transaction.revision)
+        }
+        let isTouched = try pipeline.isTouched(
+            transaction.readSet, since: earlier, through: present.version, in: present.snapshot)
+        return (isTouched ? earlier : present.version, transaction.revision)
     }
 
     // MARK: Transactions
@@ -242,7 +251,7 @@ public final class Database: Sendable {
     public func begin(_ mode: TransactionMode) throws(Status) -> [UInt8] {
         switch mode {
         case .readWrite(let retry):
-            let (id, transaction) = try transactions.begin(isReadOnly: false, retry: retry)
+            let (id, transaction) = try transactions.begin(readTime: nil, retry: retry)
             locks.add(transaction.owner, age: transaction.age)
             return id
         case .readOnly(let readTime):
@@ -253,27 +262,22 @@ public final class Database: Sendable {
             } else {
                 time = try view().readTime
             }
-            let (id, _) = try transactions.begin(isReadOnly: true, retry: nil)
-            transactions.update(id) { $0.readTime = time }
-            return id
+            return try transactions.begin(readTime: time, retry: nil).id
         }
     }
 
     /// Ends a transaction without changes. Nothing happens when it is over already.
     /// - Throws: INVALID_ARGUMENT for an id that was never given out.
     public func rollback(_ id: [UInt8]) throws(Status) {
-        guard let transaction = try openTransaction(id) else { return }
-        transactions.finish(id)
-        locks.remove(transaction.owner)
+        do throws(Status) {
+            locks.remove(try transactions.finish(id).owner)
+        } catch {
+            if error != TransactionTable.expired { throw error }
+        }
     }
 
-    private func openTransaction(_ id: [UInt8]) throws(Status) -> Transaction? {
-        do throws(Status) {
-            return try transactions.use(id)
-        } catch {
-            if error == TransactionTable.expired { return nil }
-            throw error
-        }
+    private func abandon(_ id: [UInt8]) {
+        do throws(Status) { try rollback(id) } catch { preconditionFailure("An id that was just given out is known.") }
     }
 
     // MARK: Writing
@@ -296,8 +300,8 @@ public final class Database: Sendable {
             return
         }
         do throws(Status) {
-            let transaction = try transactions.use(id)
-            transactions.finish(id)
+            // Taken at once, so that of two commits with one id only one is applied.
+            let transaction = try transactions.finish(id)
             if transaction.isReadOnly, !writes.isEmpty {
                 throw .invalidArgument("Cannot modify entities in a read-only transaction.")
             }
@@ -315,19 +319,7 @@ public final class Database: Sendable {
 
     /// Deletes every document and the history; index definitions stay. Open transactions fail at their commit.
     public func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
-        let version = commitClock.nextVersion(notBefore: 0)
-        pipeline.perform(
-            { [self] transaction throws(Status) in
-                let everything = KeyRange(lower: [], upper: nil)
-                for keyspace in [Keyspace.documents, .entries, .feed] {
-                    try transaction.delete(keyspace, everything, limit: .max)
-                }
-                try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
-                try transaction.put(.meta, Self.versionKey, Self.encode(version))
-                try transaction.put(.meta, Self.earliestKey, Self.encode(version))
-                recent.reset(to: version)
-                earliestState.withLock { $0 = version }
-            }, completion: completion)
+        pipeline.clear(completion)
     }
 
     /// Forgets states older than the retention, a bounded number at a time.
@@ -340,7 +332,7 @@ public final class Database: Sendable {
         let more = Mutex(false)
         let box = SharedBox(more)
         pipeline.perform(
-            { [self] transaction throws(Status) in
+            { transaction throws(Status) in
                 let range = Feed.range(before: horizon)
                 let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
                 var last: [UInt8]?
@@ -362,7 +354,6 @@ public final class Database: Sendable {
                 // Everything at or before the last forgotten change can't be told any more.
                 let earliest = Self.decode(Array(last.prefix(8)))
                 try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
-                earliestState.withLock { $0 = earliest }
                 box.value.withLock { $0 = count == recordsMax }
             }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
     }

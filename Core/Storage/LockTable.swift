@@ -9,10 +9,12 @@ import Synchronization
 /// a commit waits for the turns of others on what it changes. No turn outlasts its lease while somebody waits. Of a ring
 /// of transactions that wait for each other the youngest is doomed: it loses its turns, and its commit fails.
 ///
-/// Callbacks are called without any lock held, on the thread that made them possible.
+/// Callbacks are called without any lock held, on the thread that made them possible. What a call costs depends on those
+/// who wait for the same, not on how many transactions are open.
 final class LockTable: Sendable {
     /// A transaction, or a commit outside of transactions.
     typealias Owner = UInt64
+    typealias Callback = @Sendable () -> Void
 
     /// What a turn is taken on.
     enum Resource: Sendable {
@@ -22,32 +24,33 @@ final class LockTable: Sendable {
 
     private struct Request {
         var owner: Owner
-        var grant: (@Sendable () -> Void)?
-    }
-
-    private struct QueryLock {
-        var owner: Owner
-        var matcher: QueryMatcher
-        var grant: (@Sendable () -> Void)?
+        /// Who is called when the turn comes; empty for the first of a queue, who has it.
+        var grants: [Callback]
     }
 
     private struct OwnerState {
         /// Transactions that began earlier have the right of way; a retry keeps the age of its first attempt.
         var age: UInt64
         var leaseUntil: UInt64
+        /// Documents on which it has the turn or waits for it.
         var documents: Set<[UInt8]> = []
+        var awaitedDocuments: Set<[UInt8]> = []
+        var queries: [QueryLocks.Place] = []
         var isDoomed = false
-        /// Called when the owner has given up its turns.
-        var onRelease: [@Sendable () -> Void] = []
-        var waitsForRelease: Owner?
+        /// Who is called when the owner has given up its turns.
+        var onRelease: [(owner: Owner, call: Callback)] = []
+        var awaitedRelease: Owner?
+
+        var holdsNothing: Bool { documents.isEmpty && queries.isEmpty }
     }
 
     private struct State {
         /// Queues by document; the first has the turn.
         var documents: [[UInt8]: [Request]] = [:]
-        /// In the order of arrival; one without `grant` has its turn.
-        var queries: [QueryLock] = []
+        var queries = QueryLocks()
         var owners: [Owner: OwnerState] = [:]
+        /// Those who wait for a turn or a release; some of them may not do so any more.
+        var waiting: Set<Owner> = []
     }
 
     private let state = Mutex(State())
@@ -59,25 +62,28 @@ final class LockTable: Sendable {
         leaseNanoseconds = UInt64(leaseSeconds * 1e9)
     }
 
+    /// Makes an owner known. Nothing happens when it is known already.
     func add(_ owner: Owner, age: UInt64) {
-        state.withLock { $0.owners[owner] = OwnerState(age: age, leaseUntil: lease()) }
+        state.withLock { state in
+            if state.owners[owner] == nil { state.owners[owner] = OwnerState(age: age, leaseUntil: lease()) }
+        }
     }
 
     private func lease() -> UInt64 { clock.monotonicNanoseconds() + leaseNanoseconds }
 
-    var isIdle: Bool { state.withLock { $0.owners.isEmpty } }
+    /// Whether nobody is known, and nothing is left of anybody.
+    var isIdle: Bool {
+        state.withLock { $0.owners.isEmpty && $0.documents.isEmpty && $0.queries.isEmpty && $0.waiting.isEmpty }
+    }
 
     func isDoomed(_ owner: Owner) -> Bool {
         state.withLock { $0.owners[owner]?.isDoomed ?? false }
     }
 
     /// Who has the turn on a changed document, or on a query whose results a change touches, other than `owner`.
-    func holder(of change: Change, otherThan owner: Owner?) throws(Status) -> (owner: Owner, isDocument: Bool)? {
+    func holder(of change: Change, otherThan owner: Owner) throws(Status) -> (owner: Owner, isDocument: Bool)? {
         let (documentHolder, queries) = state.withLock { state in
-            (
-                state.documents[change.key]?.first?.owner,
-                state.queries.filter { $0.grant == nil && $0.owner != owner }.map { ($0.owner, $0.matcher) }
-            )
+            (state.documents[change.key]?.first?.owner, state.queries.held(near: change.key, otherThan: owner))
         }
         if let documentHolder, documentHolder != owner { return (documentHolder, true) }
         for (holder, matcher) in queries where matcher.isInScope(change.key) {
@@ -95,10 +101,10 @@ final class LockTable: Sendable {
 
     /// Takes a turn, or queues for it. `granted` is called once: now, or when the turn comes.
     /// - Returns: false when too many wait already; `granted` is not called then.
-    func acquire(_ resource: Resource, for owner: Owner, granted: @escaping @Sendable () -> Void) -> Bool {
-        var calls: [@Sendable () -> Void] = []
+    func acquire(_ resource: Resource, for owner: Owner, granted: @escaping Callback) -> Bool {
+        var calls: [Callback] = []
         let accepted = state.withLock { state -> Bool in
-            guard state.owners[owner] != nil, !state.owners[owner]!.isDoomed else {
+            guard let ownerState = state.owners[owner], !ownerState.isDoomed else {
                 calls.append(granted)
                 return true
             }
@@ -112,8 +118,9 @@ final class LockTable: Sendable {
                 state.owners[owner]!.leaseUntil = lease()
                 calls.append(granted)
             } else {
-                overtakeExpired(&state, &calls)
-                breakCycle(from: owner, &state, &calls)
+                state.waiting.insert(owner)
+                overtakeExpired(before: owner, &state, &calls)
+                breakCycles(from: owner, &state, &calls)
             }
             return true
         }
@@ -122,197 +129,174 @@ final class LockTable: Sendable {
     }
 
     /// Nil when the queue is full.
-    private func enqueue(
-        _ owner: Owner, _ key: [UInt8], _ granted: @escaping @Sendable () -> Void, _ state: inout State
-    ) -> Bool? {
-        var queue = state.documents[key] ?? []
-        if queue.contains(where: { $0.owner == owner }) { return true }
-        if queue.count >= Limits.lockQueueLengthMax { return nil }
-        let hasTurn = queue.isEmpty
-        queue.append(Request(owner: owner, grant: hasTurn ? nil : granted))
-        state.documents[key] = queue
+    private func enqueue(_ owner: Owner, _ key: [UInt8], _ granted: @escaping Callback, _ state: inout State) -> Bool? {
+        if state.owners[owner]!.documents.contains(key) {
+            // One place is enough for an owner. Who waits at it already waits for the same turn.
+            guard let place = state.documents[key]?.firstIndex(where: { $0.owner == owner }), place > 0 else {
+                return true
+            }
+            state.documents[key]![place].grants.append(granted)
+            return false
+        }
+        let length = state.documents[key]?.count ?? 0
+        if length >= Limits.lockQueueLengthMax { return nil }
+        state.documents[key, default: []].append(Request(owner: owner, grants: length == 0 ? [] : [granted]))
         state.owners[owner]!.documents.insert(key)
+        if length > 0 { state.owners[owner]!.awaitedDocuments.insert(key) }
+        return length == 0
+    }
+
+    private func enqueue(
+        _ owner: Owner, _ matcher: QueryMatcher, _ granted: @escaping Callback, _ state: inout State
+    ) -> Bool? {
+        if state.queries.count >= Limits.lockQueueLengthMax { return nil }
+        let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), granted)
+        state.owners[owner]!.queries.append(place)
         return hasTurn
     }
 
-    private func enqueue(
-        _ owner: Owner, _ matcher: QueryMatcher, _ granted: @escaping @Sendable () -> Void, _ state: inout State
-    ) -> Bool? {
-        if state.queries.count >= Limits.lockQueueLengthMax { return nil }
-        let mustWait = state.queries.contains { $0.owner != owner && QueryOverlap.mayOverlap($0.matcher, matcher) }
-        state.queries.append(QueryLock(owner: owner, matcher: matcher, grant: mustWait ? granted : nil))
-        return !mustWait
-    }
-
     /// Calls `released` when `holder` has given up its turns: now when it has none.
-    func whenReleased(_ holder: Owner, waiting owner: Owner, _ released: @escaping @Sendable () -> Void) {
-        var calls: [@Sendable () -> Void] = []
+    func whenReleased(_ holder: Owner, waiting owner: Owner, _ released: @escaping Callback) {
+        var calls: [Callback] = []
         state.withLock { state in
-            overtakeExpired(&state, &calls)
-            guard state.owners[holder] != nil else {
+            guard let holderState = state.owners[holder], !holderState.holdsNothing else {
                 calls.append(released)
                 return
             }
-            state.owners[holder]!.onRelease.append(released)
-            state.owners[owner]?.waitsForRelease = holder
-            breakCycle(from: owner, &state, &calls)
+            state.owners[holder]!.onRelease.append((owner, released))
+            if state.owners[owner] != nil {
+                state.owners[owner]!.awaitedRelease = holder
+                state.waiting.insert(owner)
+            }
+            overtakeExpired(before: owner, &state, &calls)
+            breakCycles(from: owner, &state, &calls)
         }
         for call in calls { call() }
     }
 
     /// Gives up all turns of an owner and forgets it.
     func remove(_ owner: Owner) {
-        var calls: [@Sendable () -> Void] = []
+        var calls: [Callback] = []
         state.withLock { state in
             release(owner, &state, &calls)
             state.owners[owner] = nil
+            state.waiting.remove(owner)
         }
         for call in calls { call() }
     }
 
     /// Lets those overtake whose predecessors' leases are over. To be called some times a second.
     func tick() {
-        var calls: [@Sendable () -> Void] = []
-        state.withLock { overtakeExpired(&$0, &calls) }
+        var calls: [Callback] = []
+        state.withLock { state in
+            for owner in state.waiting { overtakeExpired(before: owner, &state, &calls) }
+        }
         for call in calls { call() }
     }
 
     // MARK: Giving up turns
 
     /// Takes the turns and the places in queues from an owner; its own waits are granted, so that it can go on.
-    private func release(_ owner: Owner, _ state: inout State, _ calls: inout [@Sendable () -> Void]) {
+    private func release(_ owner: Owner, _ state: inout State, _ calls: inout [Callback]) {
         guard let ownerState = state.owners[owner] else { return }
-        for key in ownerState.documents {
-            guard var queue = state.documents[key], let place = queue.firstIndex(where: { $0.owner == owner }) else {
-                continue
-            }
-            if let grant = queue[place].grant { calls.append(grant) }
-            queue.remove(at: place)
-            if place == 0, !queue.isEmpty { grantFirst(&queue, &state, &calls) }
-            state.documents[key] = queue.isEmpty ? nil : queue
-        }
-        for lock in state.queries where lock.owner == owner {
-            if let grant = lock.grant { calls.append(grant) }
-        }
-        state.queries.removeAll { $0.owner == owner }
-        grantQueries(&state, &calls)
-        calls += ownerState.onRelease
         state.owners[owner]!.documents = []
+        state.owners[owner]!.awaitedDocuments = []
+        state.owners[owner]!.queries = []
         state.owners[owner]!.onRelease = []
-        state.owners[owner]!.waitsForRelease = nil
-        for other in state.owners.keys where state.owners[other]!.waitsForRelease == owner {
-            state.owners[other]!.waitsForRelease = nil
+        state.owners[owner]!.awaitedRelease = nil
+        for key in ownerState.documents { leave(owner, key, &state, &calls) }
+        calls += state.queries.remove(ownerState.queries)
+        for (granted, call) in state.queries.grantFree(near: ownerState.queries) {
+            state.owners[granted]?.leaseUntil = lease()
+            calls.append(call)
+        }
+        for (waiting, call) in ownerState.onRelease {
+            if state.owners[waiting]?.awaitedRelease == owner { state.owners[waiting]!.awaitedRelease = nil }
+            calls.append(call)
         }
     }
 
-    private func grantFirst(_ queue: inout [Request], _ state: inout State, _ calls: inout [@Sendable () -> Void]) {
-        if let grant = queue[0].grant { calls.append(grant) }
-        queue[0].grant = nil
-        state.owners[queue[0].owner]?.leaseUntil = lease()
-    }
-
-    private func grantQueries(_ state: inout State, _ calls: inout [@Sendable () -> Void]) {
-        for index in state.queries.indices {
-            guard let grant = state.queries[index].grant else { continue }
-            let lock = state.queries[index]
-            let mustWait = state.queries[..<index].contains {
-                $0.owner != lock.owner && QueryOverlap.mayOverlap($0.matcher, lock.matcher)
-            }
-            if mustWait { continue }
-            state.queries[index].grant = nil
-            state.owners[lock.owner]?.leaseUntil = lease()
-            calls.append(grant)
+    private func leave(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
+        guard var queue = state.documents.removeValue(forKey: key) else { return }
+        if let place = queue.firstIndex(where: { $0.owner == owner }) {
+            calls += queue[place].grants
+            queue.remove(at: place)
         }
+        guard !queue.isEmpty else { return }
+        if !queue[0].grants.isEmpty {
+            calls += queue[0].grants
+            queue[0].grants = []
+            state.owners[queue[0].owner]?.leaseUntil = lease()
+            state.owners[queue[0].owner]?.awaitedDocuments.remove(key)
+        }
+        state.documents[key] = queue
     }
 
-    /// Releases owners whose lease is over and for whom somebody waits.
-    private func overtakeExpired(_ state: inout State, _ calls: inout [@Sendable () -> Void]) {
+    /// Releases those for whom an owner waits and whose lease is over.
+    private func overtakeExpired(before owner: Owner, _ state: inout State, _ calls: inout [Callback]) {
+        guard let ownerState = state.owners[owner] else {
+            state.waiting.remove(owner)
+            return
+        }
+        var holders = ownerState.awaitedDocuments.compactMap { state.documents[$0]?.first?.owner }
+        holders += state.queries.holders(before: ownerState.queries)
+        if let holder = ownerState.awaitedRelease { holders.append(holder) }
+        if holders.isEmpty { state.waiting.remove(owner) }
         let now = clock.monotonicNanoseconds()
-        for (owner, ownerState) in state.owners where ownerState.leaseUntil <= now {
-            let isWaitedFor =
-                !ownerState.onRelease.isEmpty
-                || ownerState.documents.contains { key in
-                    let queue = state.documents[key] ?? []
-                    return queue.count > 1 && queue[0].owner == owner
-                }
-                || (state.queries.contains { $0.owner == owner && $0.grant == nil }
-                    && state.queries.contains { $0.owner != owner && $0.grant != nil })
-            if isWaitedFor { release(owner, &state, &calls) }
+        for holder in holders {
+            if let holderState = state.owners[holder], holderState.leaseUntil <= now { release(holder, &state, &calls) }
         }
     }
 
     // MARK: Deadlocks
 
-    private func waits(of owner: Owner, in state: State) -> Set<Owner> {
-        var others: Set<Owner> = []
-        guard let ownerState = state.owners[owner] else { return [] }
-        for key in ownerState.documents {
-            guard let queue = state.documents[key], let place = queue.firstIndex(where: { $0.owner == owner }) else {
-                continue
-            }
-            for request in queue[..<place] { others.insert(request.owner) }
-        }
-        for (index, lock) in state.queries.enumerated() where lock.owner == owner && lock.grant != nil {
-            for other in state.queries[..<index] where QueryOverlap.mayOverlap(other.matcher, lock.matcher) {
-                others.insert(other.owner)
-            }
-        }
-        if let holder = ownerState.waitsForRelease { others.insert(holder) }
-        others.remove(owner)
-        return others
-    }
-
-    /// Dooms the youngest of a ring of waiting owners that `start` has closed.
-    private func breakCycle(from start: Owner, _ state: inout State, _ calls: inout [@Sendable () -> Void]) {
-        while let cycle = cycle(through: start, in: state) {
+    /// Dooms the youngest of each ring of waiting owners that `start` has closed.
+    private func breakCycles(from start: Owner, _ state: inout State, _ calls: inout [Callback]) {
+        while isAwaited(start, state), let cycle = cycle(through: start, in: state) {
             let victim = cycle.max { (state.owners[$0]?.age ?? 0, $0) < (state.owners[$1]?.age ?? 0, $1) }!
             state.owners[victim]!.isDoomed = true
             release(victim, &state, &calls)
         }
     }
 
+    /// Whether anybody may wait for an owner. Mostly nobody does, and no ring has to be looked for.
+    private func isAwaited(_ owner: Owner, _ state: State) -> Bool {
+        guard let ownerState = state.owners[owner] else { return false }
+        return !ownerState.onRelease.isEmpty || state.queries.areAwaited(ownerState.queries)
+            || ownerState.documents.contains { key in state.documents[key]?.last?.owner != owner }
+    }
+
+    /// For whom an owner waits directly. Of a document's queue that is the one just before: who is farther ahead is found
+    /// through him.
+    private func awaited(by owner: Owner, in state: State) -> [Owner] {
+        guard let ownerState = state.owners[owner] else { return [] }
+        var others = state.queries.owners(before: ownerState.queries)
+        for key in ownerState.awaitedDocuments {
+            guard let queue = state.documents[key], let place = queue.firstIndex(where: { $0.owner == owner }),
+                place > 0
+            else { continue }
+            others.append(queue[place - 1].owner)
+        }
+        if let holder = ownerState.awaitedRelease { others.append(holder) }
+        return others
+    }
+
     private func cycle(through start: Owner, in state: State) -> [Owner]? {
-        var path: [Owner] = []
-        var visited: Set<Owner> = []
-        func search(_ owner: Owner) -> Bool {
-            path.append(owner)
-            for other in waits(of: owner, in: state) {
-                if other == start { return true }
-                if visited.insert(other).inserted, search(other) { return true }
+        var cameFrom: [Owner: Owner] = [:]
+        var open = [start]
+        while let owner = open.popLast() {
+            for other in awaited(by: owner, in: state) {
+                if other == start {
+                    var cycle = [owner]
+                    while cycle[cycle.count - 1] != start { cycle.append(cameFrom[cycle[cycle.count - 1]]!) }
+                    return cycle
+                }
+                if cameFrom[other] == nil {
+                    cameFrom[other] = owner
+                    open.append(other)
+                }
             }
-            path.removeLast()
-            return false
         }
-        return search(start) ? path : nil
-    }
-}
-
-/// Whether two queries can have a document in common.
-enum QueryOverlap {
-    /// False only when it is certain: other collections, or filters on one field that exclude each other.
-    static func mayOverlap(_ lhs: QueryMatcher, _ rhs: QueryMatcher) -> Bool {
-        let left = lhs.query
-        let right = rhs.query
-        if case .collection = left.query.scope, case .collection = right.query.scope,
-            left.namePrefix != right.namePrefix
-        {
-            return false
-        }
-        for conjunction in left.disjunction {
-            for other in right.disjunction where !exclude(conjunction, other, left, right) { return true }
-        }
-        return false
-    }
-
-    private static func exclude(
-        _ lhs: NormalizedQuery.Conjunction, _ rhs: NormalizedQuery.Conjunction, _ left: NormalizedQuery,
-        _ right: NormalizedQuery
-    ) -> Bool {
-        // A conjunction that contradicts itself has no results to share.
-        guard let leftConstraints = Constraints(lhs, query: left), let rightConstraints = Constraints(rhs, query: right)
-        else { return true }
-        return leftConstraints.fields.contains { path, ranges in
-            ranges.intersection(rightConstraints.ranges(path)).isEmpty
-        }
+        return nil
     }
 }

@@ -15,33 +15,23 @@ enum QueryRules {
         }
     }
 
-    /// Operands obey the rules of stored values, and no text in them is longer than what an index keeps.
+    /// What an operand is made of must exist, and it must not be longer than an index keeps. It needn't be a value that a
+    /// document could hold: a list within a list is equal to nothing, and that is all.
     private static func checkOperand(_ op: Filter.Operator, _ value: Value, of path: FieldPath) throws(Status) {
         switch (op, value) {
-        case (.in, .array(let values)), (.notIn, .array(let values)), (.arrayContainsAny, .array(let values)):
-            for value in values {
-                try ValueValidation.validate(value, of: path.text)
-                try checkLength(value, at: path.text + "[*]")
-            }
-        default:
-            try ValueValidation.validate(value, of: path.text)
-            try checkLength(value, at: path.text)
+        case (.in, .array(let values)), (.notIn, .array(let values)):
+            for value in values { try checkOperand(value, at: path.text) }
+        case (.arrayContainsAny, .array(let values)):
+            for value in values { try checkOperand(value, at: path.text + "[*]") }
+        case (.arrayContains, _): try checkOperand(value, at: path.text + "[*]")
+        default: try checkOperand(value, at: path.text)
         }
     }
 
-    private static func checkLength(_ value: Value, at path: String) throws(Status) {
-        let tooLong = Status.invalidArgument("value for \(path) is too large to be used in a query")
-        switch value {
-        case .string(let text): if text.utf8.count > Limits.indexedValueSizeBytesMax { throw tooLong }
-        case .bytes(let bytes): if bytes.count > Limits.indexedValueSizeBytesMax { throw tooLong }
-        case .array(let elements):
-            for element in elements { try checkLength(element, at: path + "[*]") }
-        case .map(let map):
-            for field in map.fields {
-                if field.name.utf8.count > Limits.indexedValueSizeBytesMax { throw tooLong }
-                try checkLength(field.value, at: path + "." + field.name)
-            }
-        default: break
+    private static func checkOperand(_ value: Value, at path: String) throws(Status) {
+        try ValueValidation.validateOperand(value)
+        if StorageSize.of(value) > Limits.indexedValueSizeBytesMax {
+            throw .invalidArgument("value for \(path) is too large to be used in a query")
         }
     }
 
@@ -125,10 +115,10 @@ enum QueryRules {
 
     private static func checkCursors(_ query: Query) throws(Status) {
         for (value, order) in zip(query.start?.values ?? [], query.orders) where !order.field.isDocumentName {
-            try ValueValidation.validate(value, of: order.field.text)
+            try ValueValidation.validateOperand(value)
         }
         for (value, order) in zip(query.end?.values ?? [], query.orders) where !order.field.isDocumentName {
-            try ValueValidation.validate(value, of: order.field.text)
+            try ValueValidation.validateOperand(value)
         }
     }
 

@@ -6,14 +6,24 @@ struct ReadSet: Sendable {
     private(set) var queries: [QueryMatcher] = []
 
     var isEmpty: Bool { documents.isEmpty && queries.isEmpty }
-    var count: Int { documents.count + queries.count }
 
-    mutating func insert(document key: [UInt8]) {
-        documents.insert(key)
+    /// - Throws: RESOURCE_EXHAUSTED when so much more would be too much.
+    func checkRoom(for resources: [LockTable.Resource]) throws(Status) {
+        let queries = resources.count { if case .query = $0 { true } else { false } }
+        if documents.count + resources.count - queries > Limits.transactionReadSetMax {
+            throw .resourceExhausted(
+                "A transaction may not read more than \(Limits.transactionReadSetMax) documents by their names.")
+        }
+        if self.queries.count + queries > Limits.transactionQueriesMax {
+            throw .resourceExhausted("A transaction may not run more than \(Limits.transactionQueriesMax) queries.")
+        }
     }
 
-    mutating func insert(_ query: NormalizedQuery) {
-        queries.append(QueryMatcher(query))
+    mutating func insert(_ resource: LockTable.Resource) {
+        switch resource {
+        case .document(let key): documents.insert(key)
+        case .query(let matcher): queries.append(matcher)
+        }
     }
 
     /// Whether a change touches anything that was read: the document itself, or the results of a query, by what it was

@@ -113,7 +113,7 @@ struct StagedCommit {
                         + "required base version (\(required.microseconds))")
             }
             let stored = state.exists ? state.original?.updateVersion ?? 0 : 0
-            if stored != required.microseconds {
+            if !state.exists || stored != required.microseconds {
                 throw .failedPrecondition(
                     "the stored version (\(stored)) does not match the required base version (\(required.microseconds))"
                 )

@@ -9,13 +9,8 @@ public enum TransactionMode: Sendable {
     case readOnly(readTime: Timestamp?)
 }
 
-/// A transaction that is open, or was until recently.
+/// A transaction that is open.
 struct Transaction: Sendable {
-    enum Phase: Sendable {
-        case open
-        case finished
-    }
-
     var owner: LockTable.Owner
     var age: UInt64
     var isReadOnly: Bool
@@ -23,17 +18,42 @@ struct Transaction: Sendable {
     var version: Int64?
     var readTime: Timestamp?
     var readSet = ReadSet()
-    var phase = Phase.open
+    /// Counts the reads.
+    var revision = 0
     var startedNanoseconds: UInt64
     var usedNanoseconds: UInt64
 }
 
-/// The open transactions of a database, and those that ended a short while ago.
+/// The open transactions of a database, and what is worth knowing of those that ended a short while ago.
 final class TransactionTable: Sendable {
+    /// What a retry takes over from an earlier attempt.
+    private struct Ended {
+        var age: UInt64
+        var isReadOnly: Bool
+    }
+
     private struct State {
-        var transactions: [[UInt8]: Transaction] = [:]
-        var openCount = 0
+        var open: [[UInt8]: Transaction] = [:]
+        var ended: [[UInt8]: Ended] = [:]
+        /// The ids in `ended`, oldest first, from `firstEnded` on.
+        var endedOrder: [(id: [UInt8], nanoseconds: UInt64)] = []
+        var firstEnded = 0
         var nextOwner: LockTable.Owner = 1
+
+        mutating func end(_ id: [UInt8], _ transaction: Transaction, now: UInt64) {
+            ended[id] = Ended(age: transaction.age, isReadOnly: transaction.isReadOnly)
+            endedOrder.append((id, now))
+            if endedOrder.count - firstEnded > Limits.transactionsRememberedMax { forgetOldest() }
+        }
+
+        mutating func forgetOldest() {
+            ended[endedOrder[firstEnded].id] = nil
+            firstEnded += 1
+            if firstEnded > 1024, firstEnded * 2 > endedOrder.count {
+                endedOrder.removeFirst(firstEnded)
+                firstEnded = 0
+            }
+        }
     }
 
     private let state = Mutex(State())
@@ -47,6 +67,8 @@ final class TransactionTable: Sendable {
 
     static let expired = Status.aborted("The referenced transaction has expired or is no longer valid.")
 
+    var openCount: Int { state.withLock { $0.open.count } }
+
     func nextOwner() -> LockTable.Owner {
         state.withLock { state in
             defer { state.nextOwner += 1 }
@@ -54,60 +76,79 @@ final class TransactionTable: Sendable {
         }
     }
 
+    /// - Parameter readTime: of a read-only transaction; nil for a read-write one.
     /// - Throws: INVALID_ARGUMENT for a `retry` id that was never given out; RESOURCE_EXHAUSTED when too many are open.
-    func begin(isReadOnly: Bool, retry: [UInt8]?) throws(Status) -> (id: [UInt8], transaction: Transaction) {
+    func begin(readTime: Timestamp?, retry: [UInt8]?) throws(Status) -> (id: [UInt8], transaction: Transaction) {
         if let retry, !retry.isEmpty, !isWellFormed(retry) { throw .invalidArgument("Invalid transaction.") }
         let owner = nextOwner()
         let now = clock.monotonicNanoseconds()
         let id = newID(owner)
-        let result: Result<Transaction, Status> = state.withLock { state in
-            if state.openCount >= Limits.transactionsOpenMax {
-                return .failure(.resourceExhausted("Too many transactions are open (\(Limits.transactionsOpenMax))."))
+        let transaction = try state.withLock { state throws(Status) in
+            if state.open.count >= Limits.transactionsOpenMax {
+                throw .resourceExhausted("Too many transactions are open (\(Limits.transactionsOpenMax)).")
             }
-            if let retry, state.transactions[retry]?.isReadOnly ?? false {
-                return .failure(.invalidArgument("Cannot retry a read-only transaction."))
+            let earlier = retry.flatMap { retry in
+                state.ended[retry] ?? state.open[retry].map { Ended(age: $0.age, isReadOnly: $0.isReadOnly) }
             }
-            let age = retry.flatMap { state.transactions[$0]?.age } ?? owner
+            if let earlier, earlier.isReadOnly { throw .invalidArgument("Cannot retry a read-only transaction.") }
             let transaction = Transaction(
-                owner: owner, age: age, isReadOnly: isReadOnly, startedNanoseconds: now, usedNanoseconds: now)
-            state.transactions[id] = transaction
-            state.openCount += 1
-            return .success(transaction)
+                owner: owner, age: earlier?.age ?? owner, isReadOnly: readTime != nil, readTime: readTime,
+                startedNanoseconds: now, usedNanoseconds: now)
+            state.open[id] = transaction
+            return transaction
         }
-        return (id, try result.get())
+        return (id, transaction)
     }
 
     /// The open transaction with an id, which counts as used now.
     /// - Throws: INVALID_ARGUMENT for an id that was never given out, ABORTED for one that is over.
     func use(_ id: [UInt8]) throws(Status) -> Transaction {
         let now = clock.monotonicNanoseconds()
-        let found: Transaction? = state.withLock { state in
-            guard var transaction = state.transactions[id], transaction.phase == .open else { return nil }
-            transaction.usedNanoseconds = now
-            state.transactions[id] = transaction
+        let found = state.withLock { state in
+            state.open[id]?.usedNanoseconds = now
+            return state.open[id]
+        }
+        if let found { return found }
+        throw unknown(id)
+    }
+
+    private func unknown(_ id: [UInt8]) -> Status {
+        isWellFormed(id) ? Self.expired : .invalidArgument("Invalid transaction.")
+    }
+
+    /// Adds what a read relies on.
+    /// - Parameters:
+    ///   - version: what the read and all before it show.
+    ///   - revision: of the transaction when that was found out.
+    /// - Returns: false when another read came between; nothing is noted then.
+    func note(
+        _ resources: [LockTable.Resource], of id: [UInt8], at version: Int64, revision: Int
+    ) throws(Status) -> Bool {
+        let isNoted: Bool? = state.withLock { state in
+            // Taken out of the table while it changes, so that the read set isn't copied.
+            guard var transaction = state.open.removeValue(forKey: id) else { return nil }
+            defer { state.open[id] = transaction }
+            guard transaction.revision == revision else { return false }
+            transaction.revision += 1
+            transaction.version = version
+            for resource in resources { transaction.readSet.insert(resource) }
+            return true
+        }
+        guard let isNoted else { throw unknown(id) }
+        return isNoted
+    }
+
+    /// Ends a transaction; its id stays known, so that it can be named for a retry.
+    /// - Throws: INVALID_ARGUMENT for an id that was never given out, ABORTED for one that is over.
+    func finish(_ id: [UInt8]) throws(Status) -> Transaction {
+        let now = clock.monotonicNanoseconds()
+        let found = state.withLock { state -> Transaction? in
+            guard let transaction = state.open.removeValue(forKey: id) else { return nil }
+            state.end(id, transaction, now: now)
             return transaction
         }
         if let found { return found }
-        throw isWellFormed(id) ? Self.expired : .invalidArgument("Invalid transaction.")
-    }
-
-    func update(_ id: [UInt8], _ body: (inout Transaction) -> Void) {
-        state.withLock { state in
-            guard var transaction = state.transactions.removeValue(forKey: id) else { return }
-            body(&transaction)
-            state.transactions[id] = transaction
-        }
-    }
-
-    /// Ends a transaction; its id stays known, so that it is told from garbage and can be named for a retry.
-    func finish(_ id: [UInt8]) {
-        state.withLock { state in
-            guard var transaction = state.transactions[id], transaction.phase == .open else { return }
-            transaction.phase = .finished
-            transaction.readSet = ReadSet()
-            state.transactions[id] = transaction
-            state.openCount -= 1
-        }
+        throw unknown(id)
     }
 
     /// Ends what is unused or open for too long, and forgets what ended long ago.
@@ -116,28 +157,22 @@ final class TransactionTable: Sendable {
         let now = clock.monotonicNanoseconds()
         func isOver(_ start: UInt64, _ seconds: Int) -> Bool { now >= start + UInt64(seconds) * 1_000_000_000 }
         return state.withLock { state in
-            var ended: [LockTable.Owner] = []
-            for (id, transaction) in state.transactions {
-                let isTooOld = isOver(transaction.startedNanoseconds, Limits.transactionTotalSecondsMax)
-                if transaction.phase == .open {
-                    guard isTooOld || isOver(transaction.usedNanoseconds, Limits.transactionIdleSecondsMax) else {
-                        continue
-                    }
-                    ended.append(transaction.owner)
-                    state.openCount -= 1
-                    var over = transaction
-                    over.phase = .finished
-                    over.readSet = ReadSet()
-                    state.transactions[id] = over
-                } else if isTooOld {
-                    state.transactions[id] = nil
-                }
+            let over = state.open.filter { _, transaction in
+                isOver(transaction.startedNanoseconds, Limits.transactionTotalSecondsMax)
+                    || isOver(transaction.usedNanoseconds, Limits.transactionIdleSecondsMax)
             }
-            return ended
+            for (id, transaction) in over {
+                state.open[id] = nil
+                state.end(id, transaction, now: now)
+            }
+            while state.firstEnded < state.endedOrder.count,
+                isOver(state.endedOrder[state.firstEnded].nanoseconds, Limits.transactionTotalSecondsMax)
+            {
+                state.forgetOldest()
+            }
+            return over.values.map(\.owner)
         }
     }
-
-    var openCount: Int { state.withLock { $0.openCount } }
 
     // MARK: Ids
 

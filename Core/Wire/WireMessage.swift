@@ -1,5 +1,20 @@
 import HearthModel
 
+// HearthWire: how Firestore's messages travel, as protobuf over gRPC and as proto3 JSON over REST and WebChannel.
+//
+// - A message is a struct with plain properties; `WireMessage.visit` lists its fields once, and visitors make the four
+//   codecs of that list (`FieldVisitor`, `BinaryFieldDecoder` and its siblings). What isn't a request or a response has
+//   the suffix `Message`, so that it never meets a type of the model.
+// - Values and documents, of which nearly all bytes are, have codecs written by hand, straight into the model
+//   (`ValueReading`, `ValueCursor`, `ValueJSONReading`).
+// - A stored document stays in wire form (`EncodedDocument`, `FieldsCodec`): answers are spliced (`ProtobufResponses`)
+//   or transcoded (`JSONResponses`), lookups and masks work on the bytes (`FieldsReader`, `Projection`).
+// - Requests become the model's writes, queries and aggregations in `Conversion`, where they are checked.
+//
+// What holds at all times: no input crashes a decoder or makes it work more than in proportion to its size (maps sort,
+// which adds a logarithm); levels are bounded by `Limits.messageDepthMax`; what cannot be read is INVALID_ARGUMENT, or
+// DATA_LOSS where it had been stored; equal values have equal bytes; texts are compared by their UTF-8 bytes.
+
 /// A message of one of the protos: plain stored properties, and one list of its fields that serves every codec.
 ///
 /// `visit` is the only thing that a message has to write down. The four codec methods are requirements, although all

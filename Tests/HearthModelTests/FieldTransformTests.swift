@@ -32,7 +32,8 @@ import Testing
         Case(.increment(.integer(-2)), .integer(.min + 1), .integer(.min)),
         Case(.increment(.double(0.5)), .integer(1), .double(1.5)),
         Case(.increment(.integer(1)), .double(0.5), .double(1.5)),
-        Case(.increment(.double(-.infinity)), .double(.infinity), .double(.infinity - .infinity)),
+        Case(.increment(.double(-.infinity)), .double(.infinity), nan),
+        Case(.increment(.double(-.nan)), .double(1), nan),
         Case(.increment(.double(-0.0)), .double(-0.0), .double(-0.0)),
         Case(.increment(.integer(0)), .double(-0.0), .double(0.0)),
 

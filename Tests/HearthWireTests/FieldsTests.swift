@@ -5,10 +5,16 @@ import Testing
 @Suite struct FieldsTests {
     private let fields = MapValue([
         .init(name: "a", value: .integer(1)),
-        .init(name: "m", value: .map(MapValue([
-            .init(name: "n", value: .map(MapValue([.init(name: "x", value: .string("deep")), .init(name: "y", value: .null)]))),
-            .init(name: "o", value: .double(.nan)), .init(name: "a.b", value: .boolean(true)),
-        ]))),
+        .init(
+            name: "m",
+            value: .map(
+                MapValue([
+                    .init(
+                        name: "n",
+                        value: .map(
+                            MapValue([.init(name: "x", value: .string("deep")), .init(name: "y", value: .null)]))),
+                    .init(name: "o", value: .double(.nan)), .init(name: "a.b", value: .boolean(true)),
+                ]))),
         .init(name: "v", value: .vector([1, 2])), .init(name: "l", value: .array([.integer(1)])),
         .init(name: "e", value: .map(MapValue())),
     ])
@@ -38,16 +44,28 @@ import Testing
         #expect(try entries.map { try reader.value($0.value) } == fields.fields.map(\.value))
     }
 
-    @Test(arguments: [
-        (["a"], #"{"a":{"integerValue":"1"}}"#), ([], "{}"), (["z", "m.z", "a.b", "v.value", "l.`0`", "e.x"], "{}"),
-        (["m.n.x"], #"{"m":{"mapValue":{"fields":{"n":{"mapValue":{"fields":{"x":{"stringValue":"deep"}}}}}}}}"#),
-        (["m.n.y", "m.o", "a"], #"{"a":{"integerValue":"1"},"m":{"mapValue":{"fields":{"n":{"mapValue":{"fields":{"y":{"nullValue":null}}}},"o":{"doubleValue":"NaN"}}}}}"#),
-        (["m.n.x", "m.n", "m.n.y"], #"{"m":{"mapValue":{"fields":{"n":{"mapValue":{"fields":{"x":{"stringValue":"deep"},"y":{"nullValue":null}}}}}}}}"#),
-        (["m.`a.b`", "e"], #"{"e":{"mapValue":{}},"m":{"mapValue":{"fields":{"a.b":{"booleanValue":true}}}}}"#),
-        (["v", "v.value"], #"{"v":{"mapValue":{"fields":{"__type__":{"stringValue":"__vector__"},"value":{"arrayValue":{"values":[{"doubleValue":1.0},{"doubleValue":2.0}]}}}}}}"#),
-    ] as [([String], String)])
+    @Test(
+        arguments: [
+            (["a"], #"{"a":{"integerValue":"1"}}"#), ([], "{}"),
+            (["z", "m.z", "a.b", "v.value", "l.`0`", "e.x"], "{}"),
+            (["m.n.x"], #"{"m":{"mapValue":{"fields":{"n":{"mapValue":{"fields":{"x":{"stringValue":"deep"}}}}}}}}"#),
+            (
+                ["m.n.y", "m.o", "a"],
+                #"{"a":{"integerValue":"1"},"m":{"mapValue":{"fields":{"n":{"mapValue":{"fields":{"y":{"nullValue":null}}}},"o":{"doubleValue":"NaN"}}}}}"#
+            ),
+            (
+                ["m.n.x", "m.n", "m.n.y"],
+                #"{"m":{"mapValue":{"fields":{"n":{"mapValue":{"fields":{"x":{"stringValue":"deep"},"y":{"nullValue":null}}}}}}}}"#
+            ),
+            (["m.`a.b`", "e"], #"{"e":{"mapValue":{}},"m":{"mapValue":{"fields":{"a.b":{"booleanValue":true}}}}}"#),
+            (
+                ["v", "v.value"],
+                #"{"v":{"mapValue":{"fields":{"__type__":{"stringValue":"__vector__"},"value":{"arrayValue":{"values":[{"doubleValue":1.0},{"doubleValue":2.0}]}}}}}}"#
+            ),
+        ] as [([String], String)])
     func projectionsKeepWhatTheyName(_ paths: [String], _ expected: String) throws {
-        let projected = try FieldsCodec.project(FieldsCodec.encode(fields), paths: paths.map { try FieldPath(parsing: $0) })
+        let projected = try FieldsCodec.project(
+            FieldsCodec.encode(fields), paths: paths.map { try FieldPath(parsing: $0) })
         var writer = JSONWriter()
         try writer.fields(encoded: projected)
         #expect(text(writer.bytes) == expected)
@@ -60,7 +78,9 @@ import Testing
         var generator = ValueGenerator(seed: seed)
         for _ in 0..<300 {
             let fields = generator.map()
-            let paths = (0..<3).map { _ in FieldPath(segments: (0..<Int.random(in: 1...3, using: &generator.random)).map { _ in generator.name() }) }
+            let paths = (0..<3).map { _ in
+                FieldPath(segments: (0..<Int.random(in: 1...3, using: &generator.random)).map { _ in generator.name() })
+            }
             var expected = MapValue()
             for path in paths.sorted() { if let value = fields[path: path] { expected.set(path, value) } }
             let projected = try FieldsCodec.project(FieldsCodec.encode(fields), paths: paths)
@@ -90,7 +110,8 @@ import Testing
         EncodedDocument(
             Document(
                 name: "projects/p/databases/d/documents/c/x", fields: fields,
-                createTime: Timestamp(microseconds: 1_700_000_000_000_001), updateTime: Timestamp(microseconds: 1_700_000_001_000_000)))
+                createTime: Timestamp(microseconds: 1_700_000_000_000_001),
+                updateTime: Timestamp(microseconds: 1_700_000_001_000_000)))
     }
 
     private func message(_ document: EncodedDocument) throws -> DocumentMessage {
@@ -107,13 +128,17 @@ import Testing
             var both = Both()
             both.binary.runQueryResponse(document, readTime: time, transaction: [1], explainMetrics: metrics)
             try both.json.runQueryResponse(document, readTime: time, transaction: [1], explainMetrics: metrics)
-            both.expect(RunQueryResponse(transaction: [1], document: message, readTime: readTime, explainMetrics: metrics))
+            both.expect(
+                RunQueryResponse(transaction: [1], document: message, readTime: readTime, explainMetrics: metrics))
             both.binary.batchGetDocumentsResponse(found: document, readTime: time)
             try both.json.batchGetDocumentsResponse(found: document, readTime: time)
             both.expect(BatchGetDocumentsResponse(found: message, readTime: readTime))
             both.binary.documentChangeResponse(document, targetIDs: [1, 300], removedTargetIDs: [-1])
             try both.json.documentChangeResponse(document, targetIDs: [1, 300], removedTargetIDs: [-1])
-            both.expect(ListenResponse(documentChange: DocumentChangeMessage(document: message, targetIds: [1, 300], removedTargetIds: [-1])))
+            both.expect(
+                ListenResponse(
+                    documentChange: DocumentChangeMessage(
+                        document: message, targetIds: [1, 300], removedTargetIds: [-1])))
             both.binary.listDocumentsResponse([document, document], nextPageToken: "t")
             try both.json.listDocumentsResponse([document, document], nextPageToken: "t")
             both.expect(ListDocumentsResponse(documents: [message, message], nextPageToken: "t"))
@@ -139,7 +164,8 @@ import Testing
         both.expect(CommitResponse(writeResults: messages, commitTime: TimestampMessage(time)))
         both.binary.writeResponse(streamID: "s", streamToken: [1], results: results, commitTime: time)
         both.json.writeResponse(streamID: "s", streamToken: [1], results: results, commitTime: time)
-        both.expect(WriteResponse(streamId: "s", streamToken: [1], writeResults: messages, commitTime: TimestampMessage(time)))
+        both.expect(
+            WriteResponse(streamId: "s", streamToken: [1], writeResults: messages, commitTime: TimestampMessage(time)))
         both.binary.writeResponse(streamToken: [2])
         both.json.writeResponse(streamToken: [2])
         both.expect(WriteResponse(streamToken: [2]))

@@ -52,20 +52,21 @@ import Testing
         #expect(try GetDocumentRequest(protobuf: [0x08, 5, 0x0a, 1, 0x6e]).name == "n")
     }
 
-    @Test(arguments: [
-        ("a length beyond the end", [0x0a, 5, 0x6e]),
-        ("a varint without end", [0x78] + [UInt8](repeating: 0xff, count: 11)),
-        ("field number zero", [0x02, 0]),
-        ("an end without a group", [0x0c]),
-        ("a group without end", [0x0b, 0x10, 1]),
-        ("a group that ends another", [0x0b, 0x14]),
-        ("wire type 6", [0x0e]),
-        ("half a fixed64", [0x09, 1, 2, 3]),
-        ("a huge length", [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
-        ("invalid UTF-8", [0x0a, 1, 0xff]),
-        ("an overlong form", [0x0a, 2, 0xc0, 0x80]),
-        ("a surrogate", [0x0a, 3, 0xed, 0xa0, 0x80]),
-    ] as [(String, [UInt8])])
+    @Test(
+        arguments: [
+            ("a length beyond the end", [0x0a, 5, 0x6e]),
+            ("a varint without end", [0x78] + [UInt8](repeating: 0xff, count: 11)),
+            ("field number zero", [0x02, 0]),
+            ("an end without a group", [0x0c]),
+            ("a group without end", [0x0b, 0x10, 1]),
+            ("a group that ends another", [0x0b, 0x14]),
+            ("wire type 6", [0x0e]),
+            ("half a fixed64", [0x09, 1, 2, 3]),
+            ("a huge length", [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
+            ("invalid UTF-8", [0x0a, 1, 0xff]),
+            ("an overlong form", [0x0a, 2, 0xc0, 0x80]),
+            ("a surrogate", [0x0a, 3, 0xed, 0xa0, 0x80]),
+        ] as [(String, [UInt8])])
     func malformedBytesAreRefused(_ name: String, _ bytes: [UInt8]) {
         #expect(refusal { () throws(Status) in try GetDocumentRequest(protobuf: bytes) } != nil, "\(name)")
     }
@@ -76,19 +77,28 @@ import Testing
             let array = [0x0a] + length(value)
             value = [0x4a] + length(array)
         }
-        #expect(refusal { () throws(Status) in try CursorMessage(protobuf: [0x0a] + length(value)) }?.contains("nests deeper") == true)
+        #expect(
+            refusal { () throws(Status) in try CursorMessage(protobuf: [0x0a] + length(value)) }?.contains(
+                "nests deeper") == true)
         var groups = [UInt8](repeating: 0x0b, count: 5000)
         groups += [UInt8](repeating: 0x0c, count: 5000)
-        #expect(refusal { () throws(Status) in try GetDocumentRequest(protobuf: groups) }?.contains("nests deeper") == true)
+        #expect(
+            refusal { () throws(Status) in try GetDocumentRequest(protobuf: groups) }?.contains("nests deeper") == true)
         let json = String(repeating: "{\"arrayValue\":{\"values\":[", count: 60)
-        #expect(refusal { () throws(Status) in try CursorMessage(json: "{\"values\":[" + json) }?.contains("nests deeper") == true)
+        #expect(
+            refusal { () throws(Status) in try CursorMessage(json: "{\"values\":[" + json) }?.contains("nests deeper")
+                == true)
         let brackets = "{\"structuredPipeline\":" + String(repeating: "[", count: 100_000)
-        #expect(refusal { () throws(Status) in try ExecutePipelineRequest(json: brackets) }?.contains("nests deeper") == true)
+        #expect(
+            refusal { () throws(Status) in try ExecutePipelineRequest(json: brackets) }?.contains("nests deeper")
+                == true)
     }
 
     @Test func documentsTwentyLevelsDeepPassBothDecoders() throws {
         var value = Value.integer(1)
-        for level in 0..<21 { value = level % 2 == 0 ? .map(MapValue([.init(name: "a", value: value)])) : .array([value]) }
+        for level in 0..<21 {
+            value = level % 2 == 0 ? .map(MapValue([.init(name: "a", value: value)])) : .array([value])
+        }
         let request = CommitRequest(writes: [
             WriteMessage(update: DocumentMessage(name: "n", fields: MapValue([.init(name: "f", value: value)])))
         ])
@@ -111,7 +121,8 @@ import Testing
 
     @Test func longLengthsAreMovedIntoPlace() throws {
         for count in [126, 127, 128, 129, 16_383, 16_384, 2_100_000] {
-            let request = BatchGetDocumentsRequest(mask: DocumentMaskMessage(fieldPaths: [String(repeating: "x", count: count)]))
+            let request = BatchGetDocumentsRequest(
+                mask: DocumentMaskMessage(fieldPaths: [String(repeating: "x", count: count)]))
             let again = try BatchGetDocumentsRequest(protobuf: request.protobuf())
             #expect(again.mask?.fieldPaths.first?.utf8.count == count)
         }

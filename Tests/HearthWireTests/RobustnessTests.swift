@@ -9,7 +9,9 @@ import Testing
         let golden = TestData.goldenMessages[index]
         let type = try #require(messageTypes[golden.type])
         let binary = bytes(hex: golden.hex)
-        for count in 0..<binary.count { _ = refusal { () throws(Status) in try type.init(protobuf: Array(binary.prefix(count))).json() } }
+        for count in 0..<binary.count {
+            _ = refusal { () throws(Status) in try type.init(protobuf: Array(binary.prefix(count))).json() }
+        }
         let json = Array(golden.json.utf8)
         for count in 0..<json.count {
             #expect(refusal { () throws(Status) in try type.init(json: Array(json.prefix(count))) } != nil)
@@ -33,7 +35,9 @@ import Testing
     func noiseIsAnsweredOrRefused(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<300 {
-            let noise = (0..<Int.random(in: 0...60, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let noise = (0..<Int.random(in: 0...60, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
             WireFuzzing.fuzzProtobuf(noise)
             let letters = Array(#"{}[]",:\u0019.-eE truefalsn"#.utf8)
             WireFuzzing.fuzzJSON(noise.map { letters[Int($0) % letters.count] })
@@ -71,7 +75,8 @@ import Testing
     @Test func labelsAreLimited() {
         var request: [UInt8] = []
         for index in 0..<1001 { request += [0x22, 6, 0x0a, 4] + Array(String(index + 1000).utf8) }
-        #expect(refusal { () throws(Status) in try ListenRequest(protobuf: request) } == "There are more than 1000 labels.")
+        #expect(
+            refusal { () throws(Status) in try ListenRequest(protobuf: request) } == "There are more than 1000 labels.")
     }
 
     /// Some bytes changed, removed, doubled, or moved.

@@ -43,16 +43,21 @@ struct ValueGenerator {
     }
 
     mutating func map(depth: Int = 3) -> MapValue {
-        MapValue((0..<Int.random(in: 0...5, using: &random)).map { _ in .init(name: name(), value: value(depth: depth)) })
+        MapValue(
+            (0..<Int.random(in: 0...5, using: &random)).map { _ in .init(name: name(), value: value(depth: depth)) })
     }
 
     mutating func integer() -> Int64 {
         let edges: [Int64] = [0, 1, -1, .max, .min, 127, 128, 1 << 53]
-        return Bool.random(using: &random) ? edges.randomElement(using: &random)! : .random(in: .min ... .max, using: &random)
+        return Bool.random(using: &random)
+            ? edges.randomElement(using: &random)! : .random(in: .min ... .max, using: &random)
     }
 
     mutating func double() -> Double {
-        let edges = [0, -0.0, 1, -1.5, .nan, .infinity, -.infinity, .leastNonzeroMagnitude, 1.7976931348623157e308, 0.1, 1e21, 1e-7]
+        let edges = [
+            0, -0.0, 1, -1.5, .nan, .infinity, -.infinity, .leastNonzeroMagnitude, 1.7976931348623157e308, 0.1, 1e21,
+            1e-7,
+        ]
         if Bool.random(using: &random) { return edges.randomElement(using: &random)! }
         let number = Double(bitPattern: random.next())
         return number.isNaN ? .nan : number
@@ -64,7 +69,10 @@ struct ValueGenerator {
     }
 
     mutating func text() -> String {
-        let pieces = ["a", "é", "e\u{301}", "\"", "\\", "\n", "\u{0}", "\u{1f}", "😀", "/", "\u{7f}", "\u{2028}", "long enough to leave"]
+        let pieces = [
+            "a", "é", "e\u{301}", "\"", "\\", "\n", "\u{0}", "\u{1f}", "😀", "/", "\u{7f}", "\u{2028}",
+            "long enough to leave",
+        ]
         return (0..<Int.random(in: 0...5, using: &random)).map { _ in pieces.randomElement(using: &random)! }.joined()
     }
 

@@ -18,14 +18,18 @@ enum TestData {
             preconditionFailure("Tests/HearthWireTests/Golden/messages.txt is missing")
         }
         let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
-        return stride(from: 0, to: lines.count, by: 3).map { Golden(type: lines[$0], hex: lines[$0 + 1], json: lines[$0 + 2]) }
+        return stride(from: 0, to: lines.count, by: 3).map {
+            Golden(type: lines[$0], hex: lines[$0 + 1], json: lines[$0 + 2])
+        }
     }()
 
     /// A file of the conformance data, which lies beside the checkout; nil when it isn't there.
     static func conformance(_ path: String) -> [UInt8]? {
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
         for base in ["../shared/conformance", "../../shared/conformance"] {
-            if let data = try? Data(contentsOf: root.appending(path: base).appending(path: path)) { return [UInt8](data) }
+            if let data = try? Data(contentsOf: root.appending(path: base).appending(path: path)) {
+                return [UInt8](data)
+            }
         }
         return nil
     }

@@ -65,7 +65,9 @@ public struct ProtobufReader {
     @inline(never)
     private mutating func readLongTag() throws(Status) -> UInt32 {
         let value = try readVarint()
-        guard value >> 3 != 0, value <= UInt64(UInt32.max) else { throw Self.malformed("a field number is out of range") }
+        guard value >> 3 != 0, value <= UInt64(UInt32.max) else {
+            throw Self.malformed("a field number is out of range")
+        }
         return UInt32(value)
     }
 
@@ -185,7 +187,9 @@ public struct ProtobufReader {
     static func truncated() -> Status { malformed("it ends inside a field") }
 
     @inline(never)
-    static func malformed(_ reason: String) -> Status { .invalidArgument("The protobuf message is malformed: \(reason).") }
+    static func malformed(_ reason: String) -> Status {
+        .invalidArgument("The protobuf message is malformed: \(reason).")
+    }
 
     @inline(never)
     static func tooDeep() -> Status {

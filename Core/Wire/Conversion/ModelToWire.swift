@@ -77,7 +77,8 @@ extension StructuredQueryMessage.Filter {
             compositeFilter = StructuredQueryMessage.CompositeFilter(op: .or, filters: members.map { Self($0) })
         case .field(let path, let op, let value):
             fieldFilter = StructuredQueryMessage.FieldFilter(
-                field: StructuredQueryMessage.FieldReference(path), op: .init(rawValue: Int32(op.rawValue)), value: value)
+                field: StructuredQueryMessage.FieldReference(path), op: .init(rawValue: Int32(op.rawValue)),
+                value: value)
         case .unary(let path, let op):
             unaryFilter = StructuredQueryMessage.UnaryFilter(
                 op: .init(rawValue: Int32(op.rawValue)), field: StructuredQueryMessage.FieldReference(path))
@@ -89,7 +90,8 @@ extension StructuredQueryMessage.FindNearest {
     public init(_ findNearest: HearthModel.Query.FindNearest) {
         self.init(
             vectorField: StructuredQueryMessage.FieldReference(findNearest.field),
-            queryVector: .vector(findNearest.vector), distanceMeasure: .init(rawValue: Int32(findNearest.measure.rawValue)),
+            queryVector: .vector(findNearest.vector),
+            distanceMeasure: .init(rawValue: Int32(findNearest.measure.rawValue)),
             limit: Int32(clamping: findNearest.limit), distanceResultField: findNearest.resultField?.text ?? "",
             distanceThreshold: findNearest.threshold)
     }

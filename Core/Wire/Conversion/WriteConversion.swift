@@ -26,7 +26,8 @@ extension WriteMessage {
                 transforms[write.document.path, default: 0] += write.transforms.count
                 if transforms[write.document.path, default: 0] > Limits.transformsPerDocumentMax {
                     throw .invalidArgument(
-                        "cannot have more than \(Limits.transformsPerDocumentMax) field transforms on a single document")
+                        "cannot have more than \(Limits.transformsPerDocumentMax) field transforms on a single document"
+                    )
                 }
             }
             writes.append(write)
@@ -46,7 +47,8 @@ extension WriteMessage {
     private func write(delete name: String, in database: DatabaseName) throws(Status) -> Write {
         try refuseUpdateParts("delete")
         return Write(
-            document: try ResourceName(document: name, in: database), operation: .delete, precondition: try precondition())
+            document: try ResourceName(document: name, in: database), operation: .delete,
+            precondition: try precondition())
     }
 
     private func write(verify name: String, in database: DatabaseName) throws(Status) -> Write {

@@ -293,7 +293,9 @@ public struct JSONFieldDecoder: FieldVisitor {
     public mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
-        if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() as E } }
+        if try takes(name, group) {
+            value = try reading(name) { decoder throws(Status) in try decoder.readEnum() as E }
+        }
     }
 
     // MARK: Messages

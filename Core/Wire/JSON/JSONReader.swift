@@ -229,7 +229,8 @@ public struct JSONReader {
     private func scalar(_ index: inout Int, _ end: Int) throws(Status) -> Unicode.Scalar {
         let first = try hexadecimal(&index, end)
         if let scalar = Unicode.Scalar(first) { return scalar }
-        guard first < 0xdc00, end - index >= 6, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u")
+        guard first < 0xdc00, end - index >= 6, bytes[index] == UInt8(ascii: "\\"),
+            bytes[index + 1] == UInt8(ascii: "u")
         else { throw Self.syntax("A string has a surrogate that is not in a pair.") }
         index += 2
         let second = try hexadecimal(&index, end)

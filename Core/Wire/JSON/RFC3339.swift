@@ -98,7 +98,9 @@ public enum RFC3339 {
             if take("Z") || take("z") { return 0 }
             let sign: Int64 = take("+") ? 1 : -1
             if sign < 0, !take("-") { return nil }
-            guard let hours = digits(2), take(":"), let minutes = digits(2), hours < 24, minutes < 60 else { return nil }
+            guard let hours = digits(2), take(":"), let minutes = digits(2), hours < 24, minutes < 60 else {
+                return nil
+            }
             return sign * Int64(hours * 3600 + minutes * 60)
         }
     }

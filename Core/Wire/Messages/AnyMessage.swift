@@ -61,7 +61,8 @@ public struct AnyMessage: WireMessage {
         typeURL = try type.string()
         guard let known = Self.knownType(typeURL) else {
             guard let content = try members.take("value"), let bytes = Base64.decode(try content.string()) else {
-                throw decoder.fail(.value("type.googleapis.com/\(Self.typeName)", "Invalid type URL, unknown type: \(typeURL)"))
+                throw decoder.fail(
+                    .value("type.googleapis.com/\(Self.typeName)", "Invalid type URL, unknown type: \(typeURL)"))
             }
             value = bytes
             return

@@ -189,7 +189,8 @@ public struct DatabaseMessage: WireMessage {
         public struct GoogleDefaultEncryptionOptions: WireMessage {
             public init() {}
 
-            public static let typeName = "google.firestore.admin.v1.Database.EncryptionConfig.GoogleDefaultEncryptionOptions"
+            public static let typeName =
+                "google.firestore.admin.v1.Database.EncryptionConfig.GoogleDefaultEncryptionOptions"
 
             public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
         }
@@ -213,7 +214,8 @@ public struct DatabaseMessage: WireMessage {
                 self.kmsKeyName = kmsKeyName
             }
 
-            public static let typeName = "google.firestore.admin.v1.Database.EncryptionConfig.CustomerManagedEncryptionOptions"
+            public static let typeName =
+                "google.firestore.admin.v1.Database.EncryptionConfig.CustomerManagedEncryptionOptions"
 
             public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.string(1, "kms_key_name", &kmsKeyName)

@@ -178,14 +178,17 @@ public struct IndexMessage: WireMessage {
                 }
 
                 public init(
-                    indexType: IndexMessage.IndexField.SearchConfig.TextIndexType = IndexMessage.IndexField.SearchConfig.TextIndexType(),
-                    matchType: IndexMessage.IndexField.SearchConfig.TextMatchType = IndexMessage.IndexField.SearchConfig.TextMatchType()
+                    indexType: IndexMessage.IndexField.SearchConfig.TextIndexType = IndexMessage.IndexField.SearchConfig
+                        .TextIndexType(),
+                    matchType: IndexMessage.IndexField.SearchConfig.TextMatchType = IndexMessage.IndexField.SearchConfig
+                        .TextMatchType()
                 ) {
                     self.indexType = indexType
                     self.matchType = matchType
                 }
 
-                public static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchTextIndexSpec"
+                public static let typeName =
+                    "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchTextIndexSpec"
 
                 public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                     try visitor.enumeration(1, "index_type", &indexType)

@@ -62,6 +62,7 @@ extension DocumentMessage {
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
     public func document() throws(Status) -> Document {
         Document(
-            name: name, fields: fields, createTime: try createTime?.timestamp(), updateTime: try updateTime?.timestamp())
+            name: name, fields: fields, createTime: try createTime?.timestamp(), updateTime: try updateTime?.timestamp()
+        )
     }
 }

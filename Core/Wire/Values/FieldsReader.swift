@@ -103,7 +103,9 @@ public struct FieldsReader {
 
     /// The value of the entry with a name, among the entries up to the reader's end.
     @inline(__always)
-    private static func find(_ name: String, _ tag: UInt32, _ reader: inout ProtobufReader) throws(Status) -> Range<Int>? {
+    private static func find(_ name: String, _ tag: UInt32, _ reader: inout ProtobufReader) throws(Status) -> Range<
+        Int
+    >? {
         var name = name
         return try name.withBytes { name throws(Status) in
             while let entry = try reader.nextEntry(tag: tag) {
@@ -158,7 +160,9 @@ extension String {
     @inline(__always)
     mutating func withBytes<T>(_ body: (UnsafeRawBufferPointer) throws(Status) -> T) throws(Status) -> T {
         let result = withUTF8 { buffer -> Result<T, Status> in
-            do throws(Status) { return .success(try body(UnsafeRawBufferPointer(buffer))) } catch { return .failure(error) }
+            do throws(Status) { return .success(try body(UnsafeRawBufferPointer(buffer))) } catch {
+                return .failure(error)
+            }
         }
         return try result.get()
     }

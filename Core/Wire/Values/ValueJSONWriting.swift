@@ -77,7 +77,9 @@ extension JSONWriter {
     }
 
     private mutating func vector(_ elements: [Double]) {
-        raw("{\"mapValue\":{\"fields\":{\"__type__\":{\"stringValue\":\"__vector__\"},\"value\":{\"arrayValue\":{\"values\":[")
+        raw(
+            "{\"mapValue\":{\"fields\":{\"__type__\":{\"stringValue\":\"__vector__\"},\"value\":{\"arrayValue\":{\"values\":["
+        )
         for (index, element) in elements.enumerated() {
             if index > 0 { byte(UInt8(ascii: ",")) }
             raw("{\"doubleValue\":")

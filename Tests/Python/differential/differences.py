@@ -80,6 +80,18 @@ RULES: list[Rule] = [
         "9.9; clients §9",
         reconcile.empty_projection,
     ),
+    Rule(
+        "empty projection and sums",
+        "INVALID_ARGUMENT: a query that returns only names",
+        "sums: `select: {}` is all fields",
+        "9.9",
+        outcome(
+            "INVALID_ARGUMENT",
+            "OK",
+            text="^Aggregation over non-key properties",
+            when=lambda case: query_of(case.sent).get("select") == {},
+        ),
+    ),
     Rule("last bits of sums", "adds doubles in its own order", "adds exactly", "11", reconcile.sums),
     Rule(
         "NaN in NOT_EQUAL and NOT_IN",
@@ -154,6 +166,21 @@ RULES: list[Rule] = [
         outcome("OK", "FAILED_PRECONDITION", methods=COMMITS, when=reconcile.writes_to_one_document),
     ),
     Rule(
+        "condition on the update time of a deleted document that was verified since",
+        "NOT_FOUND",
+        "FAILED_PRECONDITION, as for any missing document",
+        "6.4; observed",
+        outcome(
+            "NOT_FOUND",
+            "FAILED_PRECONDITION",
+            text="^no entity to update",
+            methods=WRITERS,
+            when=lambda case: any(
+                isinstance(time, str) for time in members(case.sent.get("writes", case.sent), "updateTime")
+            ),
+        ),
+    ),
+    Rule(
         "names of another database in a request",
         "writes and reads there",
         "INVALID_ARGUMENT, as production",
@@ -220,7 +247,12 @@ RULES: list[Rule] = [
         "INVALID_ARGUMENT `kind is required for all orders except __key__ ascending`",
         "serves it, as production",
         "9.2, 20.2",
-        outcome("INVALID_ARGUMENT", "OK", text="^kind is required for all orders", when=reconcile.first_order_is_name_descending),
+        outcome(
+            "INVALID_ARGUMENT",
+            "OK",
+            text="^kind is required for all orders",
+            when=reconcile.first_order_is_name_descending,
+        ),
     ),
     Rule(
         "collection group below a document in a transaction or at a read time",
@@ -331,7 +363,7 @@ RULES: list[Rule] = [
         outcome(
             "OK",
             "INVALID_ARGUMENT",
-            said="^(A maximum of 1|The query may not have more|order by clause cannot contain more|Too many disj|Equality on key)",
+            said="^(A maximum of 1|The query may not have|order by clause cannot|Too many disjunctions|Equality on key)",
             methods=("RunQuery", "RunAggregationQuery"),
             when=lambda case: reconcile.unsatisfiable(case) or reconcile.repeated(case),
         ),
@@ -402,7 +434,7 @@ RULES: list[Rule] = [
     ),
     Rule(
         "loose JSON",
-        "reads `\"true\"` as a Boolean and times with more than nine digits",
+        'reads `"true"` as a Boolean and times with more than nine digits',
         "INVALID_ARGUMENT that names the member, as production",
         "1.3",
         outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said="^Invalid value at"),
@@ -436,11 +468,21 @@ NOTES: list[Note] = [
     Note("times in query strings", "misreads `readTime` and `currentDocument.updateTime`", "reads them", "1.2"),
     Note("a GET with `transaction`", "never answers", "answers", "1.2"),
     Note("REST over HTTP/2", "415: over HTTP/2 it speaks gRPC only", "served on the same port", "observed"),
-    Note("encoded parentheses before a custom verb", "404 for `%28default%29/documents:commit`", "served", "1.2; observed"),
+    Note(
+        "encoded parentheses before a custom verb",
+        "404 for `%28default%29/documents:commit`",
+        "served",
+        "1.2; observed",
+    ),
     Note("spaces at the end of a path", "cuts them off", "keeps them", "observed"),
     Note("-0.0 in a JSON body", "loses the sign", "keeps it", "1.3; observed"),
     Note("500 transforms on one document", "not enforced", "INVALID_ARGUMENT", "5"),
     Note("requests over 4 MiB by gRPC", "RESOURCE_EXHAUSTED", "served up to 11 MiB", "5"),
     Note("listing missing documents or without collection in a transaction", "UNKNOWN", "served", "observed"),
-    Note("32 clients that increment one counter in transactions", "locks time out; some give up", "all get through", "12.3"),
+    Note(
+        "32 clients that increment one counter in transactions",
+        "locks time out; some give up",
+        "all get through",
+        "12.3",
+    ),
 ]

@@ -52,8 +52,10 @@ class Episode:
 
     def _step(self) -> None:
         rng = self._rng
-        kind = rng.choices(["write", "query", "read", "transaction", "snapshot", "pages", "generated", "misuse"],
-                           [44, 26, 12, 8, 3, 4, 1, 2])[0]
+        kind = rng.choices(
+            ["write", "query", "read", "transaction", "snapshot", "pages", "generated", "misuse"],
+            [44, 26, 12, 8, 3, 4, 1, 2],
+        )[0]
         match kind:
             case "write":
                 for _ in range(rng.randint(2, 5)):

@@ -90,7 +90,9 @@ class Queries:
 
     def field_filter(self, path: str | None = None) -> Json:
         rng = self._rng
-        operator = rng.choices(["compare", "IN", "NOT_IN", "ARRAY_CONTAINS", "ARRAY_CONTAINS_ANY"], [62, 15, 3, 12, 8])[0]
+        operator = rng.choices(["compare", "IN", "NOT_IN", "ARRAY_CONTAINS", "ARRAY_CONTAINS_ANY"], [62, 15, 3, 12, 8])[
+            0
+        ]
         if operator == "compare":
             operator = rng.choices(COMPARISONS, [15, 15, 15, 15, 33, 7])[0]
         if path is None:

@@ -16,7 +16,9 @@ class Reads:
         self._rng: Random = world.rng
 
     def any(self, index: int) -> Request:
-        return self._rng.choices([self.get, self.batch_get, self.list, self.collection_ids], [30, 25, 30, 15])[0](index)
+        return self._rng.choices(
+            [self.get, self.batch_get, self.list_documents, self.collection_ids], [30, 25, 30, 15]
+        )[0](index)
 
     def get(self, index: int) -> Request:
         body: Json = {"name": self._world.name()}
@@ -34,7 +36,7 @@ class Reads:
         self.at_time(body)
         return Request(index, "BatchGetDocuments", "BatchGetDocuments", body)
 
-    def list(self, index: int) -> Request:
+    def list_documents(self, index: int) -> Request:
         world, rng = self._world, self._rng
         body: Json = {"parent": world.parent(), "collectionId": world.collection() if rng.random() < 0.97 else ""}
         if rng.random() < 0.3:
@@ -49,7 +51,7 @@ class Reads:
 
     def pages(self, index: int) -> list[Request]:
         """A list in small pages. The later pages are left out where the earlier answer held no token."""
-        first = self.list(index)
+        first = self.list_documents(index)
         first.body["pageSize"] = self._rng.choice([1, 2, 3])
         made = [first]
         for offset in range(1, self._rng.randint(2, 4)):

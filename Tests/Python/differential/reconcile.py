@@ -117,7 +117,9 @@ def verified_missing(case: Case) -> bool:
     if case.request.method not in COMMITS or not case.both_good:
         return False
     changed = False
-    results = zip(case.sent["writes"], case.hearth.body["writeResults"], case.emulator.body["writeResults"], strict=False)
+    results = zip(
+        case.sent["writes"], case.hearth.body["writeResults"], case.emulator.body["writeResults"], strict=False
+    )
     for write, hearth, emulator in results:
         if "verify" in write and "updateTime" in emulator and "updateTime" not in hearth:
             del emulator["updateTime"]
@@ -166,7 +168,9 @@ def sums(case: Case) -> bool:
     if case.request.method != "RunAggregationQuery" or not case.both_good:
         return False
     changed = False
-    pairs = zip(members(case.hearth.body, "aggregateFields"), members(case.emulator.body, "aggregateFields"), strict=False)
+    pairs = zip(
+        members(case.hearth.body, "aggregateFields"), members(case.emulator.body, "aggregateFields"), strict=False
+    )
     for hearth, emulator in pairs:
         for alias in hearth.keys() & emulator.keys():
             if hearth[alias] != emulator[alias] and _close(hearth[alias], emulator[alias]):
@@ -267,7 +271,9 @@ def equal_distances(case: Case) -> bool:
     if not all(a == b or math.isnan(a) and math.isnan(b) or math.isclose(a, b, rel_tol=1e-12) for a, b in pairs):
         return False
     # Documents that both show must look the same wherever they stand.
-    shown = [{e["document"]["name"]: e["document"] for e in x.body if "document" in e} for x in (case.hearth, case.emulator)]
+    shown = [
+        {e["document"]["name"]: e["document"] for e in x.body if "document" in e} for x in (case.hearth, case.emulator)
+    ]
     if any(shown[0][name] != shown[1][name] for name in shown[0].keys() & shown[1].keys()):
         return False
     case.agree()

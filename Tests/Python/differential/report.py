@@ -85,7 +85,10 @@ class Report:
         self._table(out, "Transports", self.transports)
         print("\nMessages that differ while the codes agree, most frequent first:", file=out)
         for (method, emulator, hearth), count in self.messages.most_common(MESSAGE_PAIRS_MAX):
-            print(f"  {count:6} {method}\n         emulator: {emulator[:300]!r}\n         hearth:   {hearth[:300]!r}", file=out)
+            print(
+                f"  {count:6} {method}\n         emulator: {emulator[:300]!r}\n         hearth:   {hearth[:300]!r}",
+                file=out,
+            )
 
     def _unexplained(self, out: TextIO) -> None:
         print(f"\nUnexplained differences: {self.differences} in {len(self.groups)} groups", file=out)
@@ -113,7 +116,10 @@ def _print_example(out: TextIO, group: Group) -> None:
         for request in before:
             print(f"    before   [{request.index}] {request.method} {_brief(request.body)}", file=out)
     transport = "REST" if difference.request.rest else "gRPC"
-    print(f"    request  [{difference.request.index}] {transport} {difference.request.method} {_brief(difference.sent)}", file=out)
+    print(
+        f"    request  [{difference.request.index}] {transport} {difference.request.method} {_brief(difference.sent)}",
+        file=out,
+    )
     for side, answer in (("emulator", difference.emulator), ("hearth  ", difference.hearth)):
         http = f" HTTP {answer.http} {answer.shape}" if answer.http else ""
         content = _brief(answer.body) if answer.code == "OK" else answer.message[:600]

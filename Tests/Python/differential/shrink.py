@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 from .request import Json, Request
 from .runner import Difference, Pair
@@ -105,8 +106,8 @@ def _drop(body: Json, path: tuple[str | int, ...]) -> bool:
         if isinstance(node, dict) and step not in node or isinstance(node, list) and int(step) >= len(node):
             return False
         node = node[step]
-    last = path[-1]
-    if isinstance(node, dict) and last in node or isinstance(node, list) and int(last) < len(node):
+    last: Any = path[-1]
+    if isinstance(node, dict) and last in node or isinstance(node, list) and last < len(node):
         del node[last]
         return True
     return False

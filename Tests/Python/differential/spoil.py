@@ -59,9 +59,9 @@ NAME_KEYS = ("name", "delete", "verify", "document", "parent", "database", "refe
 
 def _names(node: Json) -> Iterator[Place]:
     for place in _places(node):
-        if isinstance(place.value, str):
-            if place.key in NAME_KEYS or isinstance(place.key, int) and place.value.startswith("projects/"):
-                yield place
+        listed = isinstance(place.key, int) and str(place.value).startswith("projects/")
+        if isinstance(place.value, str) and (place.key in NAME_KEYS or listed):
+            yield place
 
 
 def _spoil_name(rng: Random, body: Json) -> str | None:
@@ -104,7 +104,10 @@ BAD_NAMES: list[tuple[str, Callable[[str], str]]] = [
     ("name past 6 KiB", lambda name: _below_database(name, "/documents" + f"/{'x' * 1000}" * 8)),
     ("100 levels", lambda name: _below_database(name, "/documents" + "/c/a" * 100)),
     ("101 levels", lambda name: _below_database(name, "/documents" + "/c/a" * 101)),
-    ("other database", lambda name: name.replace("databases/", "databases/other-", 1).replace("other-(default)", "other")),
+    (
+        "other database",
+        lambda name: name.replace("databases/", "databases/other-", 1).replace("other-(default)", "other"),
+    ),
     ("other project", lambda name: name.replace("projects/", "projects/other-", 1)),
     ("upper-case word", lambda name: name.replace("projects/", "Projects/", 1)),
 ]
@@ -205,7 +208,16 @@ def _spoil_path(rng: Random, body: Json) -> str | None:
 BAD_PATHS = [
     *("", ".", "a.", ".a", "a..b", "`a", "a`", "``", "a.``", "1x", "é", "a b", "a-b", "__x__", "a.__x__", "`__x__`"),
     *("__name__", "a.__name__", "`__name__`", "__", "`\\`", "`\\`b`", "*", "a/b", "a[0]", "~", "a.`b", "`a`b", "`a`.b"),
-    *("x" * 1500, "x" * 1501, "`" + "é" * 751 + "`", ".".join("x" * 20), ".".join(["m"] * 25), "__id7__", "___", "\u0000"),
+    *(
+        "x" * 1500,
+        "x" * 1501,
+        "`" + "é" * 751 + "`",
+        ".".join("x" * 20),
+        ".".join(["m"] * 25),
+        "__id7__",
+        "___",
+        "\u0000",
+    ),
 ]
 
 # Numbers
@@ -215,7 +227,12 @@ def _spoil_number(rng: Random, body: Json) -> str | None:
     query = body.get("structuredQuery") or body.get("structuredAggregationQuery", {}).get("structuredQuery")
     choices: list[tuple[Json, str, Json]] = []
     if query is not None:
-        choices += [(query, "limit", -1), (query, "offset", -1), (query, "limit", 2**31 - 1), (query, "offset", 2**31 - 1)]
+        choices += [
+            (query, "limit", -1),
+            (query, "offset", -1),
+            (query, "limit", 2**31 - 1),
+            (query, "offset", 2**31 - 1),
+        ]
         nearest = query.get("findNearest")
         if nearest is not None:
             choices += [(nearest, "limit", value) for value in (0, -1, 1000, 1001)]
@@ -227,9 +244,11 @@ def _spoil_number(rng: Random, body: Json) -> str | None:
     if "collectionId" in body and "documentId" not in body:
         choices += [(body, "pageSize", value) for value in (-1, 1000, 2**31 - 1)]
     if "currentDocument" in body or "readTime" in body:
-        holder, key = (body["currentDocument"], "updateTime") if "currentDocument" in body else (body, "readTime")
-        holder.clear() if holder is not body else None
-        choices += [(holder, key, time) for time in BAD_TIMES]
+        if "currentDocument" in body:
+            body["currentDocument"] = {}
+            choices += [(body["currentDocument"], "updateTime", time) for time in BAD_TIMES]
+        else:
+            choices += [(body, "readTime", time) for time in BAD_TIMES]
     if not choices:
         return None
     holder, key, value = rng.choice(choices)
@@ -241,9 +260,12 @@ BAD_TIMES = ["2020-01-01T00:00:00.000000001Z", "2150-01-01T00:00:00Z", "1970-01-
 
 # Structure: what is there too often, missing or in the wrong place.
 
+# What is changed, and the change. Lambdas take what a loop gives them as a default, hence the loose type.
+Change = tuple[str, Callable[..., Any]]
+
 
 def _spoil_structure(rng: Random, body: Json) -> str | None:
-    changes = list(_structures(rng, body))
+    changes = list(_structures(body))
     if not changes:
         return None
     note, change = rng.choice(changes)
@@ -251,7 +273,7 @@ def _spoil_structure(rng: Random, body: Json) -> str | None:
     return note
 
 
-def _structures(rng: Random, body: Json) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _structures(body: Json) -> Iterator[Change]:
     for write in body.get("writes", []):
         mask = {"fieldPaths": ["a"]}
         if "update" not in write:
@@ -262,10 +284,16 @@ def _structures(rng: Random, body: Json) -> Iterator[tuple[str, Callable[[], Any
             yield "transform of nothing", lambda transform=transform: _keep_only(transform, "fieldPath")
             yield "increment by text", lambda t=transform: t.update(_transform(t, increment={"stringValue": "1"}))
             yield "unknown server value", lambda t=transform: t.update(_transform(t, setToServerValue=0))
-            bad = {"values": [{"arrayValue": {}}]}
-            yield "array in array operand", lambda t=transform: t.update(_transform(t, appendMissingElements=bad))
-            yield "transform of the member", lambda w=write, t=transform: w["updateTransforms"].append(
-                {"fieldPath": t["fieldPath"] + ".x", "increment": _ONE}
+            nested_array: Json = {"values": [{"arrayValue": {}}]}
+            yield (
+                "array in array operand",
+                lambda t=transform: t.update(_transform(t, appendMissingElements=nested_array)),
+            )
+            yield (
+                "transform of the member",
+                lambda w=write, t=transform: w["updateTransforms"].append(
+                    {"fieldPath": t["fieldPath"] + ".x", "increment": _ONE}
+                ),
             )
         yield "no operation", lambda write=write: write.clear()
         yield "no condition", lambda write=write: write.pop("currentDocument", None)
@@ -298,7 +326,7 @@ def _structures(rng: Random, body: Json) -> Iterator[tuple[str, Callable[[], Any
         yield "order and missing ones", lambda: body.update(orderBy="a")
 
 
-def _query_structures(query: Json) -> Iterator[tuple[str, Callable[[], Any]]]:
+def _query_structures(query: Json) -> Iterator[Change]:
     a: Json = {"fieldPath": "a"}
     equal = {"fieldFilter": {"field": a, "op": "EQUAL", "value": _ONE}}
 
@@ -322,8 +350,9 @@ def _query_structures(query: Json) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "10 inequalities", both(*[compare(f"f{n}", "GREATER_THAN", _ONE) for n in range(10)])
     yield "101 filters", both(*[equal] * 101)
     yield "two array-contains", both(compare("t", "ARRAY_CONTAINS", _ONE), compare("a", "ARRAY_CONTAINS", _ONE))
-    yield "contains and contains any", both(
-        compare("t", "ARRAY_CONTAINS", _ONE), compare("t", "ARRAY_CONTAINS_ANY", some)
+    yield (
+        "contains and contains any",
+        both(compare("t", "ARRAY_CONTAINS", _ONE), compare("t", "ARRAY_CONTAINS_ANY", some)),
     )
     yield "two negations", both(compare("a", "NOT_EQUAL", _ONE), compare("b", "NOT_IN", some))
     yield "NOT_IN with IN", both(compare("a", "NOT_IN", some), compare("b", "IN", some))
@@ -342,8 +371,11 @@ def _query_structures(query: Json) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "empty cursor", lambda: query.update(startAt={"before": True})
     yield "empty cursor after", lambda: query.update(startAt={})
     yield "empty end", lambda: query.update(endAt={"before": True})
-    yield "name cursor of text", lambda: query.update(
-        orderBy=[{"field": {"fieldPath": "__name__"}}], startAt={"values": [{"stringValue": "a"}]}
+    yield (
+        "name cursor of text",
+        lambda: query.update(
+            orderBy=[{"field": {"fieldPath": "__name__"}}], startAt={"values": [{"stringValue": "a"}]}
+        ),
     )
     yield "empty selection", lambda: query.update(select={})
     if "findNearest" in query:

@@ -24,7 +24,7 @@ _METADATA = (("authorization", "Bearer owner"),)
 _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    # Error texts repeat names of several kilobytes; past the default of 8 KiB the client library drops answers at random.
+    # Error texts repeat names of several kilobytes; past its default of 8 KiB the client drops answers at random.
     ("grpc.max_metadata_size", 262_144),
     ("grpc.absolute_max_metadata_size", 524_288),
 )

@@ -6,6 +6,7 @@ a field or a value.
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from .request import Json, reference
@@ -25,9 +26,8 @@ NESTED_PATHS = ["m.x", "m.y", "m.`a.b`", "a.x", "m.x.y", "m.`1`", "m.`é`", "m.z
 
 def quoted(name: str) -> str:
     """A field name as it stands in a field path."""
-    if name and (name[0] == "_" or name[0].isascii() and name[0].isalpha()):
-        if all(letter == "_" or letter.isascii() and letter.isalnum() for letter in name):
-            return name
+    if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
+        return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 

@@ -119,7 +119,10 @@ class Writes:
                     write["updateTransforms"] = self.transforms()
             case "merge":
                 fields = world.fields()
-                write = {"update": {"name": name, "fields": fields}, "updateMask": {"fieldPaths": self._mask_for(fields)}}
+                write = {
+                    "update": {"name": name, "fields": fields},
+                    "updateMask": {"fieldPaths": self._mask_for(fields)},
+                }
                 if rng.random() < 0.2:
                     write["updateTransforms"] = self.transforms()
             case "transforms":

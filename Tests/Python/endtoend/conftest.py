@@ -50,8 +50,15 @@ def is_emulator(address: str) -> bool:
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
         )
-        query = {"from": [{"collectionId": "c", "allDescendants": True}], "orderBy": [{"field": {"fieldPath": "__name__"}}]}
-        body = {"parent": "projects/demo/databases/(default)/documents", "structuredQuery": query, "partitionCount": "1"}
+        query = {
+            "from": [{"collectionId": "c", "allDescendants": True}],
+            "orderBy": [{"field": {"fieldPath": "__name__"}}],
+        }
+        body = {
+            "parent": "projects/demo/databases/(default)/documents",
+            "structuredQuery": query,
+            "partitionCount": "1",
+        }
         try:
             call(parse(method, body), metadata=[("authorization", "Bearer owner")])
         except grpc.RpcError as error:

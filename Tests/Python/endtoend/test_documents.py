@@ -270,7 +270,9 @@ class TestGet:
         assert not found["none"].exists
         assert len({s.read_time for s in found.values()}) == 1
 
-    @pytest.mark.parametrize("name", ["中餐-1", "a b", "a:b", "50%", "e\u0301", "..a", "__id7__", "x" * 1500, "\U0001f600"])
+    @pytest.mark.parametrize(
+        "name", ["中餐-1", "a b", "a:b", "50%", "e\u0301", "..a", "__id7__", "x" * 1500, "\U0001f600"]
+    )
     def test_unusual_ids(self, db: firestore.Client, name: str) -> None:
         reference = db.collection("c").document(name)
         reference.set({"n": 1})

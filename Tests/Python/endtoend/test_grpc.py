@@ -134,7 +134,12 @@ class TestMessages:
 class TestCalls:
     def test_deadline_that_has_passed(self, channel: grpc.Channel, project: str) -> None:
         with pytest.raises(grpc.RpcError) as caught:
-            call(channel, "GetDocument", {"name": f"projects/{project}/databases/(default)/documents/c/a"}, timeout=0.000001)
+            call(
+                channel,
+                "GetDocument",
+                {"name": f"projects/{project}/databases/(default)/documents/c/a"},
+                timeout=0.000001,
+            )
         assert code_of(caught) == grpc.StatusCode.DEADLINE_EXCEEDED
 
     def test_cancelled_streams_leave_the_connection_good(self, channel: grpc.Channel, project: str) -> None:
@@ -198,7 +203,19 @@ class TestFraming:
     def _post(address: str, content: bytes, *headers: str, content_type: str = "application/grpc") -> str:
         if shutil.which("curl") is None:
             pytest.skip("curl is not installed")
-        command = ["curl", "-sS", "-m", "5", "--http2-prior-knowledge", "-D", "-", "-o", "/dev/null", "--data-binary", "@-"]
+        command = [
+            "curl",
+            "-sS",
+            "-m",
+            "5",
+            "--http2-prior-knowledge",
+            "-D",
+            "-",
+            "-o",
+            "/dev/null",
+            "--data-binary",
+            "@-",
+        ]
         command += ["-H", f"content-type: {content_type}", "-H", "te: trailers"]
         for header in headers:
             command += ["-H", header]

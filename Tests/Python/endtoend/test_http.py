@@ -38,7 +38,7 @@ class TestCors:
         headers = {
             **self.ORIGIN,
             "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization,content-type,google-cloud-resource-prefix,x-goog-api-client",
+            "Access-Control-Request-Headers": "authorization,content-type,x-goog-api-client",
         }
         answer = rest.send("OPTIONS", f"/v1/{rest.root}:commit", headers=headers)
         assert answer.status in (200, 204)
@@ -62,7 +62,9 @@ class TestHttp1:
     @pytest.mark.emulator_differs("it does not answer pipelined requests in one piece")
     def test_pipelined_requests_are_answered_in_order(self, address: str, project: str) -> None:
         host, port = address.rsplit(":", 1)
-        lines = [f"GET /v1/projects/{project}/databases/(default)/documents/c/{n} HTTP/1.1\r\nHost: x\r\n\r\n" for n in "abc"]
+        lines = [
+            f"GET /v1/projects/{project}/databases/(default)/documents/c/{n} HTTP/1.1\r\nHost: x\r\n\r\n" for n in "abc"
+        ]
         with socket.create_connection((host, int(port)), timeout=5) as connection:
             connection.sendall("".join(lines).encode())
             received = b""
@@ -82,7 +84,13 @@ class TestHttp1:
     @pytest.mark.emulator_differs("it closes or answers otherwise")
     @pytest.mark.parametrize(
         "garbage",
-        [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nHost x\r\n\r\n", b"G" * 20_000, b"GET / HTTP/9.9\r\n\r\n"],
+        [
+            b"\x16\x03\x01\x02\x00",
+            b"GET\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost x\r\n\r\n",
+            b"G" * 20_000,
+            b"GET / HTTP/9.9\r\n\r\n",
+        ],
     )
     def test_garbage_ends_the_connection_but_not_the_server(self, address: str, rest: Rest, garbage: bytes) -> None:
         host, port = address.rsplit(":", 1)
@@ -91,7 +99,11 @@ class TestHttp1:
             connection.shutdown(socket.SHUT_WR)
             answer = connection.recv(65536)
         # To what looks like TLS a TLS alert is the polite refusal.
-        assert answer == b"" or answer.startswith(b"\x15\x03") or any(code in answer for code in (b" 400 ", b" 431 ", b" 505 "))
+        assert (
+            answer == b""
+            or answer.startswith(b"\x15\x03")
+            or any(code in answer for code in (b" 400 ", b" 431 ", b" 505 "))
+        )
         assert rest.send("GET", "/").status == 200
 
 

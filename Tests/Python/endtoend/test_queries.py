@@ -136,10 +136,38 @@ class TestNames:
         assert ids(where(c, name, "in", [c.document("d9"), c.document("d1"), c.document("none")])) == "d1 d9"
 
     def test_order_of_ids_is_by_bytes_and_numeric_ids_come_first(self, db: firestore.Client) -> None:
-        names = ["\U0001f600", "\uffff", "Z", "a", "aa", "a\u0000", "é", "__id7__", "__id-3__", "__id12__", "1", "10", "2"]
+        names = [
+            "\U0001f600",
+            "\uffff",
+            "Z",
+            "a",
+            "aa",
+            "a\u0000",
+            "é",
+            "__id7__",
+            "__id-3__",
+            "__id12__",
+            "1",
+            "10",
+            "2",
+        ]
         for name in names:
             db.document(f"n/{name}").set({})
-        expected = ["__id-3__", "__id7__", "__id12__", "1", "10", "2", "Z", "a", "a\u0000", "aa", "é", "\uffff", "\U0001f600"]
+        expected = [
+            "__id-3__",
+            "__id7__",
+            "__id12__",
+            "1",
+            "10",
+            "2",
+            "Z",
+            "a",
+            "a\u0000",
+            "aa",
+            "é",
+            "\uffff",
+            "\U0001f600",
+        ]
         assert [s.id for s in db.collection("n").stream()] == expected
 
 

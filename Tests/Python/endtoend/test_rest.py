@@ -267,13 +267,16 @@ class TestErrors:
     def test_an_unknown_query_parameter(self, rest: Rest) -> None:
         assert rest.get("c/a", "?nonsense=1").error()[:2] == (400, "INVALID_ARGUMENT")
 
-    @pytest.mark.parametrize("query", ["?alt=json", "?prettyPrint=false", "?key=abc", "?$alt=json", "?access_token=owner"])
+    @pytest.mark.parametrize(
+        "query", ["?alt=json", "?prettyPrint=false", "?key=abc", "?$alt=json", "?access_token=owner"]
+    )
     def test_system_parameters_are_accepted(self, rest: Rest, query: str) -> None:
         rest.put("c/a", ONE)
         assert rest.get("c/a", query).json["fields"] == ONE
 
     @pytest.mark.parametrize(
-        ("verb", "path"), [("GET", "/v1/nonsense"), ("POST", "/v1/{D}/documents:nonsense"), ("GET", "/v7/{D}/documents/c/a")]
+        ("verb", "path"),
+        [("GET", "/v1/nonsense"), ("POST", "/v1/{D}/documents:nonsense"), ("GET", "/v7/{D}/documents/c/a")],
     )
     def test_no_binding(self, rest: Rest, verb: str, path: str) -> None:
         answer = rest.send(verb, path.replace("{D}", rest.database), {} if verb == "POST" else None)

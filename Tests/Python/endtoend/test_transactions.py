@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from google.api_core import exceptions
@@ -86,10 +88,8 @@ def test_queries_in_transactions_see_no_phantoms(db: firestore.Client) -> None:
         @firestore.transactional
         def run(transaction: firestore.Transaction) -> bool:
             taken = len(list(transaction.get(db.collection("seats").limit(10))))
-            try:
+            with contextlib.suppress(threading.BrokenBarrierError):
                 together.wait()
-            except threading.BrokenBarrierError:
-                pass
             if taken >= 2:
                 return False
             transaction.create(db.document(f"seats/{name}"), {"taken": True})
@@ -142,7 +142,7 @@ class TestReadOnly:
     def test_refuses_writes(self, db: firestore.Client) -> None:
         transaction = db.transaction(read_only=True)
         transaction._begin()
-        transaction._write_pbs = list(_set(db, "c/a"))
+        transaction._write_pbs = _set(db, "c/a")
         with pytest.raises(exceptions.InvalidArgument, match="read-only"):
             transaction._commit()
 
@@ -171,10 +171,10 @@ class TestEnds:
         transaction = db.transaction()
         transaction._begin()
         identity = transaction.id
-        transaction._write_pbs = list(_set(db, "c/a"))
+        transaction._write_pbs = _set(db, "c/a")
         transaction._commit()
         transaction._id = identity
-        transaction._write_pbs = list(_set(db, "c/b"))
+        transaction._write_pbs = _set(db, "c/b")
         with pytest.raises((exceptions.Aborted, exceptions.InvalidArgument)):
             transaction._commit()
         assert not db.document("c/b").get().exists
@@ -186,7 +186,7 @@ class TestEnds:
         assert transaction._commit() == []
 
 
-def _set(db: firestore.Client, path: str) -> list[object]:
+def _set(db: firestore.Client, path: str) -> list[Any]:
     batch = db.batch()
     batch.set(db.document(path), {"n": 1})
     return batch._write_pbs

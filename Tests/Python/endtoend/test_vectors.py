@@ -24,7 +24,9 @@ def c(db: firestore.Client) -> firestore.CollectionReference:
     return db.collection("v")
 
 
-def nearest(query: object, elements: list[float], measure: DistanceMeasure, **options: object) -> list[tuple[str, float]]:
+def nearest(
+    query: object, elements: list[float], measure: DistanceMeasure, **options: object
+) -> list[tuple[str, float]]:
     found = query.find_nearest(  # type: ignore[attr-defined]
         vector_field="v",
         query_vector=Vector(elements),

@@ -174,7 +174,9 @@ FAULTS: dict[str, Fault] = {
     "a double off by one bit": _member("doubleValue", lambda d: 0.10000000000000002 if d == 0.1 else None),
     "minus zero without its sign": _member("doubleValue", lambda d: 0.0 if str(d) == "-0.0" else None),
     "NaN as zero": _member("doubleValue", lambda d: 0.0 if d == "NaN" else None),
-    "infinity as the largest double": _member("doubleValue", lambda d: 1.7976931348623157e308 if d == "Infinity" else None),
+    "infinity as the largest double": _member(
+        "doubleValue", lambda d: 1.7976931348623157e308 if d == "Infinity" else None
+    ),
     "null as false": _kind("nullValue", "booleanValue", lambda _: False),
     "a Boolean turned": _member("booleanValue", lambda value: not value),
     "text normalised": _member("stringValue", lambda text: unicodedata.normalize("NFC", text)),
@@ -184,7 +186,9 @@ FAULTS: dict[str, Fault] = {
     "empty bytes missing": _kind("bytesValue", "nullValue", lambda text: None if text else "NULL"),
     "a reference elsewhere": _member("referenceValue", lambda name: name.replace("documents/", "documents/x/y/")),
     "a point turned": _member("latitude", lambda degrees: -degrees if degrees else None),
-    "a timestamp to the millisecond": _member("timestampValue", lambda t: "1970-01-01T00:00:00Z" if "00001" in t else None),
+    "a timestamp to the millisecond": _member(
+        "timestampValue", lambda t: "1970-01-01T00:00:00Z" if "00001" in t else None
+    ),
     "a stamp of microseconds": _member("timestampValue", lambda t: shift_time(t, 1000) if t[:2] == "20" else None),
     "an array turned round": _member("values", lambda values: values[::-1] if values else None),
     "an array with one more": _member("values", lambda values: [*values, {"nullValue": None}]),

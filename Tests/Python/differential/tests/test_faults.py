@@ -66,7 +66,9 @@ def test_fault_is_found(recording: list[list[Exchange]], name: str) -> None:
         places += 1
         if altered.index not in [difference.request.index for difference in outcome.differences]:
             rules = {rule for request, why in outcome.explained if request.index == altered.index for rule in why.rules}
-            assert rules & LOOK_ALIKES.get(name, set()), f"not noticed in {altered.method}; explained by {rules or 'nothing'}"
+            assert rules & LOOK_ALIKES.get(name, set()), (
+                f"not noticed in {altered.method}; explained by {rules or 'nothing'}"
+            )
     assert places, "no answer offered a place for this fault"
 
 

@@ -1,0 +1,106 @@
+import Dispatch
+import HearthModel
+import Synchronization
+
+@testable import HearthStorage
+
+/// A store whose transactions fail when a test wants them to, and wait when a test holds them up.
+final class FaultyStore: Store {
+    private struct Plan {
+        /// Operations of the writer until one fails; nil for never.
+        var countdown: Int?
+        var status = Status.unavailable("The disk is full.")
+        var operations = 0
+    }
+
+    private let inner: MemoryStore
+    private let plan = Mutex(Plan())
+    private let gate = DispatchSemaphore(value: 1)
+
+    init(_ inner: MemoryStore = MemoryStore()) {
+        self.inner = inner
+    }
+
+    /// Lets the writer's operation number `operation` from now on fail, counted from 0; its commit counts as one.
+    func fail(at operation: Int?, with status: Status = .unavailable("The disk is full.")) {
+        plan.withLock { plan in
+            plan.countdown = operation
+            plan.status = status
+            plan.operations = 0
+        }
+    }
+
+    /// Operations since `fail` was called last.
+    var operations: Int { plan.withLock { $0.operations } }
+
+    /// Holds up the writer's transactions until `release`.
+    func hold() { gate.wait() }
+    func release() { gate.signal() }
+
+    fileprivate func step() throws(Status) {
+        let status: Status? = plan.withLock { plan in
+            plan.operations += 1
+            guard let countdown = plan.countdown else { return nil }
+            plan.countdown = countdown == 0 ? nil : countdown - 1
+            return countdown == 0 ? plan.status : nil
+        }
+        if let status { throw status }
+    }
+
+    func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
+
+    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        gate.wait()
+        defer { gate.signal() }
+        return try inner.write { transaction throws(Status) in
+            let result = try body(FaultyTransaction(transaction, self))
+            try step()
+            return result
+        }
+    }
+
+    func maintain() {}
+    func close() { inner.close() }
+}
+
+private final class FaultyTransaction: StoreTransaction {
+    private let inner: any StoreTransaction
+    private let store: FaultyStore
+
+    init(_ inner: any StoreTransaction, _ store: FaultyStore) {
+        self.inner = inner
+        self.store = store
+    }
+
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        try store.step()
+        return try inner.get(keyspace, key)
+    }
+
+    func scan(_ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool) throws(Status) -> any KeyCursor {
+        try store.step()
+        return try inner.scan(keyspace, range, reverse: reverse, values: values)
+    }
+
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try store.step()
+        return try inner.count(keyspace, range, limit: limit)
+    }
+
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        try store.step()
+        try inner.put(keyspace, key, value)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
+        try store.step()
+        try inner.delete(keyspace, key)
+    }
+
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try store.step()
+        return try inner.delete(keyspace, range, limit: limit)
+    }
+
+    func close() { inner.close() }
+}
