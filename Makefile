@@ -54,6 +54,7 @@ format:
 
 lint:
 	swift format lint --strict --recursive --parallel $(SOURCES)
+	@Tools/scripts/check-docs.sh
 
 release: setup-build
 	swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib --product hearth
