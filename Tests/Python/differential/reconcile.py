@@ -321,7 +321,7 @@ def odd_values(case: Case) -> bool:
     hearth, emulator = case.hearth.body, case.emulator.body
     if plain(hearth) != plain(emulator) or not _same_in_any_order(results(hearth), results(emulator)):
         return False
-    if isinstance(hearth, dict) and hearth.keys() != emulator.keys():
+    if isinstance(hearth, dict) and {**hearth, "documents": []} != {**emulator, "documents": []}:
         return False
     case.agree()
     return True
