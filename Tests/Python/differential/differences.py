@@ -363,7 +363,7 @@ RULES: list[Rule] = [
         outcome(
             "OK",
             "INVALID_ARGUMENT",
-            said="^(A maximum of 1|The query may not have|order by clause cannot|Too many disjunctions|Equality on key)",
+            said="^(A maximum|The query may not have|order by clause|Too many disjunctions|Equality on key)",
             methods=("RunQuery", "RunAggregationQuery"),
             when=lambda case: reconcile.unsatisfiable(case) or reconcile.repeated(case),
         ),
@@ -407,11 +407,18 @@ RULES: list[Rule] = [
         ),
     ),
     Rule(
-        "order of values over 1500 bytes",
-        "compares their first 1500 bytes",
-        "compares them whole",
-        "15.6",
-        reconcile.long_values,
+        "order of values over 1500 bytes, and of points at -0.0",
+        "compares the first 1500 bytes; puts -0.0 before 0.0",
+        "compares values whole; -0.0 and 0.0 are equal",
+        "15.6, 4.2; observed",
+        reconcile.odd_values,
+    ),
+    Rule(
+        "collection ids at a time before 1970",
+        "FAILED_PRECONDITION: too old",
+        "INVALID_ARGUMENT, as for other reads",
+        "8.1; observed",
+        outcome("FAILED_PRECONDITION", "INVALID_ARGUMENT", text="too old", methods=("ListCollectionIds",)),
     ),
     Rule(
         "transaction whose commit was malformed",
