@@ -126,3 +126,14 @@ public struct StringMap: Sendable {
         }
     }
 }
+
+extension StaticString {
+    /// Whether two literals have the same bytes.
+    @inline(__always)
+    func hasSameText(as other: StaticString) -> Bool {
+        utf8CodeUnitCount == other.utf8CodeUnitCount
+            && UTF8Order.compare(
+                UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount),
+                UnsafeRawBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount)) == 0
+    }
+}

@@ -23,14 +23,26 @@ enum TestData {
         }
     }()
 
-    /// A file of the conformance data, which lies beside the checkout; nil when it isn't there.
-    static func conformance(_ path: String) -> [UInt8]? {
+    // MARK: Conformance data
+
+    /// The public conformance data, which lies beside the checkout; nil when it isn't there.
+    private static let conformanceFolder: URL? = {
         let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-        for base in ["../shared/conformance", "../../shared/conformance"] {
-            if let data = try? Data(contentsOf: root.appending(path: base).appending(path: path)) {
-                return [UInt8](data)
-            }
-        }
-        return nil
+        return ["../shared/conformance", "../../shared/conformance"].map { root.appending(path: $0) }
+            .first { FileManager.default.fileExists(atPath: $0.path()) }
+    }()
+
+    static var hasConformanceData: Bool { conformanceFolder != nil }
+
+    static func conformance(_ path: String) throws -> [UInt8] {
+        guard let conformanceFolder else { throw CocoaError(.fileNoSuchFile) }
+        return [UInt8](try Data(contentsOf: conformanceFolder.appending(path: path)))
+    }
+
+    /// The names of the files of a folder, sorted.
+    static func conformanceFiles(_ path: String) throws -> [String] {
+        guard let conformanceFolder else { throw CocoaError(.fileNoSuchFile) }
+        return try FileManager.default.contentsOfDirectory(atPath: conformanceFolder.appending(path: path).path())
+            .sorted()
     }
 }

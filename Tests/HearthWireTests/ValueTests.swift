@@ -103,43 +103,4 @@ import Testing
             refusal { () throws(Status) in try CursorMessage(protobuf: [0x0a, 3] + value) }
                 == "Value type is not supported: \(name)")
     }
-
-    @Test func conformanceValuesDecode() throws {
-        guard let text = TestData.conformance("value-ordering/groups.json") else {
-            print("skipped: ../shared/conformance is absent")
-            return
-        }
-        // The file is JSON around proto3 JSON; a Struct reads the outside.
-        let groups = try StructMessage(json: text)["groups"]
-        guard case .list(let list)? = groups else {
-            Issue.record("no groups")
-            return
-        }
-        var previous: [Value] = []
-        var count = 0
-        for group in list {
-            guard case .object(let object) = group, case .list(let members)? = object["values"] else {
-                Issue.record("no values")
-                continue
-            }
-            let values = try members.map { member -> Value in
-                let json = StructMessage([("values", .list([member]))]).json()
-                return try CursorMessage(json: json).values[0]
-            }
-            count += values.count
-            for value in values {
-                for other in values where !ValueOrder.equivalent(value, other) {
-                    Issue.record("\(other) is not equivalent to \(value)")
-                }
-                for other in previous where ValueOrder.compare(other, value) >= 0 {
-                    Issue.record("\(other) is not before \(value)")
-                }
-                let cursor = CursorMessage(values: [value])
-                #expect(try CursorMessage(protobuf: cursor.protobuf()).values == [value])
-                #expect(try CursorMessage(json: cursor.json()).values == [value])
-            }
-            previous += values
-        }
-        #expect(count == 104)
-    }
 }

@@ -60,65 +60,62 @@ public struct BinaryFieldDecoder: FieldVisitor {
 
     @inline(never)
     private func shouldClear(_ number: UInt32, _ group: StaticString) -> Bool {
-        number != keptNumber && group.utf8CodeUnitCount == clearedGroup.utf8CodeUnitCount
-            && UTF8Order.compare(
-                UnsafeRawBufferPointer(start: group.utf8Start, count: group.utf8CodeUnitCount),
-                UnsafeRawBufferPointer(start: clearedGroup.utf8Start, count: clearedGroup.utf8CodeUnitCount)) == 0
+        number != keptNumber && group.hasSameText(as: clearedGroup)
     }
 
     // MARK: Scalars
 
     @inline(__always)
     public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
-        if takes(number, 2) { value = try reader.readString() }
+        if takes(number, 2) { value = try readString() }
     }
 
     @inline(__always)
     public mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
-        if takes(number, 2, group, &value) { value = try reader.readString() }
+        if takes(number, 2, group, &value) { value = try readString() }
     }
 
     @inline(__always)
     public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
-        if takes(number, 2) { values.append(try reader.readString()) }
+        if takes(number, 2) { values.append(try readString()) }
     }
 
     @inline(__always)
     public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
-        if takes(number, 2) { value = try reader.readBytes() }
+        if takes(number, 2) { value = try readBytes() }
     }
 
     @inline(__always)
     public mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
-        if takes(number, 2, group, &value) { value = try reader.readBytes() }
+        if takes(number, 2, group, &value) { value = try readBytes() }
     }
 
     @inline(__always)
     public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
-        if takes(number, 0) { value = try reader.readVarint() != 0 }
+        if takes(number, 0) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
     public mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
-        if takes(number, 0, group, &value) { value = try reader.readVarint() != 0 }
+        if takes(number, 0, group, &value) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
     public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
-        if takes(number, 0) { value = Int32(truncatingIfNeeded: try reader.readVarint()) }
+        if takes(number, 0) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
     public mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
-        if takes(number, 0, group, &value) { value = Int32(truncatingIfNeeded: try reader.readVarint()) }
+        if takes(number, 0, group, &value) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
@@ -126,32 +123,33 @@ public struct BinaryFieldDecoder: FieldVisitor {
         if takes(number, 2) {
             try readPacked(&values)
         } else if takes(number, 0) {
-            values.append(Int32(truncatingIfNeeded: try reader.readVarint()))
+            values.append(Int32(truncatingIfNeeded: try readVarint()))
         }
     }
 
+    @inline(never)
     private mutating func readPacked(_ values: inout [Int32]) throws(Status) {
         let range = try reader.readRange()
         let outer = reader.end
         reader.position = range.lowerBound
         reader.end = range.upperBound
-        while !reader.isAtEnd { values.append(Int32(truncatingIfNeeded: try reader.readVarint())) }
+        while !reader.isAtEnd { values.append(Int32(truncatingIfNeeded: try readVarint())) }
         reader.end = outer
     }
 
     @inline(__always)
     public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
-        if takes(number, 0) { value = Int64(bitPattern: try reader.readVarint()) }
+        if takes(number, 0) { value = Int64(bitPattern: try readVarint()) }
     }
 
     @inline(__always)
     public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
-        if takes(number, 0) { value = UInt32(truncatingIfNeeded: try reader.readVarint()) }
+        if takes(number, 0) { value = UInt32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
     public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
-        if takes(number, 0) { value = try reader.readVarint() }
+        if takes(number, 0) { value = try readVarint() }
     }
 
     @inline(__always)
@@ -163,15 +161,29 @@ public struct BinaryFieldDecoder: FieldVisitor {
     public mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
-        if takes(number, 0) { value = E(rawValue: Int32(truncatingIfNeeded: try reader.readVarint())) }
+        if takes(number, 0) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
     }
 
     @inline(__always)
     public mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
-        if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try reader.readVarint())) }
+        if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
     }
+
+    // The lists of fields are long: only the comparison of the tag is written out at each line, the reading is called.
+
+    @inline(never)
+    private mutating func readString() throws(Status) -> String { try reader.readString() }
+
+    @inline(never)
+    private mutating func readBytes() throws(Status) -> [UInt8] { try reader.readBytes() }
+
+    @inline(never)
+    private mutating func readVarint() throws(Status) -> UInt64 { try reader.readVarint() }
+
+    @inline(never)
+    private mutating func readValue() throws(Status) -> Value { try reader.readNestedValue(depth: depth + 1) }
 
     // MARK: Messages
 
@@ -197,6 +209,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     }
 
     /// Reads a length and merges the message in it into `value`.
+    @inline(never)
     private mutating func nested<M: WireMessage>(_ value: inout M?) throws(Status) {
         let outer = try begin(isMerged: value != nil)
         // In place: messages are large, and a copy would count references of every field.
@@ -205,6 +218,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
         end(outer)
     }
 
+    @inline(never)
     private mutating func element<M: WireMessage>(_ values: inout [M]) throws(Status) {
         let outer = try begin(isMerged: false)
         values.append(M())
@@ -266,6 +280,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     }
 
     /// Reads a wrapper message: one scalar as field 1.
+    @inline(never)
     private mutating func readWrapper(wireType: UInt32) throws(Status) -> UInt64 {
         let range = try reader.readRange()
         let outer = reader.end
@@ -275,7 +290,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
         while !reader.isAtEnd {
             let tag = try reader.readTag()
             if tag == 1 << 3 | wireType {
-                value = wireType == 0 ? try reader.readVarint() : try reader.readFixed64()
+                value = wireType == 0 ? try readVarint() : try reader.readFixed64()
             } else {
                 try skip(tag)
             }
@@ -286,14 +301,13 @@ public struct BinaryFieldDecoder: FieldVisitor {
 
     @inline(__always)
     public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
-        guard takes(number, 2) else { return }
-        var paths = value ?? []
-        value = nil
-        try readFieldMask(&paths)
-        value = paths
+        if takes(number, 2) { try readFieldMask(&value) }
     }
 
-    private mutating func readFieldMask(_ paths: inout [String]) throws(Status) {
+    @inline(never)
+    private mutating func readFieldMask(_ mask: inout [String]?) throws(Status) {
+        var paths = mask ?? []
+        mask = nil
         let range = try reader.readRange()
         let outer = reader.end
         reader.position = range.lowerBound
@@ -303,6 +317,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
             if tag == 1 << 3 | 2 { paths.append(try reader.readString()) } else { try skip(tag) }
         }
         reader.end = outer
+        mask = paths
     }
 
     @inline(__always)
@@ -310,6 +325,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
         if takes(number, 2) { try readStringMapEntry(&value) }
     }
 
+    @inline(never)
     private mutating func readStringMapEntry(_ map: inout StringMap) throws(Status) {
         let range = try reader.readRange()
         let outer = reader.end
@@ -334,19 +350,19 @@ public struct BinaryFieldDecoder: FieldVisitor {
 
     @inline(__always)
     public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
-        if takes(number, 2) { value = try reader.readNestedValue(depth: depth + 1) }
+        if takes(number, 2) { value = try readValue() }
     }
 
     @inline(__always)
     public mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
-        if takes(number, 2, group, &value) { value = try reader.readNestedValue(depth: depth + 1) }
+        if takes(number, 2, group, &value) { value = try readValue() }
     }
 
     @inline(__always)
     public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
-        if takes(number, 2) { values.append(try reader.readNestedValue(depth: depth + 1)) }
+        if takes(number, 2) { values.append(try readValue()) }
     }
 
     @inline(__always)
@@ -358,7 +374,11 @@ public struct BinaryFieldDecoder: FieldVisitor {
 
     @inline(__always)
     public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
-        guard takes(number, 2) else { return }
+        if takes(number, 2) { try readField(&value) }
+    }
+
+    @inline(never)
+    private mutating func readField(_ value: inout MapValue) throws(Status) {
         var fields = MapBuilder(value)
         value = MapValue()
         var previousKey = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -24,10 +24,12 @@ public struct BinaryFieldEncoder: FieldVisitor {
         if let value { append(number, value) }
     }
 
+    @inline(never)
     public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
         for value in values { append(number, value) }
     }
 
+    @inline(never)
     private mutating func append(_ number: UInt32, _ text: String) {
         writer.tag(number, 2)
         writer.string(text)
@@ -45,11 +47,13 @@ public struct BinaryFieldEncoder: FieldVisitor {
         if let value { append(number, value) }
     }
 
+    @inline(never)
     private mutating func append(_ number: UInt32, _ content: [UInt8]) {
         writer.tag(number, 2)
         writer.lengthDelimited(content)
     }
 
+    @inline(never)
     private mutating func append(_ number: UInt32, varint: UInt64) {
         writer.tag(number, 0)
         writer.varint(varint)
@@ -77,6 +81,7 @@ public struct BinaryFieldEncoder: FieldVisitor {
         if let value { append(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
+    @inline(never)
     public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
         if values.isEmpty { return }
         writer.tag(number, 2)
@@ -100,6 +105,7 @@ public struct BinaryFieldEncoder: FieldVisitor {
         if value != 0 { append(number, varint: value) }
     }
 
+    @inline(never)
     public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
         if value.bitPattern == 0 { return }
         writer.tag(number, 1)
@@ -132,10 +138,12 @@ public struct BinaryFieldEncoder: FieldVisitor {
         if let value { append(number, value) }
     }
 
+    @inline(never)
     public mutating func messages<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ values: inout [M]) {
         for value in values { append(number, value) }
     }
 
+    @inline(never)
     private mutating func append<M: WireMessage>(_ number: UInt32, _ message: M) {
         writer.tag(number, 2)
         let start = writer.beginLength()
@@ -145,14 +153,17 @@ public struct BinaryFieldEncoder: FieldVisitor {
 
     // MARK: Well-known types
 
+    @inline(never)
     public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
         if let value { wrapper(number, varint: UInt64(bitPattern: Int64(value))) }
     }
 
+    @inline(never)
     public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
         if let value { wrapper(number, varint: UInt64(bitPattern: value)) }
     }
 
+    @inline(never)
     private mutating func wrapper(_ number: UInt32, varint: UInt64) {
         writer.tag(number, 2)
         let start = writer.beginLength()
@@ -160,6 +171,7 @@ public struct BinaryFieldEncoder: FieldVisitor {
         writer.endLength(start)
     }
 
+    @inline(never)
     public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) {
         guard let value else { return }
         writer.tag(number, 2)
@@ -171,6 +183,7 @@ public struct BinaryFieldEncoder: FieldVisitor {
         writer.endLength(start)
     }
 
+    @inline(never)
     public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
         guard let value else { return }
         writer.tag(number, 2)
@@ -179,6 +192,7 @@ public struct BinaryFieldEncoder: FieldVisitor {
         writer.endLength(start)
     }
 
+    @inline(never)
     public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) {
         for entry in value.entries {
             writer.tag(number, 2)
@@ -191,25 +205,30 @@ public struct BinaryFieldEncoder: FieldVisitor {
 
     // MARK: Values
 
+    @inline(never)
     public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
         if let value { append(number, value) }
     }
 
+    @inline(never)
     public mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) {
         if let value { append(number, value) }
     }
 
+    @inline(never)
     public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
         for value in values { append(number, value) }
     }
 
+    @inline(never)
     private mutating func append(_ number: UInt32, _ value: Value) {
         writer.tag(number, 2)
         writer.nestedValue(value)
     }
 
+    @inline(never)
     public mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) {
@@ -220,10 +239,12 @@ public struct BinaryFieldEncoder: FieldVisitor {
         writer.endLength(start)
     }
 
+    @inline(never)
     public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
         writer.fields(value, tag: UInt8(truncatingIfNeeded: number << 3 | 2))
     }
 
+    @inline(never)
     public mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) {

@@ -13,7 +13,11 @@ public struct JSONFieldDecoder: FieldVisitor {
 
     private var key = JSONReader.Text(range: 0..<0, hasEscapes: false)
     private var unescapedKey: [UInt8] = []
-    private var isTaken = false
+    /// The key's first byte, by which nearly all lines see at once that the member isn't theirs. Two numbers that are no
+    /// bytes mean an empty key, and a member that a line has taken.
+    private(set) var keyStart = Self.takenKey
+    private static let emptyKey: UInt16 = 0x100
+    private static let takenKey: UInt16 = 0x101
     private var isFirst = true
     private var failure: JSONFailure?
 
@@ -93,7 +97,14 @@ public struct JSONFieldDecoder: FieldVisitor {
     mutating func setKey(_ key: JSONReader.Text) throws(Status) {
         self.key = key
         if key.hasEscapes { unescapedKey = try reader.unescaped(key) }
-        isTaken = false
+        let first = key.hasEscapes ? unescapedKey.first : reader.bytes[key.range].first
+        keyStart = first.map { UInt16($0) } ?? Self.emptyKey
+    }
+
+    /// Whether a line has taken the member at hand.
+    private var isTaken: Bool {
+        get { keyStart == Self.takenKey }
+        set { if newValue { keyStart = Self.takenKey } }
     }
 
     mutating func endMember() throws(Status) {
@@ -104,23 +115,16 @@ public struct JSONFieldDecoder: FieldVisitor {
     @inline(never)
     mutating func unknownName() -> Status { fail(.name(keyText, "Cannot find field.")) }
 
-    /// The key's first byte, by which a list of candidates is narrowed.
-    @inline(__always)
-    var keyFirstByte: UInt8 {
-        if key.hasEscapes { return unescapedKey.first ?? 0 }
-        return key.range.isEmpty ? 0 : reader.bytes[key.range.lowerBound]
-    }
-
     /// Whether the member at hand has this name, in the proto's or in JSON's spelling.
     @inline(__always)
     func matches(_ name: StaticString) -> Bool {
-        !isTaken && keyMatches(name)
+        keyStart == UInt16(name.utf8Start[0]) && keyMatches(name)
     }
 
     @inline(never)
     func keyMatches(_ name: StaticString) -> Bool {
         if key.hasEscapes { return unescapedKey.withUnsafeBytes { Self.matches($0, name) } }
-        return Self.matches(UnsafeRawBufferPointer(rebasing: reader.bytes[key.range]), name)
+        return Self.matches(ProtobufReader.slice(reader.bytes, key.range), name)
     }
 
     private static func matches(_ key: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
@@ -162,8 +166,7 @@ public struct JSONFieldDecoder: FieldVisitor {
     }
 
     mutating func noteOneof(_ group: StaticString) throws(Status) {
-        let isSeen = oneofsSeen.contains { $0.description == group.description }
-        if isSeen {
+        if oneofsSeen.contains(where: { $0.hasSameText(as: group) }) {
             throw fail(.value("oneof", "oneof field '\(group)' is already set. Cannot set '\(keyText)'"))
         }
         oneofsSeen.append(group)
@@ -218,78 +221,94 @@ public struct JSONFieldDecoder: FieldVisitor {
 
     // MARK: Scalars
 
+    @inline(never)
     public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
+    @inline(never)
     public mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
+    @inline(never)
     public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readString()) }
     }
 
+    @inline(never)
     public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
+    @inline(never)
     public mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
+    @inline(never)
     public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
+    @inline(never)
     public mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
+    @inline(never)
     public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
+    @inline(never)
     public mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
+    @inline(never)
     public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readInt32()) }
     }
 
+    @inline(never)
     public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
+    @inline(never)
     public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt32() } }
     }
 
+    @inline(never)
     public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt64() } }
     }
 
+    @inline(never)
     public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
+    @inline(never)
     public mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() } }
     }
 
+    @inline(never)
     public mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
@@ -300,18 +319,21 @@ public struct JSONFieldDecoder: FieldVisitor {
 
     // MARK: Messages
 
+    @inline(never)
     public mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takesValue(name) { try nested(name, &value) }
     }
 
+    @inline(never)
     public mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takes(name, group) { try nested(name, &value) }
     }
 
+    @inline(never)
     public mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) throws(Status) {
@@ -337,24 +359,29 @@ public struct JSONFieldDecoder: FieldVisitor {
 
     // MARK: Well-known types
 
+    @inline(never)
     public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
+    @inline(never)
     public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
+    @inline(never)
     public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
+    @inline(never)
     public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
         guard try takesValue(name) else { return }
         let text = try reading(name) { decoder throws(Status) in try decoder.readString() }
         value = FieldMaskText.paths(text)
     }
 
+    @inline(never)
     public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
         guard try takesValue(name) else { return }
         var map = value
@@ -371,12 +398,14 @@ public struct JSONFieldDecoder: FieldVisitor {
 
     // MARK: Values
 
+    @inline(never)
     public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
         guard try takesValue(name) else { return }
         value = try reading(name) { decoder throws(Status) in try decoder.readValue() }
         isTaken = true
     }
 
+    @inline(never)
     public mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
@@ -385,12 +414,14 @@ public struct JSONFieldDecoder: FieldVisitor {
         isTaken = true
     }
 
+    @inline(never)
     public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readValue()) }
         isTaken = true
     }
 
+    @inline(never)
     public mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
@@ -399,6 +430,7 @@ public struct JSONFieldDecoder: FieldVisitor {
         isTaken = true
     }
 
+    @inline(never)
     public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
         guard try takesValue(name) else { return }
         var builder = MapBuilder(value)
@@ -409,6 +441,7 @@ public struct JSONFieldDecoder: FieldVisitor {
         isTaken = true
     }
 
+    @inline(never)
     public mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {

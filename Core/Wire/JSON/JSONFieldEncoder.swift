@@ -53,6 +53,7 @@ public struct JSONFieldEncoder: FieldVisitor {
         writer.byte(UInt8(ascii: ":"))
     }
 
+    @inline(never)
     private mutating func list<T>(_ values: [T], _ element: (inout JSONFieldEncoder, T) -> Void) {
         writer.byte(UInt8(ascii: "["))
         for (index, value) in values.enumerated() {
@@ -65,86 +66,103 @@ public struct JSONFieldEncoder: FieldVisitor {
 
     // MARK: Scalars
 
+    @inline(never)
     public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
         if !value.isEmpty { append(name, value) }
     }
 
+    @inline(never)
     public mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     private mutating func append(_ name: StaticString, _ text: String) {
         member(name)
         writer.string(text)
     }
 
+    @inline(never)
     public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $0.writer.string($1) }
     }
 
+    @inline(never)
     public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
         if !value.isEmpty { append(name, value) }
     }
 
+    @inline(never)
     public mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     private mutating func append(_ name: StaticString, _ content: [UInt8]) {
         member(name)
         content.withUnsafeBytes { writer.base64($0) }
     }
 
+    @inline(never)
     public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
         if value { append(name, value) }
     }
 
+    @inline(never)
     public mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     private mutating func append(_ name: StaticString, _ value: Bool) {
         member(name)
         writer.bool(value)
     }
 
+    @inline(never)
     private mutating func append(_ name: StaticString, _ value: Int64) {
         member(name)
         writer.integer(value)
     }
 
+    @inline(never)
     public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
         if value != 0 { append(name, Int64(value)) }
     }
 
+    @inline(never)
     public mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) {
         if let value { append(name, Int64(value)) }
     }
 
+    @inline(never)
     public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $0.writer.integer(Int64($1)) }
     }
 
+    @inline(never)
     public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
         if value == 0 { return }
         member(name)
         writer.quotedInteger(value)
     }
 
+    @inline(never)
     public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
         if value != 0 { append(name, Int64(value)) }
     }
 
+    @inline(never)
     public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
         if value == 0 { return }
         member(name)
@@ -153,22 +171,26 @@ public struct JSONFieldEncoder: FieldVisitor {
         writer.byte(UInt8(ascii: "\""))
     }
 
+    @inline(never)
     public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
         if value.bitPattern == 0 { return }
         member(name)
         writer.double(value)
     }
 
+    @inline(never)
     public mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) {
         if value.rawValue != 0 { append(name, value.rawValue, value.name) }
     }
 
+    @inline(never)
     public mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) {
         if let value { append(name, value.rawValue, value.name) }
     }
 
+    @inline(never)
     private mutating func append(_ name: StaticString, _ number: Int32, _ text: StaticString?) {
         member(name)
         if let text, !options.enumsAsNumbers {
@@ -182,22 +204,26 @@ public struct JSONFieldEncoder: FieldVisitor {
 
     // MARK: Messages
 
+    @inline(never)
     public mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     public mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     private mutating func append<M: WireMessage>(_ name: StaticString, _ message: M) {
         member(name)
         message.encode(&self)
         needsComma = true
     }
 
+    @inline(never)
     public mutating func messages<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ values: inout [M]) {
         if values.isEmpty { return }
         member(name)
@@ -206,26 +232,31 @@ public struct JSONFieldEncoder: FieldVisitor {
 
     // MARK: Well-known types
 
+    @inline(never)
     public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
         if let value { append(name, Int64(value)) }
     }
 
+    @inline(never)
     public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
         guard let value else { return }
         member(name)
         writer.quotedInteger(value)
     }
 
+    @inline(never)
     public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) {
         guard let value else { return }
         member(name)
         writer.double(value)
     }
 
+    @inline(never)
     public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
         if let value { append(name, FieldMaskText.text(value)) }
     }
 
+    @inline(never)
     public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) {
         if value.entries.isEmpty { return }
         member(name)
@@ -239,27 +270,32 @@ public struct JSONFieldEncoder: FieldVisitor {
 
     // MARK: Values
 
+    @inline(never)
     public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     public mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) {
         if let value { append(name, value) }
     }
 
+    @inline(never)
     private mutating func append(_ name: StaticString, _ value: Value) {
         member(name)
         writer.value(value)
     }
 
+    @inline(never)
     public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $0.writer.value($1) }
     }
 
+    @inline(never)
     public mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) {
@@ -268,12 +304,14 @@ public struct JSONFieldEncoder: FieldVisitor {
         writer.arrayValue(value)
     }
 
+    @inline(never)
     public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
         if value.isEmpty { return }
         member(name)
         writer.fields(value)
     }
 
+    @inline(never)
     public mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) {

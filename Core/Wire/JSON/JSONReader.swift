@@ -218,7 +218,7 @@ public struct JSONReader {
             case UInt8(ascii: "n"): result.append(0x0a)
             case UInt8(ascii: "r"): result.append(0x0d)
             case UInt8(ascii: "t"): result.append(0x09)
-            case UInt8(ascii: "u"): result.append(contentsOf: UTF8.encode(try scalar(&index, text.range.upperBound))!)
+            case UInt8(ascii: "u"): result.append(contentsOf: String(try scalar(&index, text.range.upperBound)).utf8)
             default: throw Self.syntax("Invalid escape sequence in a string.")
             }
         }

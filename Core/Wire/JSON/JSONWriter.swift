@@ -14,7 +14,7 @@ public struct JSONWriter {
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }
 
-    @inline(__always)
+    @inline(never)
     public mutating func raw(_ text: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }

@@ -13,7 +13,7 @@ extension JSONFieldDecoder {
         func candidate(_ name: StaticString, _ member: Member) -> (Member, StaticString)? {
             keyMatches(name) ? (member, name) : nil
         }
-        switch keyFirstByte {
+        switch UInt8(truncatingIfNeeded: keyStart) {
         case UInt8(ascii: "s"): return candidate("string_value", .string)
         case UInt8(ascii: "i"): return candidate("integer_value", .integer)
         case UInt8(ascii: "b"):
