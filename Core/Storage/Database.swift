@@ -10,7 +10,7 @@ public final class Database: Sendable {
     public let store: any Store
     private let clock: any Clock
     private let commitClock: CommitClock
-    private let locks: LockTable
+    let locks: LockTable
     private let transactions: TransactionTable
     private let recent: RecentChanges
     let pipeline: CommitPipeline

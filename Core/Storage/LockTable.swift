@@ -104,7 +104,8 @@ final class LockTable: Sendable {
     func acquire(_ resource: Resource, for owner: Owner, granted: @escaping Callback) -> Bool {
         var calls: [Callback] = []
         let accepted = state.withLock { state -> Bool in
-            guard let ownerState = state.owners[owner], !ownerState.isDoomed else {
+            // Nothing of the owner is held meanwhile, or each new document would copy the set of all.
+            guard state.owners[owner]?.isDoomed == false else {
                 calls.append(granted)
                 return true
             }
@@ -159,7 +160,7 @@ final class LockTable: Sendable {
     func whenReleased(_ holder: Owner, waiting owner: Owner, _ released: @escaping Callback) {
         var calls: [Callback] = []
         state.withLock { state in
-            guard let holderState = state.owners[holder], !holderState.holdsNothing else {
+            guard state.owners[holder]?.holdsNothing == false else {
                 calls.append(released)
                 return
             }

@@ -360,14 +360,14 @@ import Testing
     }
 
     @Test func observersAreToldOfEveryChangeInOrder() throws {
-        let told = Told()
+        let told = Gathered<ChangeSet>()
         database.observe { told.append($0) }
         let first = try database.commit([.set("c/a", map()), .set("c/b", map())])
         try database.commit([.set("c/a", map()), .verify("c/b", .exists(true))])
         let last = try database.commit([.delete("c/a")])
         database.drain()
-        #expect(told.sets.map(\.version) == [first.commitTime.microseconds, last.commitTime.microseconds])
-        #expect(told.sets.map(\.changes.count) == [2, 1])
-        #expect(told.sets[1].changes[0].before != nil && told.sets[1].changes[0].after == nil)
+        #expect(told.values.map(\.version) == [first.commitTime.microseconds, last.commitTime.microseconds])
+        #expect(told.values.map(\.changes.count) == [2, 1])
+        #expect(told.values[1].changes[0].before != nil && told.values[1].changes[0].after == nil)
     }
 }

@@ -182,10 +182,10 @@ func statusOf(_ body: () throws(Status) -> Void) -> Status? {
     }
 }
 
-/// Collects what an observer is told.
-final class Told: Sendable {
-    private let state = Mutex<[ChangeSet]>([])
+/// Collects what several threads find.
+final class Gathered<Element: Sendable>: Sendable {
+    private let state = Mutex<[Element]>([])
 
-    var sets: [ChangeSet] { state.withLock { $0 } }
-    func append(_ set: ChangeSet) { state.withLock { $0.append(set) } }
+    var values: [Element] { state.withLock { $0 } }
+    func append(_ element: Element) { state.withLock { $0.append(element) } }
 }
