@@ -6,10 +6,10 @@ chapter of the semantics document that decides for Hearth's way, or the observat
 
 from __future__ import annotations
 
-from . import reconcile
-from .reconcile import COMMITS
+from . import reconcile, shapes
 from .rules import Note, Rule, members, outcome, query_of
 
+COMMITS = ("Commit", "BatchWrite")
 WRITERS = (*COMMITS, "CreateDocument", "UpdateDocument", "DeleteDocument")
 
 # What the emulator answers where it does not see that a write is malformed: success, or what the condition says.
@@ -110,7 +110,7 @@ RULES: list[Rule] = [
             "OK|ALREADY_EXISTS|NOT_FOUND|FAILED_PRECONDITION",
             text=r"^Cannot (\w+ then \w+ an entity in the same request|collapse mutations)",
             methods=COMMITS,
-            when=reconcile.writes_to_one_document,
+            when=shapes.writes_to_one_document,
         ),
     ),
     Rule(
@@ -123,7 +123,7 @@ RULES: list[Rule] = [
             "OK|ALREADY_EXISTS|NOT_FOUND|FAILED_PRECONDITION",
             text="^the same document cannot be (verified|written)",
             methods=("Commit",),
-            when=reconcile.writes_to_one_document,
+            when=shapes.writes_to_one_document,
         ),
     ),
     Rule(
@@ -148,7 +148,7 @@ RULES: list[Rule] = [
             "INVALID_ARGUMENT",
             text="^the stored version",
             methods=WRITERS,
-            when=lambda case: reconcile.future(case.sent),
+            when=lambda case: shapes.future(case.sent),
         ),
     ),
     Rule(
@@ -163,21 +163,48 @@ RULES: list[Rule] = [
         "judges both by the state before the commit",
         "FAILED_PRECONDITION: the first write has changed the document",
         "6.7",
-        outcome("OK", "FAILED_PRECONDITION", methods=COMMITS, when=reconcile.writes_to_one_document),
+        outcome("OK", "FAILED_PRECONDITION", methods=COMMITS, when=shapes.writes_to_one_document),
     ),
     Rule(
         "condition on the update time of a deleted document that was verified since",
-        "NOT_FOUND",
+        "NOT_FOUND, or success for a delete",
         "FAILED_PRECONDITION, as for any missing document",
         "6.4; observed",
         outcome(
-            "NOT_FOUND",
+            "NOT_FOUND|OK",
             "FAILED_PRECONDITION",
-            text="^no entity to update",
+            text="^(no entity to update.*)?$",
+            said=r"^the stored version \(0\)",
             methods=WRITERS,
             when=lambda case: any(
                 isinstance(time, str) for time in members(case.sent.get("writes", case.sent), "updateTime")
             ),
+        ),
+    ),
+    Rule(
+        "malformed write that a later write to the document replaces",
+        "looks only at the final state",
+        "INVALID_ARGUMENT",
+        "1.5; observed",
+        outcome(
+            "OK",
+            "INVALID_ARGUMENT",
+            said="(invalid nested entity|longer than|value in an array value)",
+            methods=("Commit",),
+            when=shapes.writes_to_one_document,
+        ),
+    ),
+    Rule(
+        "sum over all collections below a document",
+        "INVALID_ARGUMENT: wants an index with the field after the name",
+        "sums",
+        "11; observed",
+        outcome(
+            "INVALID_ARGUMENT",
+            "OK",
+            text="^This query requires an index that has fields",
+            methods=("RunAggregationQuery",),
+            when=shapes.kindless_below_a_document,
         ),
     ),
     Rule(
@@ -189,7 +216,7 @@ RULES: list[Rule] = [
             EVEN_BEFORE_CONDITIONS,
             "INVALID_ARGUMENT",
             methods=("Commit", "BatchWrite", "BatchGetDocuments"),
-            when=reconcile.foreign_name,
+            when=shapes.foreign_name,
         ),
     ),
     Rule(
@@ -201,7 +228,7 @@ RULES: list[Rule] = [
             EVEN_BEFORE_CONDITIONS,
             "INVALID_ARGUMENT",
             said="reserved name in field path",
-            when=reconcile.name_in_path,
+            when=shapes.name_in_path,
         ),
     ),
     Rule(
@@ -213,7 +240,7 @@ RULES: list[Rule] = [
             EVEN_BEFORE_CONDITIONS,
             "INVALID_ARGUMENT",
             methods=("Commit", "BatchWrite", "UpdateDocument"),
-            when=reconcile.outside_the_mask,
+            when=shapes.outside_the_mask,
         ),
     ),
     Rule(
@@ -224,9 +251,9 @@ RULES: list[Rule] = [
         outcome(
             EVEN_BEFORE_CONDITIONS,
             "INVALID_ARGUMENT",
-            said="(array value in an array value|invalid nested entity|is the empty string)",
+            said=r"(value in an array value|invalid nested entity|is the empty string|^Property .{200})",
             methods=COMMITS,
-            when=reconcile.array_transform,
+            when=shapes.array_transform,
         ),
     ),
     Rule(
@@ -239,7 +266,7 @@ RULES: list[Rule] = [
             # An aggregation may have another reason to be refused.
             "OK|INVALID_ARGUMENT",
             text="descending key scans",
-            when=reconcile.first_order_is_name_descending,
+            when=shapes.first_order_is_name_descending,
         ),
     ),
     Rule(
@@ -251,7 +278,7 @@ RULES: list[Rule] = [
             "INVALID_ARGUMENT",
             "OK",
             text="^kind is required for all orders",
-            when=reconcile.first_order_is_name_descending,
+            when=shapes.first_order_is_name_descending,
         ),
     ),
     Rule(
@@ -365,7 +392,7 @@ RULES: list[Rule] = [
             "INVALID_ARGUMENT",
             said="^(A maximum|The query may not have|order by clause|Too many disjunctions|Equality on key)",
             methods=("RunQuery", "RunAggregationQuery"),
-            when=lambda case: reconcile.unsatisfiable(case) or reconcile.repeated(case),
+            when=lambda case: shapes.unsatisfiable(case) or shapes.repeated(case),
         ),
     ),
     Rule(
@@ -384,7 +411,7 @@ RULES: list[Rule] = [
             "INVALID_ARGUMENT",
             EVEN_BEFORE_CONDITIONS,
             text="^property path is longer",
-            when=reconcile.path_of_1500_bytes,
+            when=shapes.path_of_1500_bytes,
         ),
     ),
     Rule(
@@ -403,7 +430,7 @@ RULES: list[Rule] = [
             "INVALID_ARGUMENT",
             "OK",
             text="^paths must have at most 20 elements",
-            when=reconcile.array_operator_on_20_elements,
+            when=shapes.array_operator_on_20_elements,
         ),
     ),
     Rule(
@@ -426,7 +453,7 @@ RULES: list[Rule] = [
         "has ended with the commit",
         "7.1",
         outcome(
-            "OK",
+            "OK|NOT_FOUND",
             "ABORTED",
             said="has expired or is no longer valid",
             when=lambda case: case.request.kind.endswith("(ended transaction)"),

@@ -222,5 +222,7 @@ class Queries:
         query["findNearest"] = nearest
         if rng.random() < 0.15:
             query["select"] = self._projection()
+            # Without the vectors nobody could tell neighbours at the same distance from wrong ones.
+            query["select"]["fields"].append({"fieldPath": "v"})
         body = {"parent": self._world.root, "structuredQuery": query}
         return Request(index, "RunQuery (findNearest)", "RunQuery", body)
