@@ -1,4 +1,3 @@
-import Glibc
 import HearthModel
 import HearthWire
 import Testing
@@ -237,28 +236,6 @@ import Testing
         #expect(try number("c/a", in: transaction) == 1)
         // Without writes nothing has to hold any more.
         try database.commit([], in: transaction)
-        #expect(database.locks.isIdle)
-    }
-
-    /// Between the moment when a commit can be seen and the one when it is noted, a read must not miss it.
-    @Test func aCommitThatIsJustVisibleCounts() throws {
-        let store = FaultyStore()
-        let database = try Database(name: testDatabaseName, store: store, clock: clock)
-        defer { database.close() }
-        try database.commit([set("c/a", 1), set("c/b", 2)])
-        let transaction = try database.beginTransaction()
-        #expect(try database.fields("c/a", in: transaction) == map(("n", .integer(1))))
-        clock.advance(seconds: 6)
-        let before = try database.view().version
-        store.holdAfter()
-        let overtaking = database.submit([set("c/a", 5), set("c/b", 5)])
-        while try database.view().version == before { sched_yield() }
-        #expect(try database.fields("c/b", in: transaction) == map(("n", .integer(2))))
-        #expect(try database.fields("c/a", in: transaction) == map(("n", .integer(1))))
-        let commit = database.submit([set("c/a", 2)], in: transaction)
-        store.releaseAfter()
-        _ = try overtaking.wait().get()
-        #expect(statusOf { () throws(Status) in _ = try commit.wait().get() } == Self.contention)
         #expect(database.locks.isIdle)
     }
 

@@ -16,7 +16,6 @@ final class FaultyStore: Store {
     private let inner: MemoryStore
     private let plan = Mutex(Plan())
     private let gate = DispatchSemaphore(value: 1)
-    private let exit = DispatchSemaphore(value: 1)
 
     init(_ inner: MemoryStore = MemoryStore()) {
         self.inner = inner
@@ -38,10 +37,6 @@ final class FaultyStore: Store {
     func hold() { gate.wait() }
     func release() { gate.signal() }
 
-    /// Holds up the writer's transactions when they are committed and everybody sees them, until `releaseAfter`.
-    func holdAfter() { exit.wait() }
-    func releaseAfter() { exit.signal() }
-
     fileprivate func step() throws(Status) {
         let status: Status? = plan.withLock { plan in
             plan.operations += 1
@@ -57,14 +52,11 @@ final class FaultyStore: Store {
     func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         gate.wait()
         defer { gate.signal() }
-        let result = try inner.write { transaction throws(Status) in
+        return try inner.write { transaction throws(Status) in
             let result = try body(FaultyTransaction(transaction, self))
             try step()
             return result
         }
-        exit.wait()
-        exit.signal()
-        return result
     }
 
     func maintain() {}
