@@ -123,9 +123,19 @@ public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     /// Parses the name of a document.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
     public init(document text: String) throws(Status) {
+        try self.init(document: text, called: "Document name")
+    }
+
+    /// Parses the name of a document that a value refers to.
+    /// - Throws: INVALID_ARGUMENT with Google's wording.
+    public init(reference text: String) throws(Status) {
+        try self.init(document: text, called: "Resource name")
+    }
+
+    private init(document text: String, called label: String) throws(Status) {
         try self.init(parsing: text)
         if !path.isDocument {
-            throw .invalidArgument("Document name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
+            throw .invalidArgument("\(label) \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
         }
     }
 

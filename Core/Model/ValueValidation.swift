@@ -12,16 +12,6 @@ public enum ValueValidation {
     /// Checks one value that is about to be stored in `field`: written, or an operand of a transform.
     public static func validate(_ value: Value, of field: String) throws(Status) {
         try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
-        let size: Int
-        switch value {
-        case .string(let text): size = text.utf8.count
-        case .bytes(let bytes): size = bytes.count
-        default: return
-        }
-        if size > Limits.fieldValueSizeBytesMax {
-            throw .invalidArgument(
-                "The value of property \"\(field)\" is longer than \(Limits.fieldValueSizeBytesMax) bytes.")
-        }
     }
 
     /// Checks that a value doesn't nest too deep where a transform puts it: the maps on its way count as well.
@@ -46,12 +36,12 @@ public enum ValueValidation {
     public static func validateOperand(_ value: Value) throws(Status) {
         switch value {
         case .geoPoint(let point): try validate(point)
-        case .reference(let name): _ = try ResourceName(document: name)
+        case .reference(let name): _ = try ResourceName(reference: name)
         case .vector(let elements): try validateVector(elements)
         case .array(let elements):
             for element in elements { try validateOperand(element) }
         case .map(let map):
-            if case .string("__vector__")? = map["__type__"] { throw malformedVector(map) }
+            try validateType(map)
             for member in map.fields {
                 if FieldPath.isReserved(member.name), member.name != "__type__" {
                     throw .invalidArgument("field name '\(member.name)' is reserved.")
@@ -78,7 +68,7 @@ public enum ValueValidation {
         case .geoPoint(let point):
             try validate(point)
         case .reference(let name):
-            _ = try ResourceName(document: name)
+            _ = try ResourceName(reference: name)
         case .vector(let elements):
             if inArray { throw .invalidArgument("Cannot convert a vector value in an array value.") }
             try validateVector(elements)
@@ -91,16 +81,26 @@ public enum ValueValidation {
         case .map(let map):
             try validateDepth(depth + 1, of: field)
             try validateMap(map, of: field, depth: depth, keyBytes: keyBytes)
-        case .null, .boolean, .integer, .double, .timestamp, .string, .bytes:
+        case .string(let text):
+            try validateSize(text.utf8.count, of: field, inMap: keyBytes > field.utf8.count)
+        case .bytes(let bytes):
+            try validateSize(bytes.count, of: field, inMap: keyBytes > field.utf8.count)
+        case .null, .boolean, .integer, .double, .timestamp:
             break
         }
+    }
+
+    private static func validateSize(_ bytes: Int, of field: String, inMap: Bool) throws(Status) {
+        if bytes <= Limits.fieldValueSizeBytesMax { return }
+        if inMap { throw invalidNested(field) }
+        throw .invalidArgument(
+            "The value of property \"\(field)\" is longer than \(Limits.fieldValueSizeBytesMax) bytes.")
     }
 
     private static func validateMap(
         _ map: MapValue, of field: String, depth: Int, keyBytes: Int
     ) throws(Status) {
-        // A well-formed vector was recognised when the message was decoded: what still carries its mark is malformed.
-        if case .string("__vector__")? = map["__type__"] { throw malformedVector(map) }
+        try validateType(map)
         for member in map.fields {
             if member.name.isEmpty { throw .invalidArgument("The property.name is the empty string.") }
             let keyBytes = keyBytes + member.name.utf8.count
@@ -109,6 +109,17 @@ public enum ValueValidation {
                 throw .invalidArgument("field name '\(member.name)' is reserved.")
             }
             try validate(member.value, of: field, depth: depth + 1, keyBytes: keyBytes, inArray: false)
+        }
+    }
+
+    /// Checks the mark of a map that stands for a value of another type. A well-formed vector was recognised when the
+    /// message was decoded: what still carries its mark is malformed.
+    private static func validateType(_ map: MapValue) throws(Status) {
+        switch map["__type__"] {
+        case nil: break
+        case .string("__vector__")?: throw malformedVector(map)
+        case .string?: break
+        default: throw .invalidArgument("Field __type__ is not a string.")
         }
     }
 

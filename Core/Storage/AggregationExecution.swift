@@ -35,11 +35,11 @@ public final class AggregationExecution {
             }
             throw .invalidArgument("Cannot apply property masks when aggregation fields are present.")
         }
+        let normalized = try NormalizedQuery(query, existing: fields)
         if query.orders.last?.field.isDocumentName ?? false || query.filter.map(Self.filtersNames) ?? false {
+            let ordered = NormalizedQuery.inequalityFields(query.filter).union(query.orders.map(\.field))
             var missing: [FieldPath] = []
-            for field in fields where !missing.contains(field) && !query.orders.contains(where: { $0.field == field }) {
-                missing.append(field)
-            }
+            for field in fields where !ordered.contains(field) && !missing.contains(field) { missing.append(field) }
             if !missing.isEmpty {
                 throw .invalidArgument(
                     "This query requires an index that has fields [\(missing.map(\.text).joined(separator: ", "))] after "
@@ -47,7 +47,7 @@ public final class AggregationExecution {
                         + "with additional ordering on those fields.")
             }
         }
-        return try NormalizedQuery(query, existing: fields)
+        return normalized
     }
 
     /// Whether a filter on `__name__` puts the name at the head of the order.

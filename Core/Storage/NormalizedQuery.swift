@@ -165,7 +165,7 @@ public struct NormalizedQuery: Sendable {
 
     // MARK: Order
 
-    private static func inequalityFields(_ filter: Filter?) -> Set<FieldPath> {
+    static func inequalityFields(_ filter: Filter?) -> Set<FieldPath> {
         switch filter {
         case nil: []
         case .and(let filters)?, .or(let filters)?: filters.reduce(into: []) { $0.formUnion(inequalityFields($1)) }
@@ -239,25 +239,10 @@ public struct NormalizedQuery: Sendable {
         }
     }
 
-    /// The path key of a reference that is a position in the order of names. It needs not be a document's that exists or
-    /// could exist, but must lie in the query's database.
-    static func pathKey(_ text: String, in query: Query) throws(Status) -> [UInt8] {
-        let segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-            .map { String(Substring($0)) }
-        guard segments.count > 5, segments[0] == "projects", segments[2] == "databases", segments[4] == "documents"
-        else {
-            throw .invalidArgument("Document name \"\(text)\" lacks \"projects\" at index 0.")
-        }
-        let database = DatabaseName(project: segments[1], database: segments[3])
-        if database != query.parent.database {
-            throw .invalidArgument(
-                "The request was for database '\(query.parent.database)' but was attempting to access database "
-                    + "'\(database)'")
-        }
-        if segments.count < 7 || segments.count.isMultiple(of: 2) {
-            throw .invalidArgument("Document name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
-        }
-        return DocumentKey.encodePath(ResourcePath(Array(segments.dropFirst(5))))
+    /// The path key of a reference that is a position in the order of names. Its document needs not exist.
+    private static func pathKey(_ text: String, in query: Query) throws(Status) -> [UInt8] {
+        let name = try ResourceName(reference: text, in: query.parent.database)
+        return DocumentKey.encodePath(name.path)
     }
 
     /// A path key as a position among names relative to a prefix; what lies outside stands before or after all of them.

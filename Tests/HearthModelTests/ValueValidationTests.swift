@@ -50,12 +50,21 @@ import Testing
             "Geo point latitude 'nan' outside permitted range -90.0 to 90.0."
         ),
         (.reference("x"), "Document name \"x\" lacks \"projects\" at index 0."),
-        (.reference(reference + "c"), "Document name \"\(reference)c\" lacks \"/\" at index 34."),
+        (.reference(reference + "c"), "Resource name \"\(reference)c\" lacks \"/\" at index 34."),
         (
             .string(String(repeating: "x", count: 1_048_488)),
             "The value of property \"a\" is longer than 1048487 bytes."
         ),
         (.bytes(Array(repeating: 0, count: 1_048_488)), "The value of property \"a\" is longer than 1048487 bytes."),
+        (
+            .array([.string(String(repeating: "x", count: 1_048_488))]),
+            "The value of property \"a\" is longer than 1048487 bytes."
+        ),
+        (
+            .array([.map(map(("k", .bytes(Array(repeating: 0, count: 1_048_488)))))]),
+            "Property a contains an invalid nested entity."
+        ),
+        (.map(map(("x", .map(map(("__type__", .integer(1))))))), "Field __type__ is not a string."),
     ]
 
     @Test(arguments: refused.indices) func refuses(_ index: Int) {

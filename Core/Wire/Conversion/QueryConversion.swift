@@ -193,7 +193,7 @@ extension StructuredQueryMessage.FieldFilter {
             guard case .reference(let name) = key else {
                 throw .invalidArgument("__key__ filter value must be a Key")
             }
-            _ = try ResourceName(document: name, in: database)
+            _ = try ResourceName(reference: name, in: database)
         }
     }
 }

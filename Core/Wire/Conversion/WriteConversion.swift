@@ -187,6 +187,13 @@ extension ResourceName {
         try require(database)
     }
 
+    /// Parses the name of a document of a database that a value refers to.
+    /// - Throws: INVALID_ARGUMENT when it is malformed or lies in another database.
+    public init(reference text: String, in database: DatabaseName) throws(Status) {
+        try self.init(reference: text)
+        try require(database)
+    }
+
     /// Parses a parent, the root or a document, of a database.
     public init(parent text: String, in database: DatabaseName) throws(Status) {
         try self.init(parent: text)

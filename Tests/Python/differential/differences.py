@@ -390,7 +390,7 @@ RULES: list[Rule] = [
         outcome(
             "OK",
             "INVALID_ARGUMENT",
-            said="^(A maximum|The query may not have|order by clause|Too many disjunctions|Equality on key)",
+            said="^(A maximum|The query (may not have|contains)|order by clause|Too many disjunctions|Equality on key)",
             methods=("RunQuery", "RunAggregationQuery"),
             when=lambda case: shapes.unsatisfiable(case) or shapes.repeated(case),
         ),
@@ -401,6 +401,17 @@ RULES: list[Rule] = [
         "INVALID_ARGUMENT, as for a write",
         "2.2",
         outcome(EVEN_BEFORE_CONDITIONS, "INVALID_ARGUMENT", said=r"(is longer than \d+ bytes|path is too long)"),
+    ),
+    Rule(
+        "addresses over 4096 bytes",
+        "HTTP 404 without an error object",
+        "answers",
+        "observed",
+        outcome(
+            "HTTP 404",
+            "OK|INVALID_ARGUMENT|NOT_FOUND|ALREADY_EXISTS|FAILED_PRECONDITION",
+            when=shapes.long_address,
+        ),
     ),
     Rule(
         "field path of exactly 1500 bytes",

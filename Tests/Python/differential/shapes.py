@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 
 from .request import Json
+from .rest import http_request
 from .rules import Case, filters_of, members, query_of, written_names
 
 # Any time after this one lies in the future, whenever the tests run.
 FUTURE = "2090"
+
+
+def long_address(case: Case) -> bool:
+    """Whether the request line is longer than the emulator reads."""
+    if not case.request.rest:
+        return False
+    verb, target, _ = http_request(case.request.method, case.sent)
+    return len(f"{verb} {target} HTTP/1.1") > 4096
 
 
 def unsatisfiable(case: Case) -> bool:

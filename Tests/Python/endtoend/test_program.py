@@ -32,7 +32,7 @@ class Program:
         self.process = subprocess.Popen(
             [BINARY, "serve", "--port", "0", *options],
             cwd=folder,
-            env={**os.environ, **(environment or {})},
+            env={**{name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}, **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
