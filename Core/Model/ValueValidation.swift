@@ -72,6 +72,10 @@ public enum ValueValidation {
         case .vector(let elements):
             if inArray { throw .invalidArgument("Cannot convert a vector value in an array value.") }
             try validateVector(elements)
+            if elements.contains(where: \.isNaN) {
+                if keyBytes > field.utf8.count { throw invalidNested(field) }
+                throw .invalidArgument("Vector cannot contain NaN values.")
+            }
         case .array(let elements):
             if inArray { throw .invalidArgument("Cannot convert an array value in an array value.") }
             try validateDepth(depth + 1, of: field)

@@ -40,8 +40,8 @@ public struct NormalizedQuery: Sendable {
     var nameDescending: Bool { orders[orders.count - 1].descending }
 
     /// Checks a query and completes it.
-    /// - Parameter existing: further fields that results must have, ordered by as if they had inequalities; aggregations
-    ///   name theirs here.
+    /// - Parameter existing: further fields that results must have, which the order has behind those of inequalities;
+    ///   aggregations name theirs here.
     /// - Throws: INVALID_ARGUMENT, with Google's wordings, in Google's order of checks.
     public init(_ query: Query, existing: [FieldPath] = []) throws(Status) {
         self.query = query
@@ -57,7 +57,7 @@ public struct NormalizedQuery: Sendable {
         }
         let inequalities = Self.inequalityFields(query.filter)
         try QueryRules.check(query, disjunction: disjunction, inequalities: inequalities)
-        orders = Self.completeOrders(query.orders, inequalities.union(existing))
+        orders = Self.completeOrders(query.orders, implied: inequalities.sorted() + existing.sorted())
         self.disjunction = disjunction
         bounds = try Self.bounds(query, orders: orders, namePrefix: namePrefix)
     }
@@ -175,12 +175,12 @@ public struct NormalizedQuery: Sendable {
     }
 
     /// - Parameter implied: the fields of inequalities and aggregations.
-    private static func completeOrders(_ explicit: [Query.Order], _ implied: Set<FieldPath>) -> [Query.Order] {
+    private static func completeOrders(_ explicit: [Query.Order], implied: [FieldPath]) -> [Query.Order] {
         // Nothing can come behind the name; `QueryRules` has seen to it that nothing would have to.
         if explicit.last?.field.isDocumentName ?? false { return explicit }
         var orders = explicit
         let descending = explicit.last?.descending ?? false
-        for field in implied.sorted() where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
+        for field in implied where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
             orders.append(Query.Order(field: field, descending: descending))
         }
         orders.append(Query.Order(field: .documentName, descending: descending))

@@ -64,6 +64,8 @@ import Testing
             .array([.map(map(("k", .bytes(Array(repeating: 0, count: 1_048_488)))))]),
             "Property a contains an invalid nested entity."
         ),
+        (.vector([1, .nan]), "Vector cannot contain NaN values."),
+        (.map(map(("x", .vector([.nan])))), "Property a contains an invalid nested entity."),
         (.map(map(("x", .map(map(("__type__", .integer(1))))))), "Field __type__ is not a string."),
     ]
 

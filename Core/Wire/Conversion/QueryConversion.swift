@@ -212,6 +212,14 @@ extension HearthModel.Filter.Operator {
 // MARK: Vector search
 
 extension StructuredQueryMessage.FindNearest {
+    private func resultField() throws(Status) -> FieldPath? {
+        if distanceResultField.isEmpty { return nil }
+        if FieldPath.isReserved(distanceResultField) {
+            throw .invalidArgument("The distanceResultField.property.name \"\(distanceResultField)\" is reserved.")
+        }
+        return try FieldPath(parsing: distanceResultField)
+    }
+
     fileprivate func findNearest() throws(Status) -> HearthModel.Query.FindNearest {
         let field = try StructuredQueryMessage.FieldReference.path(vectorField)
         let vector = try vector()
@@ -227,7 +235,7 @@ extension StructuredQueryMessage.FindNearest {
         }
         return HearthModel.Query.FindNearest(
             field: field, vector: vector, measure: measure, limit: Int(limit),
-            resultField: distanceResultField.isEmpty ? nil : try FieldPath(parsing: distanceResultField),
+            resultField: try resultField(),
             threshold: distanceThreshold)
     }
 

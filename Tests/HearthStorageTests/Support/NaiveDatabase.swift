@@ -38,8 +38,8 @@ struct NaiveQuery {
         var orders = query.orders
         let descending = query.orders.last?.descending ?? false
         let endsByName = query.orders.last?.field.isDocumentName ?? false
-        let implied = Set(existing + Self.inequalityFields(query.filter)).filter { !$0.isDocumentName }
-        for field in implied.sorted() where !orders.contains(where: { $0.field == field }) {
+        let implied = Self.inequalityFields(query.filter).sorted() + existing.sorted()
+        for field in implied where !field.isDocumentName && !orders.contains(where: { $0.field == field }) {
             if !endsByName { orders.append(Query.Order(field: field, descending: descending)) }
         }
         if !endsByName { orders.append(Query.Order(field: .documentName, descending: descending)) }

@@ -92,7 +92,13 @@ RULES: list[Rule] = [
             when=lambda case: query_of(case.sent).get("select") == {},
         ),
     ),
-    Rule("last bits of sums", "adds doubles in its own order", "adds exactly", "11", reconcile.sums),
+    Rule(
+        "sums of doubles",
+        "adds doubles in its own order: last bits differ, and a great number swallows small ones",
+        "adds exactly",
+        "11",
+        reconcile.sums,
+    ),
     Rule(
         "NaN in NOT_EQUAL and NOT_IN",
         "keeps documents whose field is NaN",
@@ -195,7 +201,7 @@ RULES: list[Rule] = [
         ),
     ),
     Rule(
-        "sum over all collections below a document",
+        "sum over several collections below a document",
         "INVALID_ARGUMENT: wants an index with the field after the name",
         "sums",
         "11; observed",
@@ -204,7 +210,7 @@ RULES: list[Rule] = [
             "OK",
             text="^This query requires an index that has fields",
             methods=("RunAggregationQuery",),
-            when=shapes.kindless_below_a_document,
+            when=shapes.all_below_a_document,
         ),
     ),
     Rule(
@@ -266,6 +272,18 @@ RULES: list[Rule] = [
             # An aggregation may have another reason to be refused.
             "OK|INVALID_ARGUMENT",
             text="descending key scans",
+            when=shapes.first_order_is_name_descending,
+        ),
+    ),
+    Rule(
+        "collection group below a document, by name descending",
+        "FAILED_PRECONDITION `collection group queries are only allowed if they're at the root`",
+        "serves it",
+        "9.5; observed",
+        outcome(
+            "FAILED_PRECONDITION",
+            "OK|INVALID_ARGUMENT",
+            text="^collection group queries are only allowed",
             when=shapes.first_order_is_name_descending,
         ),
     ),

@@ -84,7 +84,18 @@ def resolve(node: Json, answers: dict[int, Json]) -> Json:
     return node
 
 
-def _look_up(node: Json, answers: dict[int, Json]) -> Json:
+def stand_ins(node: Json, answers: dict[int, Json]) -> list[bool]:
+    """For each reference, in order, whether its stand-in is used."""
+    if isinstance(node, dict):
+        if "$from" in node:
+            return [_found(node, answers) is None]
+        return [used for member in node.values() for used in stand_ins(member, answers)]
+    if isinstance(node, list):
+        return [used for member in node for used in stand_ins(member, answers)]
+    return []
+
+
+def _found(node: Json, answers: dict[int, Json]) -> Json:
     index, *path = node["$from"]
     found: Json = answers.get(index)
     for step in path:
@@ -94,7 +105,12 @@ def _look_up(node: Json, answers: dict[int, Json]) -> Json:
             found = found[step]
         else:
             found = None
-    if found is None or isinstance(found, dict | list):
+    return None if isinstance(found, dict | list) else found
+
+
+def _look_up(node: Json, answers: dict[int, Json]) -> Json:
+    found = _found(node, answers)
+    if found is None:
         if "else" in node:
             return resolve(node["else"], answers)
         raise Missing(f"nothing at {node['$from']}")

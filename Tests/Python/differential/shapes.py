@@ -21,12 +21,16 @@ def long_address(case: Case) -> bool:
 
 
 def unsatisfiable(case: Case) -> bool:
+    return never_satisfied(case.sent)
+
+
+def never_satisfied(sent: Json) -> bool:
     """Whether a comparison with null or NaN stands in the filter: nothing can satisfy it."""
 
     def nothing(value: Json) -> bool:
         return "nullValue" in value or value == {"doubleValue": "NaN"}
 
-    values = [condition.get("value", {}) for condition in filters_of(case.sent)]
+    values = [condition.get("value", {}) for condition in filters_of(sent)]
     return any(nothing(v) or any(nothing(m) for m in v.get("arrayValue", {}).get("values", [])) for v in values)
 
 
@@ -85,10 +89,11 @@ def outside_the_mask(case: Case) -> bool:
     return False
 
 
-def kindless_below_a_document(case: Case) -> bool:
+def all_below_a_document(case: Case) -> bool:
+    """Whether the query is over several collections below a document."""
     sources = query_of(case.sent).get("from", [])
     below = not case.sent.get("parent", "").endswith("/documents")
-    return below and not any(source.get("collectionId") for source in sources)
+    return below and not any(source.get("collectionId") and not source.get("allDescendants") for source in sources)
 
 
 def array_transform(case: Case) -> bool:
@@ -109,8 +114,8 @@ def nan_negated(case: Case) -> bool:
 def first_order_is_name_descending(case: Case) -> bool:
     order = (query_of(case.sent).get("orderBy") or [{}])[0]
     text = case.sent.get("orderBy")
-    listed = isinstance(text, str) and text.split(",")[0].lower().split()[0] == "__name__"
-    return listed or order.get("field", {}).get("fieldPath") == "__name__"
+    listed = isinstance(text, str) and text.split(",")[0].lower().split()[0].strip("`") == "__name__"
+    return listed or order.get("field", {}).get("fieldPath", "").strip("`") == "__name__"
 
 
 def array_operator_on_20_elements(case: Case) -> bool:
