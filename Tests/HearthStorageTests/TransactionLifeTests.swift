@@ -130,7 +130,9 @@ import Testing
     }
 
     @Test func aTransactionWhoseFirstReadFailsIsNotLeftBehind() throws {
-        let many = (0..<(Limits.transactionReadSetMax + 1)).map { Database.ReadTarget.document(resource("c/\($0)").path) }
+        let many = (0..<(Limits.transactionReadSetMax + 1)).map {
+            Database.ReadTarget.document(resource("c/\($0)").path)
+        }
         #expect(
             statusOf { () throws(Status) in _ = try database.view(.newTransaction(.readWrite(retry: nil)), many) }?.code
                 == .resourceExhausted)
@@ -170,7 +172,8 @@ import Testing
         let reads = ids.map { read("c/a", in: $0) }
         #expect(reads[0].isOver)
         #expect(
-            statusOf { () throws(Status) in _ = try reads[Limits.lockQueueLengthMax].wait() }?.code == .resourceExhausted)
+            statusOf { () throws(Status) in _ = try reads[Limits.lockQueueLengthMax].wait() }?.code
+                == .resourceExhausted)
         for id in ids { try database.rollback(id) }
         #expect(reads.allSatisfy { $0.isOver })
         #expect(database.locks.isIdle)
