@@ -162,7 +162,7 @@ final class Checkpointer: @unchecked Sendable {
 
     private func open() throws(Status) -> Connection {
         if let connection { return connection }
-        let opened = try Connection(path: path, configuration: ["PRAGMA synchronous = FULL"])
+        let opened = try Connection(path: path, configuration: [])
         connection = opened
         return opened
     }
