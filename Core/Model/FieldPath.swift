@@ -129,10 +129,7 @@ extension FieldPath: Hashable, Comparable {
     }
 
     public func hash(into hasher: inout Hasher) {
-        for segment in segments {
-            for byte in segment.utf8 { hasher.combine(byte) }
-            hasher.combine(UInt8(0))
-        }
+        for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 
     /// By segments, each by its UTF-8 bytes.
