@@ -33,14 +33,17 @@ final class Connection: @unchecked Sendable {
     /// Scan statements of one shape that are kept for the next walk; a merge join has up to 30 open.
     private static let idleScansMax = 32
 
-    init(path: String, configuration: [String]) throws(Status) {
+    /// - Parameter isReadOnly: leaves the files as they are: a missing one isn't made, and the log isn't copied at the end.
+    init(path: String, configuration: [String], isReadOnly: Bool = false) throws(Status) {
         statements = Array(repeating: nil, count: StatementKind.indexCount)
         controls = Array(repeating: nil, count: TransactionControl.allCases.count)
         idleScans = Array(repeating: [], count: StatementShape.indexCount)
         _ = Self.configureProcess
         // "unix-excl", below the layer: the file is locked against other processes, and the WAL's index lives in this one's
         // heap, so that beginning and ending a transaction makes no system call.
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
+        // A log can be read only by who could write it, so even a reader that changes nothing opens for writing.
+        let creation = isReadOnly ? 0 : SQLITE_OPEN_CREATE
+        let flags = SQLITE_OPEN_READWRITE | creation | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
         let result = sqlite3_open_v2(path, &handle, flags, LogBuffer.name ?? "unix-excl")
         if result != SQLITE_OK {
             let status = EngineError.status(handle, result, "cannot open \(path)")
@@ -48,6 +51,7 @@ final class Connection: @unchecked Sendable {
             throw status
         }
         sqlite3_extended_result_codes(handle, 1)
+        if isReadOnly { _ = hearth_sqlite3_keep_log_on_close(handle) }
         do throws(Status) {
             // Before anything is written; see `LogBuffer`.
             try execute("PRAGMA synchronous = FULL", "cannot open \(path)")
@@ -240,6 +244,19 @@ final class Connection: @unchecked Sendable {
         let result = sqlite3_step(statement)
         guard result == SQLITE_ROW else { throw EngineError.status(handle, result, action) }
         return Int(sqlite3_column_int64(statement, 0))
+    }
+
+    /// The texts in the first column of a text's result. For what is rare.
+    func texts(_ text: String, _ action: String) throws(Status) -> [String] {
+        let statement = try prepare(text)
+        defer { sqlite3_finalize(statement) }
+        var texts: [String] = []
+        while true {
+            let result = sqlite3_step(statement)
+            if result == SQLITE_DONE { return texts }
+            guard result == SQLITE_ROW else { throw EngineError.status(handle, result, action) }
+            texts.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+        }
     }
 
     // MARK: Statements

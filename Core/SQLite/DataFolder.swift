@@ -20,7 +20,7 @@ final class DataFolder: Sendable {
     init(path: String) throws(Status) {
         self.path = path
         try Self.makeFolder(path)
-        let lockPath = path + "/.lock"
+        let lockPath = path + "/" + Self.lockName
         let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         if descriptor < 0 { throw Self.failure("open \(lockPath)") }
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
@@ -43,6 +43,25 @@ final class DataFolder: Sendable {
     }
 
     deinit { closeDescriptor(lock) }
+
+    private static let lockName = ".lock"
+
+    /// Whether a folder was used for data before, or holds a copy of such a one.
+    static func isOne(_ path: String) throws(Status) -> Bool {
+        let names = try names(path)
+        if names.contains(lockName) { return true }
+        for name in names where isFolder(path + "/" + name) {
+            if try self.names(path + "/" + name).contains(where: { $0.hasSuffix(DatabaseFileName.suffix) }) {
+                return true
+            }
+        }
+        return false
+    }
+
+    static func isFolder(_ path: String) -> Bool {
+        var information = stat()
+        return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
+    }
 
     /// Makes a folder, durably, and those above it.
     static func makeFolder(_ path: String) throws(Status) {

@@ -44,17 +44,37 @@ enum FileFormat {
                 + " knows; use a newer hearth.")
     }
 
-    /// Checks that a file is ours, makes it when it is new and brings it to this version.
-    static func prepare(_ connection: Connection, path: String) throws(Status) {
+    /// Checks that a file is ours and of this version, without a change to it.
+    /// - Throws: NOT_FOUND for a file whose making was interrupted, FAILED_PRECONDITION for one of another version.
+    static func check(_ connection: Connection, path: String) throws(Status) {
+        let version = try version(connection, path: path)
+        if version == 0 { throw .notFound("\(path) holds no database yet: its making was interrupted.") }
+        if version < Self.version {
+            throw .failedPrecondition(
+                "\(path) has the older format version \(version); start a server once to bring it forward.")
+        }
+    }
+
+    /// The version of a file's format, 0 for one that isn't made yet.
+    private static func version(_ connection: Connection, path: String) throws(Status) -> Int {
         let action = "cannot open \(path)"
         let found = try connection.number("PRAGMA application_id", action)
         let version = try connection.number("PRAGMA user_version", action)
-        let tables = try connection.number("SELECT count(*) FROM sqlite_schema", action)
-        if found != applicationID, found != 0 || version != 0 || tables != 0 {
-            throw .failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")
+        if found != applicationID {
+            let tables = try connection.number("SELECT count(*) FROM sqlite_schema", action)
+            if found != 0 || version != 0 || tables != 0 {
+                throw .failedPrecondition("\(path) is a SQLite database, but not one of Hearth's.")
+            }
         }
         if version > Self.version { throw newer(path, version) }
-        if tables == 0 {
+        return version
+    }
+
+    /// Checks that a file is ours, makes it when it is new and brings it to this version.
+    static func prepare(_ connection: Connection, path: String) throws(Status) {
+        let action = "cannot open \(path)"
+        let version = try version(connection, path: path)
+        if try connection.number("SELECT count(*) FROM sqlite_schema", action) == 0 {
             // Neither can be changed in WAL mode or once there is a table.
             try connection.execute("PRAGMA page_size = \(pageSizeBytes); PRAGMA auto_vacuum = NONE", action)
         }

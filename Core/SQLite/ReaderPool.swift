@@ -18,15 +18,17 @@ final class ReaderPool: @unchecked Sendable {
     private let path: String
     private let configuration: [String]
     private let readersMax: Int
+    private let isReadOnly: Bool
     private let counters: StoreCounters
 
     /// Idle readers beyond these are closed: a burst of slow reads shouldn't hold memory for ever.
     private static let idleMax = 16
 
-    init(path: String, configuration: [String], readersMax: Int, counters: StoreCounters) {
+    init(path: String, options: SQLiteStoreOptions, counters: StoreCounters) {
         self.path = path
-        self.configuration = configuration
-        self.readersMax = readersMax
+        configuration = options.readerConfiguration
+        readersMax = options.readersMax
+        isReadOnly = options.isReadOnly
         self.counters = counters
     }
 
@@ -54,7 +56,7 @@ final class ReaderPool: @unchecked Sendable {
         if let found { return found }
         let opened: Connection
         do throws(Status) {
-            opened = try Connection(path: path, configuration: configuration)
+            opened = try Connection(path: path, configuration: configuration, isReadOnly: isReadOnly)
         } catch {
             monitor.withLock { opening -= 1 }
             throw error

@@ -48,10 +48,13 @@ public final class SQLiteStore: Store, @unchecked Sendable {
         self.folder = folder
         self.path = path
         self.options = options
-        pool = ReaderPool(
-            path: path, configuration: options.readerConfiguration, readersMax: options.readersMax, counters: counters)
+        pool = ReaderPool(path: path, options: options, counters: counters)
         checkpointer = Checkpointer(path: path, bounds: options.bounds, gate: gate, pool: pool, counters: counters)
-        _ = try openWriter()
+        if options.isReadOnly {
+            try FileFormat.check(try Connection(path: path, configuration: [], isReadOnly: true), path: path)
+        } else {
+            _ = try openWriter()
+        }
     }
 
     deinit { close() }
@@ -117,6 +120,7 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     public func maintain() {
         gate.withLock { if isTailDoubtful, isOpen { clearTail() } }
+        if options.isReadOnly { return }
         checkpointer.quiet()
     }
 
@@ -138,6 +142,19 @@ public final class SQLiteStore: Store, @unchecked Sendable {
         }
     }
 
+    public func damage(max: Int) throws(Status) -> [String] {
+        let connection = try Connection(path: path, configuration: options.readerConfiguration, isReadOnly: true)
+        defer { connection.close() }
+        do throws(Status) {
+            let found = try connection.texts("PRAGMA integrity_check(\(max))", "cannot check \(path)")
+            return found == ["ok"] ? [] : found
+        } catch {
+            // Damaged so badly that not even the check gets through.
+            if error.code == .dataLoss { return [error.message] }
+            throw error
+        }
+    }
+
     /// The bytes of the file and of the log beside it.
     public var sizeBytes: Int? {
         var sum = 0
@@ -153,6 +170,7 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     /// The writer's connection; opens it first when there is none.
     private func openWriter() throws(Status) -> Connection {
         if let writer { return writer }
+        if options.isReadOnly { throw .failedPrecondition("\(path) was opened for reading only.") }
         let connection = try Connection(path: path, configuration: [])
         try FileFormat.prepare(connection, path: path)
         for text in options.writerConfiguration { try connection.execute(text, "cannot open \(path)") }
@@ -216,6 +234,10 @@ public struct SQLiteStoreOptions: Sendable {
     /// looked for in the WAL at each use, and the mapping is made anew after each commit: a reader's first read after a
     /// commit takes twice as long.
     public var mappedBytes = 0
+
+    /// Leaves the files as they are: nothing is made or brought to this version, `write` is refused, and the log isn't
+    /// copied. For looking at a folder, also at a damaged one.
+    public var isReadOnly = false
 
     /// When the WAL is copied into the database, and what happens when it can't be.
     public var bounds = WALBounds()

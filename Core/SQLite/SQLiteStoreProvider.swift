@@ -21,12 +21,18 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private var stores: [DatabaseFileName: SQLiteStore] = [:]
 
     /// Locks the data folder for as long as the provider or a store of it lives.
+    /// - Parameter createsFolder: false for a tool, which must not take any folder for one of data.
     /// - Throws: FAILED_PRECONDITION when another process uses the folder, it can't be used, or a file in it is of a newer
     ///   format.
-    public init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
+    public init(
+        path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(), createsFolder: Bool = true
+    ) throws(Status) {
+        if !createsFolder, try !DataFolder.isOne(path) {
+            throw .failedPrecondition("\(path) is no data folder of hearth: there is no database in it.")
+        }
         folder = try DataFolder(path: path)
         self.options = options
-        for component in try DataFolder.names(path) where isFolder(path + "/" + component) {
+        for component in try DataFolder.names(path) where DataFolder.isFolder(path + "/" + component) {
             let project = path + "/" + component
             for file in try DataFolder.names(project) where file.hasSuffix(DatabaseFileName.suffix) {
                 try FileHeader.check(project + "/" + file)
@@ -74,7 +80,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         var found: [DatabaseName] = []
         for component in try DataFolder.names(folder.path) {
             let path = folder.path + "/" + component
-            guard isFolder(path), let project = try id(path, component: component) else { continue }
+            guard DataFolder.isFolder(path), let project = try id(path, component: component) else { continue }
             for file in try DataFolder.names(path) where file.hasSuffix(DatabaseFileName.suffix) {
                 let component = String(file.dropLast(DatabaseFileName.suffix.count))
                 if let database = try id(path + "/" + component, component: component) {
@@ -89,11 +95,6 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private func id(_ path: String, component: String) throws(Status) -> String? {
         if DatabaseFileName.isShortened(component) { return try DataFolder.read(path + DatabaseFileName.idSuffix) }
         return DatabaseFileName.id(ofComponent: component)
-    }
-
-    private func isFolder(_ path: String) -> Bool {
-        var information = stat()
-        return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
     public func delete(_ database: DatabaseName) throws(Status) {

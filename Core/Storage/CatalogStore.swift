@@ -11,9 +11,15 @@ enum CatalogStore {
     static func load(from snapshot: any Snapshot) throws(Status) -> IndexCatalog {
         guard let bytes = try snapshot.get(.meta, key) else { return IndexCatalog() }
         let fields = try FieldsCodec.decode(bytes)
-        return IndexCatalog(
-            definitions: maps(fields["definitions"]).compactMap(definition),
-            overrides: maps(fields["overrides"]).compactMap(override))
+        let definitions = maps(fields["definitions"])
+        let overrides = maps(fields["overrides"])
+        let catalog = IndexCatalog(
+            definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override))
+        // Entries of a definition that is left out would be taken for strays, and no longer be kept up.
+        guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count else {
+            throw Status(.dataLoss, "The index catalog holds a definition that can't be read.")
+        }
+        return catalog
     }
 
     static func nextID(in snapshot: any Snapshot) throws(Status) -> UInt32 {

@@ -60,6 +60,13 @@ struct IndexEntries {
 
     var hasDefinitions: Bool { !definitions.isEmpty }
 
+    /// All entries that belong to a document.
+    static func all(of key: [UInt8], path: ResourcePath, _ fields: MapValue, catalog: IndexCatalog) -> [Entry] {
+        var expected = IndexEntries(key: key, path: path, catalog: catalog)
+        expected.add(fields)
+        return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
+    }
+
     /// The entry by which a nested document is found through its collection id; the same in all states.
     var groupNameEntry: [UInt8]? {
         guard isNested, let pathKey = DocumentKey.toPathKey(key) else { return nil }

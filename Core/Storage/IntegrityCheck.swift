@@ -16,6 +16,10 @@ public struct IntegrityCheck {
         public var problems: [String] = []
         /// How much is wrong; may be more than was noted.
         public var problemCount = 0
+        /// How much of it is a matter of index entries, which `IndexRepair` mends.
+        public var entryProblemCount = 0
+
+        public init() {}
 
         public var isSound: Bool { problemCount == 0 }
     }
@@ -24,39 +28,68 @@ public struct IntegrityCheck {
     public static let problemsMax = 100
 
     private let snapshot: any Snapshot
-    private let catalog: IndexCatalog
-    private let version: Int64
-    private let earliest: Int64
+    private var catalog = IndexCatalog()
+    private var version: Int64 = 0
+    private var earliest: Int64 = 0
     private let check: () throws(Status) -> Void
     private var report = Report()
     private var entriesFound = 0
     private var recordsFound = 0
 
-    /// - Parameter check: called for every document; throws to end the check.
     /// - Throws: UNAVAILABLE when the store can't be read. What is damaged is reported, not thrown.
     public static func run(
         _ database: Database, check: @escaping () throws(Status) -> Void = {}
     ) throws(Status) -> Report {
-        let snapshot = try database.store.snapshot()
+        try run(database.store, check: check)
+    }
+
+    /// - Parameter check: called for every document; throws to end the check.
+    /// - Throws: UNAVAILABLE when the store can't be read. What is damaged is reported, not thrown.
+    public static func run(
+        _ store: any Store, check: @escaping () throws(Status) -> Void = {}
+    ) throws(Status) -> Report {
+        let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        var checker = try IntegrityCheck(snapshot, check)
-        try checker.checkDocuments()
-        try checker.checkTombstones()
-        try checker.checkNumbers()
+        var checker = IntegrityCheck(snapshot, check)
+        do throws(Status) {
+            try checker.checkMeta()
+            try checker.checkDocuments()
+            try checker.checkTombstones()
+            try checker.checkNumbers()
+        } catch {
+            // Behind damage of the engine's own kind nothing more can be read.
+            guard error.code == .dataLoss else { throw error }
+            checker.note("\(error.message) The rest was not checked.")
+        }
         return checker.report
     }
 
-    private init(_ snapshot: any Snapshot, _ check: @escaping () throws(Status) -> Void) throws(Status) {
+    private init(_ snapshot: any Snapshot, _ check: @escaping () throws(Status) -> Void) {
         self.snapshot = snapshot
         self.check = check
-        catalog = try CatalogStore.load(from: snapshot)
-        version = try snapshot.get(.meta, Database.versionKey).map(Database.decode) ?? 0
-        earliest = try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
     }
 
     private mutating func note(_ problem: String) {
         report.problemCount += 1
         if report.problems.count < Self.problemsMax { report.problems.append(problem) }
+    }
+
+    private mutating func noteEntry(_ problem: String) {
+        report.entryProblemCount += 1
+        note(problem)
+    }
+
+    private mutating func checkMeta() throws(Status) {
+        catalog = try CatalogStore.load(from: snapshot)
+        version = try number(Database.versionKey) ?? 0
+        earliest = try number(Database.earliestKey) ?? 0
+        if earliest > version { note("meta: the feed begins at \(earliest), after the last commit at \(version)") }
+    }
+
+    private mutating func number(_ key: [UInt8]) throws(Status) -> Int64? {
+        guard let bytes = try snapshot.get(.meta, key) else { return nil }
+        if bytes.count != 8 { note("meta: \(String(decoding: key, as: UTF8.self)) has \(bytes.count) bytes, not 8") }
+        return Database.decode(bytes)
     }
 
     // MARK: Documents and their entries
@@ -90,16 +123,12 @@ public struct IntegrityCheck {
         if try snapshot.get(.meta, Feed.tombstoneKey(key)) != nil { note("\(path): exists and has a tombstone") }
         try checkChain(of: key, from: document.updateVersion, path)
 
-        var expected = IndexEntries(key: key, path: path, catalog: catalog)
-        expected.add(fields)
-        var entries = expected.entries
-        if let groupName = expected.groupNameEntry { entries.append(IndexEntries.Entry(key: groupName, value: [])) }
-        for entry in entries {
+        for entry in IndexEntries.all(of: key, path: path, fields, catalog: catalog) {
             if let value = try snapshot.get(.entries, entry.key) {
                 entriesFound += 1
-                if value != entry.value { note("\(path): an index entry has another value") }
+                if value != entry.value { noteEntry("\(path): an index entry has another value") }
             } else if !isBeingBuilt(entry.key) {
-                note("\(path): an index entry is missing")
+                noteEntry("\(path): an index entry is missing")
             }
         }
     }
@@ -122,7 +151,12 @@ public struct IntegrityCheck {
                 return
             }
             recordsFound += 1
-            let record = try Feed.Record(key: Feed.key(changed, key), value: value)
+            let record: Feed.Record
+            do throws(Status) {
+                record = try Feed.Record(key: Feed.key(changed, key), value: value)
+            } catch {
+                return note("\(path): the state before \(changed) can't be read: \(error.message)")
+            }
             if let before = record.before, before.updateVersion != record.previousVersion {
                 note(
                     "\(path): the state before \(changed) is of \(before.updateVersion), not \(record.previousVersion)")
@@ -144,7 +178,10 @@ public struct IntegrityCheck {
             report.tombstones += 1
             let key = Array(cursor.key.dropFirst(prefix.count))
             let deleted = Database.decode(cursor.value)
-            let path = DocumentKey.decode(key) ?? ResourcePath()
+            guard let path = DocumentKey.decode(key), path.isDocument, cursor.value.count == 8 else {
+                note("meta: a tombstone of \(key.count) bytes can't be read")
+                continue
+            }
             if deleted > version { note("\(path): deleted at \(deleted) of \(version)") }
             try checkChain(of: key, from: deleted, path)
         }
@@ -160,7 +197,7 @@ public struct IntegrityCheck {
             note("feed: \(report.feedRecords - recordsFound) records belong to no document or deletion")
         }
         if report.entries != entriesFound {
-            note("entries: \(report.entries - entriesFound) index entries belong to no document")
+            noteEntry("entries: \(report.entries - entriesFound) index entries belong to no document")
             try nameStrayEntries()
         }
     }
@@ -181,9 +218,15 @@ public struct IntegrityCheck {
                 report.problems.append("\(path): an index entry is left of a document that doesn't exist")
                 continue
             }
-            var expected = IndexEntries(key: key, path: path, catalog: catalog)
-            expected.add(try FieldsCodec.decode(StoredDocument(stored: stored).fields))
-            if expected.groupNameEntry != entry, !expected.entries.contains(where: { $0.key == entry }) {
+            let fields: MapValue
+            do throws(Status) {
+                fields = try FieldsCodec.decode(StoredDocument(stored: stored).fields)
+            } catch {
+                // Noted when the document was looked at; its entries can't be told from strays.
+                continue
+            }
+            let expected = IndexEntries.all(of: key, path: path, fields, catalog: catalog)
+            if !expected.contains(where: { $0.key == entry }) {
                 report.problems.append("\(path): an index entry of kind \(entry[0]) is of another content")
             }
         }

@@ -23,6 +23,9 @@ public protocol Store: AnyObject, Sendable {
     /// groups when much has gathered.
     func maintain()
 
+    /// What the engine finds wrong in its own files, at most `max` sentences. Reads everything; for tools.
+    func damage(max: Int) throws(Status) -> [String]
+
     /// The room that the data takes, for people who watch; nil when the store can't tell.
     var sizeBytes: Int? { get }
 
@@ -32,6 +35,8 @@ public protocol Store: AnyObject, Sendable {
 
 extension Store {
     public var sizeBytes: Int? { nil }
+
+    public func damage(max: Int) throws(Status) -> [String] { [] }
 }
 
 /// The ordered maps of a store. Their key formats are described in `DocumentKey.swift`, `IndexKey.swift` and

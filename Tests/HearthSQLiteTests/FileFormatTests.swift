@@ -39,6 +39,48 @@ struct FileFormatTests {
         #expect(try copy.snapshot().get(.documents, [1]) == [2])
     }
 
+    @Test func aStoreForReadingLeavesTheFilesAsTheyAre() throws {
+        let folder = TemporaryFolder()
+        let store = try SQLiteStore(path: folder.path + "/a.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.documents, [1], [2]) }
+        folder.copy("a.sqlite", to: folder.path + "/b.sqlite")
+        folder.copy("a.sqlite-wal", to: folder.path + "/b.sqlite-wal")
+        let sizes = [folder.size("b.sqlite"), folder.size("b.sqlite-wal")]
+        var options = SQLiteStoreOptions()
+        options.isReadOnly = true
+        let copy = try SQLiteStore(path: folder.path + "/b.sqlite", options: options)
+        #expect(try copy.snapshot().get(.documents, [1]) == [2])
+        #expect(try copy.damage(max: 10) == [])
+        #expect(throws: Status.failedPrecondition("\(folder.path)/b.sqlite was opened for reading only.")) {
+            try copy.write { transaction throws(Status) in try transaction.put(.documents, [3], [4]) }
+        }
+        copy.maintain()
+        copy.close()
+        #expect([folder.size("b.sqlite"), folder.size("b.sqlite-wal")] == sizes)
+        // A missing file isn't made.
+        #expect(throws: Status.self) { try SQLiteStore(path: folder.path + "/c.sqlite", options: options) }
+        #expect(folder.size("c.sqlite") == nil)
+    }
+
+    @Test func damageIsToldOf() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/a.sqlite"
+        let store = try SQLiteStore(path: path)
+        #expect(try store.damage(max: 10) == [])
+        store.close()
+        // The index of the documents' keys loses what it knows.
+        try change(
+            path,
+            """
+            INSERT INTO documents VALUES (x'01', x'02');
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'feed')
+            WHERE name = 'sqlite_autoindex_documents_1'
+            """)
+        let damaged = try SQLiteStore(path: path)
+        #expect(try !damaged.damage(max: 10).isEmpty)
+    }
+
     @Test func aNewerFormatIsRefused() throws {
         let folder = TemporaryFolder()
         let path = folder.path + "/a.sqlite"

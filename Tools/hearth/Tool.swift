@@ -12,7 +12,7 @@ enum Tool {
     }
 
     static let commands: [Command] = [
-        ServeCommand.command, BenchCommand.command, VersionCommand.command, HelpCommand.command,
+        ServeCommand.command, CheckCommand.command, BenchCommand.command, VersionCommand.command, HelpCommand.command,
     ]
 
     static func main() -> Never {

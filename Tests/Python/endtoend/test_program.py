@@ -2,82 +2,40 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
 import pytest
 
+from support.program import BINARY, Program, environment_of_a_child, program
 from support.wire import METHODS, parse
 
-BINARY = os.environ.get("HEARTH_BINARY", "")
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
 
 DOCUMENT = "/v1/projects/p/databases/(default)/documents/c/d"
 
 
-class Program:
-    """One run of `hearth serve` in a folder of its own."""
-
-    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
-        self.process = subprocess.Popen(
-            [BINARY, "serve", "--port", "0", *options],
-            cwd=folder,
-            env={**{name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}, **(environment or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.block: list[str] = []
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.block.append(line.strip())
-            if "FIRESTORE_EMULATOR_HOST=" in line:
-                self.port = int(line.rsplit(":", 1)[1])
-                return
-        raise AssertionError(self.process.communicate()[1])
-
-    def send(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            connection.request(method, path, json.dumps(body) if body is not None else None)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-    def put(self, value: int) -> int:
-        return self.send("PATCH", DOCUMENT, {"fields": {"n": {"integerValue": str(value)}}})[0]
-
-    def end(self) -> tuple[int, str]:
-        """The exit code, and what was logged."""
-        _, log = self.process.communicate(timeout=20)
-        return self.process.returncode, log
-
-
-@contextmanager
-def program(folder: Path, *options: str, environment: dict[str, str] | None = None) -> Iterator[Program]:
-    started = Program(folder, *options, environment=environment)
-    try:
-        yield started
-    finally:
-        if started.process.poll() is None:
-            started.process.kill()
-        started.process.communicate()
+def put(hearth: Program, value: int) -> int:
+    return hearth.send("PATCH", DOCUMENT, {"fields": {"n": {"integerValue": str(value)}}})[0]
 
 
 def refused(folder: Path, *options: str) -> tuple[int, str]:
     """The exit code and the complaint of a start that fails."""
-    ended = subprocess.run([BINARY, "serve", *options], cwd=folder, capture_output=True, text=True, timeout=20)
+    ended = subprocess.run(
+        [BINARY, "serve", *options],
+        cwd=folder,
+        env=environment_of_a_child(),
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
 
@@ -94,7 +52,7 @@ class TestStartAndEnd:
     @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
     def test_a_signal_ends_it_in_order(self, tmp_path: Path, sent: signal.Signals) -> None:
         with program(tmp_path) as hearth:
-            assert hearth.put(1) == 200
+            assert put(hearth, 1) == 200
             hearth.process.send_signal(sent)
             code, log = hearth.end()
             assert code == 0
@@ -153,13 +111,13 @@ class TestFolder:
                     assert json.loads(content)["fields"]["n"]["integerValue"] == str(number - 1)
                 else:
                     assert status == 404
-                assert hearth.put(number) == 200
+                assert put(hearth, number) == 200
                 hearth.process.kill()
                 hearth.end()
 
     def test_memory_leaves_nothing(self, tmp_path: Path) -> None:
         with program(tmp_path, "--memory") as hearth:
-            assert hearth.put(1) == 200
+            assert put(hearth, 1) == 200
         assert list(tmp_path.iterdir()) == []
 
     def test_a_folder_has_one_process(self, tmp_path: Path) -> None:
@@ -179,7 +137,7 @@ class TestFolder:
                 body = {"structuredQuery": {"from": [{"collectionId": "c"}], "where": where, "orderBy": order}}
                 return hearth.send("POST", "/v1/projects/p/databases/(default)/documents:runQuery", body)[0]
 
-            hearth.put(1)
+            put(hearth, 1)
             deadline = time.monotonic() + 10
             while query("b") != 200:
                 assert time.monotonic() < deadline
@@ -206,7 +164,7 @@ class TestRefusals:
 
     def test_a_newer_format(self, tmp_path: Path) -> None:
         with program(tmp_path) as hearth:
-            hearth.put(1)
+            put(hearth, 1)
             hearth.process.send_signal(signal.SIGTERM)
             hearth.end()
         (file,) = (tmp_path / "hearth-data").glob("*/*.sqlite")
@@ -255,7 +213,7 @@ class TestRefusals:
 class TestFigures:
     def test_metrics(self, tmp_path: Path) -> None:
         with program(tmp_path) as hearth:
-            hearth.put(1)
+            put(hearth, 1)
             hearth.send("GET", DOCUMENT + "/none")
             hearth.send("GET", DOCUMENT[:-1] + "none")
             text = hearth.send("GET", "/metrics")[1].decode()
@@ -266,7 +224,7 @@ class TestFigures:
 
     def test_request_log(self, tmp_path: Path) -> None:
         with program(tmp_path, "--memory", environment={"HEARTH_LOG_REQUESTS": "1"}) as hearth:
-            hearth.put(1)
+            put(hearth, 1)
             hearth.send("GET", DOCUMENT[:-1] + "none")
             hearth.process.send_signal(signal.SIGTERM)
             log = hearth.end()[1]

@@ -1,0 +1,242 @@
+"""`hearth check` from outside: what it counts, what it finds in damaged folders, what it repairs, when it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.program import BINARY, Program, check, program
+
+pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
+
+ROOT = "/v1/projects/{}/databases/{}/documents"
+
+
+def fill(folder: Path, clean: bool = True, documents: int = 12) -> Path:
+    """A data folder with two databases; unless `clean`, as SIGKILL leaves it."""
+    (folder / "firestore.indexes.json").write_text(
+        json.dumps(
+            {"indexes": [{"collectionGroup": "c", "fields": [{"fieldPath": name, "order": "ASCENDING"} for name in "ab"]}]}
+        )
+    )
+    with program(folder) as server:
+        for project, database in [("p", "(default)"), ("q", "other")]:
+            root = ROOT.format(project, database)
+            writes = [
+                {
+                    "update": {
+                        "name": f"{root[4:]}/c/d{number}",
+                        "fields": {
+                            "a": {"integerValue": str(number)},
+                            "b": {"doubleValue": 0.5},
+                            "tags": {"arrayValue": {"values": [{"stringValue": "x"}, {"stringValue": "y"}]}},
+                        },
+                    }
+                }
+                for number in range(documents)
+            ]
+            assert server.send("POST", f"{root}:commit", {"writes": writes})[0] == 200
+            assert server.send("DELETE", f"{root}/c/d0")[0] == 200
+        if clean:
+            assert server.terminate()[0] == 0
+        else:
+            server.process.send_signal(signal.SIGKILL)
+            server.end()
+    return folder / "hearth-data"
+
+
+def database(data: Path) -> sqlite3.Connection:
+    (file,) = data.glob("p/*.sqlite")
+    return sqlite3.connect(file, isolation_level=None)
+
+
+def fingerprints(data: Path) -> dict[str, str]:
+    """Of every file but the lock, which holds the number of the process that had it last."""
+    files = [path for path in data.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_sound_folder(tmp_path: Path, clean: bool) -> None:
+    data = fill(tmp_path, clean)
+    before = fingerprints(data)
+    result = check(data)
+    assert (result.code, result.complaint) == (0, "")
+    assert result.text == (
+        f"{data}: 2 databases, all sound\n"
+        "\n"
+        # The index file is for the default database: five automatic entries a document, and one.
+        "  p (default)\n    11 documents, 66 index entries, 13 feed records, 1 tombstone\n    sound\n\n"
+        "  q other\n    11 documents, 55 index entries, 13 feed records, 1 tombstone\n    sound\n\n"
+    )
+    # Looking changes nothing; after a crash the log is left for the server to recover.
+    after = fingerprints(data)
+    assert {path: after[path] for path in before} == before
+
+
+def test_damage_is_found_and_entries_are_repaired(tmp_path: Path) -> None:
+    data = fill(tmp_path, documents=40)
+    with database(data) as connection:
+        entries = connection.execute("SELECT key, value FROM entries ORDER BY key").fetchall()
+        for key, _ in entries[::7]:
+            connection.execute("DELETE FROM entries WHERE key = ?", [key])
+        for key, _ in entries[1::7]:
+            connection.execute("UPDATE entries SET value = x'07' WHERE key = ?", [key])
+        for key, value in entries[2::7]:
+            connection.execute("INSERT INTO entries VALUES (?, ?)", [key + b"\1", value])
+    connection.close()
+    missing, wrong, stray = (len(entries[start::7]) for start in range(3))
+
+    result = check(data)
+    assert result.code == 1
+    assert "1 of 2 databases has problems. `hearth check --repair` rebuilds" in result.complaint
+    # Strays are one problem together.
+    assert f"    {missing + wrong + 1} problems:\n" in result.text
+    assert ": an index entry is missing\n" in result.text
+    assert f"      and {missing + wrong + 1 - 20} more\n" in result.text
+
+    result = check(data, "--repair")
+    assert (result.code, result.complaint) == (0, "")
+    assert f"repaired: {missing} index entries added, {wrong} corrected, {stray} removed\n" in result.text
+    assert check(data).code == 0
+    connection = database(data)
+    assert connection.execute("SELECT key, value FROM entries ORDER BY key").fetchall() == entries
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("DELETE FROM feed WHERE key = (SELECT max(key) FROM feed)", "c/d0: the state before "),
+        ("DELETE FROM meta WHERE substr(key, 1, 1) = x'74'", "feed: 2 records belong to no document or deletion"),
+        ("UPDATE documents SET value = substr(value, 1, 12) WHERE rowid = 5", "A stored document is shorter"),
+        ("UPDATE documents SET value = value || x'ff' WHERE rowid = 5", "c/d"),
+        ("DELETE FROM documents WHERE rowid = 5", "belong to no document"),
+        ("UPDATE meta SET value = x'0000000000000001' WHERE key = CAST('version' AS BLOB)", "updated at"),
+        ("UPDATE meta SET value = x'ffff' WHERE key = CAST('catalog' AS BLOB)", "The rest was not checked."),
+    ],
+)
+def test_what_is_no_matter_of_entries_is_not_repaired(tmp_path: Path, statement: str, found: str) -> None:
+    data = fill(tmp_path)
+    with database(data) as connection:
+        assert connection.execute(statement).rowcount == 1
+    connection.close()
+    result = check(data)
+    assert result.code == 1
+    assert found in result.text
+    again = check(data, "--repair")
+    # A document that is gone leaves entries, which are removed; its history still tells of it.
+    assert again.code == 1
+
+
+def test_damaged_pages(tmp_path: Path) -> None:
+    data = fill(tmp_path, documents=400)
+    (file,) = data.glob("p/*.sqlite")
+    # The first page stays, so that the file is still taken for ours.
+    with file.open("r+b") as raw:
+        raw.seek(4096 * 4)
+        raw.write(b"\x5a" * 4096 * 3)
+    result = check(data)
+    assert result.code == 1
+    assert "      file: " in result.text
+    assert "  q other\n    399 documents" in result.text
+    repaired = check(data, "--repair")
+    assert repaired.code == 1
+    assert "repaired" not in repaired.text
+
+
+def test_a_folder_that_a_server_has(tmp_path: Path) -> None:
+    with program(tmp_path) as server:
+        server.send("PATCH", ROOT.format("p", "(default)") + "/c/d", {"fields": {}})
+        result = check(tmp_path / "hearth-data")
+        assert result.code == 73
+        assert result.complaint == (
+            f"hearth: Another hearth process ({server.process.pid}) uses the data folder {tmp_path / 'hearth-data'}.\n"
+        )
+        assert result.text == ""
+        assert server.send("GET", ROOT.format("p", "(default)") + "/c/d")[0] == 200
+
+
+def test_a_newer_format(tmp_path: Path) -> None:
+    data = fill(tmp_path)
+    (file,) = data.glob("p/*.sqlite")
+    with file.open("r+b") as header:
+        header.seek(60)
+        header.write((99).to_bytes(4, "big"))
+    for options in [(), ("--repair",)]:
+        result = check(data, *options)
+        assert (result.code, result.text) == (73, "")
+        assert "has format version 99, which is newer than" in result.complaint
+
+
+def test_what_is_no_data_folder(tmp_path: Path) -> None:
+    result = check(tmp_path / "none")
+    assert (result.code, result.complaint) == (
+        73,
+        f"hearth: Cannot read the folder {tmp_path / 'none'}: No such file or directory.\n",
+    )
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "pictures").mkdir()
+    result = check(tmp_path / "pictures")
+    assert result.code == 73
+    assert "is no data folder of hearth" in result.complaint
+    assert list((tmp_path / "pictures").iterdir()) == []
+
+
+def test_a_database_that_is_none(tmp_path: Path) -> None:
+    data = fill(tmp_path)
+    # One whose making was interrupted holds nothing yet; one that is something else is a problem.
+    (data / "p" / "begun.sqlite").write_bytes(b"")
+    assert check(data).code == 0
+    (data / "p" / "noise.sqlite").write_bytes(b"no database " * 1000)
+    result = check(data)
+    assert result.code == 1
+    assert "4 databases, 3 sound" in result.text
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with program(tmp_path) as server:
+        server.terminate()
+    assert "no databases" in check(tmp_path / "hearth-data").text
+
+
+def test_the_folder_that_the_server_would_use(tmp_path: Path) -> None:
+    (tmp_path / "hearth.json").write_text('{"data": "elsewhere"}')
+    with program(tmp_path) as server:
+        server.send("PATCH", ROOT.format("p", "(default)") + "/c/d", {"fields": {}})
+        server.terminate()
+    ended = subprocess.run([BINARY, "check"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(f"{tmp_path / 'elsewhere'}: 1 database, all sound\n")
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    ended = subprocess.run([BINARY, "check", "--repare"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (64, "hearth: Unknown option --repare; did you mean --repair?\n")
+
+
+def test_a_server_goes_on_with_what_was_repaired(tmp_path: Path) -> None:
+    data = fill(tmp_path)
+    with database(data) as connection:
+        connection.execute("DELETE FROM entries")
+    connection.close()
+    assert check(data, "--repair").code == 0
+    server = Program(tmp_path)
+    try:
+        query = {
+            "structuredQuery": {
+                "from": [{"collectionId": "c"}],
+                "where": {"fieldFilter": {"field": {"fieldPath": "a"}, "op": "GREATER_THAN", "value": {"integerValue": "7"}}},
+            }
+        }
+        status, answer = server.send("POST", ROOT.format("p", "(default)") + ":runQuery", query)
+        assert status == 200
+        assert [row["document"]["name"].rsplit("/")[-1] for row in json.loads(answer)] == ["d8", "d9", "d10", "d11"]
+    finally:
+        server.terminate()

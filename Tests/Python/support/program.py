@@ -1,0 +1,110 @@
+"""Runs of the built program with a folder of its own: starts, requests over plain HTTP, ends of every kind."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+BINARY = os.environ.get("HEARTH_BINARY", "")
+
+#: How hard the long tests try: 1 is what `make test` does, 10 the mode for a night.
+EFFORT = int(os.environ.get("HEARTH_TEST_EFFORT", "1"))
+
+
+def environment_of_a_child(changes: dict[str, str] | None = None) -> dict[str, str]:
+    """Without what is meant for the tests, which the program would take for its own settings."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("HEARTH_", "FIRESTORE_"))}
+    return {**clean, **(changes or {})}
+
+
+class Program:
+    """One run of `hearth serve` in a folder."""
+
+    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        self.process = self.spawn(folder, *options, environment=environment)
+        self.block: list[str] = []
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.block.append(line.strip())
+            if "FIRESTORE_EMULATOR_HOST=" in line:
+                self.port = int(line.rsplit(":", 1)[1])
+                return
+        raise AssertionError(self.process.communicate()[1])
+
+    @staticmethod
+    def spawn(folder: Path, *options: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """Only the process, before it is known to serve."""
+        return subprocess.Popen(
+            [BINARY, "serve", "--port", "0", *options],
+            cwd=folder,
+            env=environment_of_a_child(environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def send(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, json.dumps(body) if body is not None else None)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def end(self) -> tuple[int, str]:
+        """The exit code, and what was logged."""
+        _, log = self.process.communicate(timeout=20)
+        return self.process.returncode, log
+
+    def terminate(self) -> tuple[int, str]:
+        self.process.terminate()
+        return self.end()
+
+    def kill(self) -> str:
+        """SIGKILL; what was logged."""
+        self.process.kill()
+        return self.process.communicate()[1]
+
+
+@contextmanager
+def program(folder: Path, *options: str, environment: dict[str, str] | None = None) -> Iterator[Program]:
+    started = Program(folder, *options, environment=environment)
+    try:
+        yield started
+    finally:
+        if started.process.poll() is None:
+            started.process.kill()
+        started.process.communicate()
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `hearth check` said."""
+
+    code: int
+    text: str
+    complaint: str
+
+
+def check(data: Path, *options: str) -> Check:
+    command = [BINARY, "check", "--data", str(data), *options]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment_of_a_child())
+    return Check(ended.returncode, ended.stdout, ended.stderr)
+
+
+def assert_sound(data: Path) -> str:
+    """`hearth check` finds nothing; what it counted."""
+    result = check(data)
+    assert result.code == 0, result.text + result.complaint
+    return result.text
