@@ -96,14 +96,19 @@ public struct FieldPath: Sendable, CustomStringConvertible {
 
     /// The path's text, quoted where needed: equal paths have equal texts.
     public var text: String {
-        segments.map(Self.quoted).joined(separator: ".")
+        segments.count == 1 ? Self.quoted(segments[0]) : segments.map(Self.quoted).joined(separator: ".")
     }
 
     public var description: String { text }
 
     private static func quoted(_ segment: String) -> String {
-        let plain = !segment.isEmpty && segment.utf8.enumerated().allSatisfy { isNameByte($1, first: $0 == 0) }
-        if plain { return segment }
+        var isPlain = !segment.isEmpty
+        var isFirst = true
+        for byte in segment.utf8 where isPlain {
+            isPlain = isNameByte(byte, first: isFirst)
+            isFirst = false
+        }
+        if isPlain { return segment }
         var escaped = "`"
         for scalar in segment.unicodeScalars {
             if scalar == "`" || scalar == "\\" { escaped.unicodeScalars.append("\\") }
@@ -124,10 +129,7 @@ extension FieldPath: Hashable, Comparable {
     }
 
     public func hash(into hasher: inout Hasher) {
-        for segment in segments {
-            for byte in segment.utf8 { hasher.combine(byte) }
-            hasher.combine(UInt8(0))
-        }
+        for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 
     /// By segments, each by its UTF-8 bytes.

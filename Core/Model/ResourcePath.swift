@@ -35,7 +35,8 @@ extension DatabaseName: Hashable {
     }
 
     public func hash(into hasher: inout Hasher) {
-        for byte in text.utf8 { hasher.combine(byte) }
+        UTF8Order.hash(project, into: &hasher)
+        UTF8Order.hash(database, into: &hasher)
     }
 }
 
@@ -57,7 +58,17 @@ public struct ResourcePath: Sendable, CustomStringConvertible {
     public func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
 
     static func split(_ text: String) -> [String] {
-        text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }
+        var text = text
+        return text.withUTF8 { bytes in
+            var segments: [String] = []
+            segments.reserveCapacity(8)
+            var start = 0
+            for index in 0...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: "/") {
+                segments.append(String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<index]), as: UTF8.self))
+                start = index + 1
+            }
+            return segments
+        }
     }
 
     /// The number in an id of the form `__id<int64>__`, which Datastore's numeric ids take; nil for other spellings,
@@ -100,10 +111,7 @@ extension ResourcePath: Hashable {
     }
 
     public func hash(into hasher: inout Hasher) {
-        for segment in segments {
-            for byte in segment.utf8 { hasher.combine(byte) }
-            hasher.combine(UInt8(ascii: "/"))
-        }
+        for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 }
 

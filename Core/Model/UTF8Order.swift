@@ -38,6 +38,14 @@ public enum UTF8Order {
         return lhs.count - rhs.count
     }
 
+    /// Feeds a text's bytes and its length to a hasher, in one call.
+    public static func hash(_ text: String, into hasher: inout Hasher) {
+        hasher.combine(text.utf8.count)
+        if text.utf8.withContiguousStorageIfAvailable({ hasher.combine(bytes: UnsafeRawBufferPointer($0)) }) == nil {
+            Array(text.utf8).withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+    }
+
     @inlinable
     public static func equal(_ lhs: String, _ rhs: String) -> Bool {
         lhs.utf8.count == rhs.utf8.count && compare(lhs, rhs) == 0

@@ -39,12 +39,12 @@ final class Connection: @unchecked Sendable {
         controls = Array(repeating: nil, count: TransactionControl.allCases.count)
         idleScans = Array(repeating: [], count: StatementShape.indexCount)
         _ = Self.configureProcess
-        // "unix-excl": the file is locked against other processes, and the WAL's index lives in this one's heap, so that
-        // beginning and ending a transaction makes no system call.
+        // "unix-excl", below the layer: the file is locked against other processes, and the WAL's index lives in this one's
+        // heap, so that beginning and ending a transaction makes no system call.
         // A log can be read only by who could write it, so even a reader that changes nothing opens for writing.
         let creation = isReadOnly ? 0 : SQLITE_OPEN_CREATE
         let flags = SQLITE_OPEN_READWRITE | creation | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
-        let result = sqlite3_open_v2(path, &handle, flags, "unix-excl")
+        let result = sqlite3_open_v2(path, &handle, flags, LogBuffer.name ?? "unix-excl")
         if result != SQLITE_OK {
             let status = EngineError.status(handle, result, "cannot open \(path)")
             closeHandle()
@@ -53,6 +53,8 @@ final class Connection: @unchecked Sendable {
         sqlite3_extended_result_codes(handle, 1)
         if isReadOnly { _ = hearth_sqlite3_keep_log_on_close(handle) }
         do throws(Status) {
+            // Before anything is written; see `LogBuffer`.
+            try execute("PRAGMA synchronous = FULL", "cannot open \(path)")
             for text in configuration { try execute(text, "cannot open \(path)") }
         } catch {
             closeHandle()

@@ -248,7 +248,6 @@ public struct SQLiteStoreOptions: Sendable {
 
     var writerConfiguration: [String] {
         var texts = [
-            "PRAGMA synchronous = FULL",
             "PRAGMA wal_autocheckpoint = 0",
             // Overwriting what is deleted costs writes of pages that are otherwise only unlinked.
             "PRAGMA secure_delete = OFF",

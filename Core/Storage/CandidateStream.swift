@@ -4,7 +4,7 @@ import HearthWire
 /// A document on its way through a query, known by its key; its content is read when somebody needs it.
 struct Candidate {
     var key: [UInt8]
-    /// Its place in the query's order, or as much of it from the start as is known.
+    /// Its place in the query's order, or as much of it from the start as is known; empty when nobody looks at it.
     var orderKey: [UInt8]
     /// Whether `orderKey` is whole and exact.
     var isComplete: Bool
@@ -25,14 +25,20 @@ final class QueryContext {
     let overlay: PastOverlay?
     /// Whether only the keys of the results are wanted.
     let keysOnly: Bool
+    /// Whether order keys of candidates that come in order anyway are looked at.
+    let needsOrderKeys: Bool
 
-    init(_ query: NormalizedQuery, view: ReadView, meter: WorkMeter, keysOnly: Bool = false) throws(Status) {
+    /// - Parameter isMerged: the results come from several streams.
+    init(
+        _ query: NormalizedQuery, view: ReadView, meter: WorkMeter, keysOnly: Bool = false, isMerged: Bool = false
+    ) throws(Status) {
         self.query = query
         self.keysOnly = keysOnly
         self.view = view
         self.meter = meter
         matcher = QueryMatcher(query)
         overlay = try view.overlay()
+        needsOrderKeys = isMerged || query.hasBounds || overlay != nil
     }
 
     /// Results beyond this many are never asked for; nil when there is no limit.
@@ -60,7 +66,11 @@ final class BranchStream: CandidateStream {
     private let join: JoinCursor
     /// Whether the cursor brings the documents themselves.
     private let scansDocuments: Bool
+    private let isFullyOrdered: Bool
     private var isOver = false
+    /// Where each component of the present suffix ends, and whether one of them is cut.
+    private var ends: [Int] = []
+    private var isCut: [Bool] = []
 
     init(_ branch: QueryPlan.Branch, _ context: QueryContext) {
         self.branch = branch
@@ -69,6 +79,7 @@ final class BranchStream: CandidateStream {
         let scansDocuments =
             isSingle && branch.sources[0].keyspace == .documents && !(context.keysOnly && branch.residual.isEmpty)
         self.scansDocuments = scansDocuments
+        isFullyOrdered = branch.isFullyOrdered(context.query.orders)
         join = JoinCursor(
             branch.sources.map {
                 SuffixCursor(
@@ -86,18 +97,20 @@ final class BranchStream: CandidateStream {
 
     /// Filters from the cheap to the dear: by what the suffix tells, then by the document.
     private func candidate(_ suffix: [UInt8]) throws(Status) -> Candidate? {
-        guard let (ends, isCut) = componentEnds(suffix) else { throw Self.damaged }
-        let name = Array(suffix[(ends.last ?? 0)...]).map { branch.nameComplemented ? ~$0 : $0 }
+        guard findComponents(suffix) else { throw Self.damaged }
+        let name = branch.nameComplemented ? suffix[(ends.last ?? 0)...].map(~)[...] : suffix[(ends.last ?? 0)...]
         guard let key = documentKey(name) else { throw Self.damaged }
         if let overlay = context.overlay, overlay.documents[key] != nil { return nil }
         if branch.checksScope, !context.matcher.isInScope(key) { return nil }
         if let names = branch.names, !names.contains(context.query.relativeName(key: key)) { return nil }
-        for filter in branch.components where !filter.ranges.contains(component(filter.component, suffix, ends)) {
+        for filter in branch.components where !filter.ranges.contains(component(filter.component, suffix)) {
             return nil
         }
         var candidate = Candidate(key: key, orderKey: [], isComplete: true)
-        appendOrderKey(suffix, ends, isCut, name, to: &candidate)
-        if !isWithinBounds(candidate) { return nil }
+        if context.needsOrderKeys || !isFullyOrdered || isCut.contains(true) {
+            appendOrderKey(suffix, name, to: &candidate)
+            if !isWithinBounds(candidate) { return nil }
+        }
         if scansDocuments {
             context.meter.documentsRead += 1
             candidate.document = try StoredDocument(stored: join.value)
@@ -124,35 +137,35 @@ final class BranchStream: CandidateStream {
         return !candidate.isComplete || UTF8Order.compare(candidate.orderKey, context.query.bounds.lower) >= 0
     }
 
-    /// Where each component ends, and which are cut.
-    private func componentEnds(_ suffix: [UInt8]) -> (ends: [Int], isCut: [Bool])? {
-        if branch.complemented.isEmpty { return ([], []) }
-        var ends: [Int] = []
-        var isCut: [Bool] = []
+    /// False when the suffix can't be read.
+    private func findComponents(_ suffix: [UInt8]) -> Bool {
+        ends.removeAll(keepingCapacity: true)
+        isCut.removeAll(keepingCapacity: true)
         for complemented in branch.complemented {
             guard let end = IndexValue.end(of: suffix, from: ends.last ?? 0, complemented: complemented) else {
-                return nil
+                return false
             }
             ends.append(end.end)
             isCut.append(end.isCut)
         }
-        return (ends, isCut)
+        return true
     }
 
     /// A component in ascending form.
-    private func component(_ index: Int, _ suffix: [UInt8], _ ends: [Int]) -> [UInt8] {
+    private func component(_ index: Int, _ suffix: [UInt8]) -> [UInt8] {
         let bytes = suffix[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
         return branch.complemented[index] ? bytes.map(~) : Array(bytes)
     }
 
-    private func documentKey(_ name: [UInt8]) -> [UInt8]? {
-        let key = branch.keyPrefix + name
+    private func documentKey(_ name: ArraySlice<UInt8>) -> [UInt8]? {
+        var key: [UInt8] = []
+        key.reserveCapacity(branch.keyPrefix.count + name.count)
+        key.append(contentsOf: branch.keyPrefix)
+        key.append(contentsOf: name)
         return branch.nameIsPath ? DocumentKey.fromPathKey(key) : key
     }
 
-    private func appendOrderKey(
-        _ suffix: [UInt8], _ ends: [Int], _ isCut: [Bool], _ name: [UInt8], to candidate: inout Candidate
-    ) {
+    private func appendOrderKey(_ suffix: [UInt8], _ name: ArraySlice<UInt8>, to candidate: inout Candidate) {
         var scanned = 0
         for part in branch.parts {
             switch part {
@@ -170,7 +183,7 @@ final class BranchStream: CandidateStream {
                     branch.namePrefix + name, descending: context.query.nameDescending, to: &candidate.orderKey)
             }
         }
-        candidate.isComplete = branch.isFullyOrdered(context.query.orders)
+        candidate.isComplete = isFullyOrdered
     }
 }
 

@@ -236,9 +236,7 @@ final class CommitPipeline: Sendable {
                 finish(request, verdicts[index])
             }
         }
-        // While the writer is never idle, checkpoints still have to happen now and then.
         counters.count(group: group.count, failed: failure != nil)
-        if counters.groups.load(ordering: .relaxed).isMultiple(of: 64) { store.maintain() }
     }
 
     private func finish(_ request: Request, _ verdict: Verdict) {

@@ -136,6 +136,23 @@ public enum DocumentKey {
         return pathKey
     }
 
+    /// The prefix that the keys of a document's collection have in common; nil when the bytes are no key.
+    public static func collectionPrefix(of key: [UInt8]) -> [UInt8]? {
+        collectionPrefixEnd(key).map { Array(key[..<$0]) }
+    }
+
+    /// The id of a document of the collection with a prefix; nil for documents elsewhere.
+    public static func id(_ key: [UInt8], inCollection prefix: [UInt8]) -> String? {
+        guard key.count > prefix.count else { return nil }
+        let isInside = key.withUnsafeBytes { key in
+            prefix.withUnsafeBytes { UTF8Order.compare(UnsafeRawBufferPointer(rebasing: key[..<$0.count]), $0) == 0 }
+        }
+        guard isInside else { return nil }
+        var position = prefix.count
+        guard let id = readSegment(key, &position), position == key.count - 1 else { return nil }
+        return id
+    }
+
     /// Where the part begins that tells a document from the others of its collection: behind the first terminator.
     static func collectionPrefixEnd(_ key: [UInt8]) -> Int? {
         var position = 0

@@ -36,15 +36,14 @@ struct IndexEntries {
     }
 
     /// The entries of a document in one state.
-    /// - Parameter onlyFields: top-level fields whose automatic entries are wanted; nil for all.
-    mutating func add(_ fields: MapValue, onlyFields: Set<[UInt8]>? = nil) {
-        for field in fields.fields {
-            if let onlyFields, !onlyFields.contains(Array(field.name.utf8)) { continue }
-            addAutomatic(field.value, path: [field.name], depth: 1)
-        }
-        for definition in definitions where onlyFields.map({ Self.touches(definition, $0) }) ?? true {
-            add(definition, fields)
-        }
+    mutating func add(_ fields: MapValue) {
+        addAutomatic(fields)
+        addDefinitions(fields)
+    }
+
+    /// The automatic entries of top-level fields.
+    mutating func addAutomatic(_ fields: MapValue) {
+        for field in fields.fields { addAutomatic(field.value, path: [field.name], depth: 1) }
     }
 
     /// The entries of the catalog's definitions alone.
@@ -59,14 +58,19 @@ struct IndexEntries {
         return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
     }
 
+    /// The entries of the definitions that look into one of the changed fields.
+    mutating func addDefinitions(_ fields: MapValue, touching changed: ChangedFields) {
+        for definition in definitions where definition.fields.contains(where: { changed.has($0.path.segments[0]) }) {
+            add(definition, fields)
+        }
+    }
+
+    var hasDefinitions: Bool { !definitions.isEmpty }
+
     /// The entry by which a nested document is found through its collection id; the same in all states.
     var groupNameEntry: [UInt8]? {
         guard isNested, let pathKey = DocumentKey.toPathKey(key) else { return nil }
         return IndexKey.groupNamePrefix(collectionID) + pathKey
-    }
-
-    private static func touches(_ definition: IndexDefinition, _ names: Set<[UInt8]>) -> Bool {
-        definition.fields.contains { names.contains(Array($0.path.segments[0].utf8)) }
     }
 
     private mutating func addAutomatic(_ value: Value, path segments: [String], depth: Int) {
@@ -201,10 +205,14 @@ struct IndexDifference {
             throw .invalidArgument("too many index entries for entity /\(path.text)")
         }
         if let before, let after {
-            let changed = try Self.changedFields(before, after.encoded)
+            let changed = try ChangedFields(before, after)
             if changed.isEmpty { return }
-            old.add(try FieldsCodec.decode(before), onlyFields: changed)
-            new.add(after.tree, onlyFields: changed)
+            old.addAutomatic(changed.old)
+            new.addAutomatic(changed.new)
+            if new.hasDefinitions {
+                old.addDefinitions(try FieldsCodec.decode(before), touching: changed)
+                new.addDefinitions(after.tree, touching: changed)
+            }
         } else if let before {
             old.add(try FieldsCodec.decode(before))
         } else if let after {
@@ -232,51 +240,87 @@ struct IndexDifference {
         }
     }
 
+    /// By a walk over both in the order of keys, which is also the order in which a store takes them best.
     private mutating func difference(_ old: [IndexEntries.Entry], _ new: [IndexEntries.Entry]) {
-        if old.isEmpty {
-            inserted = new
-            return
-        }
-        if new.isEmpty {
-            deleted = old.map(\.key)
-            return
-        }
-        var before: [[UInt8]: [UInt8]] = [:]
-        for entry in old { before[entry.key] = entry.value }
-        for entry in new {
-            if before.removeValue(forKey: entry.key) != entry.value { inserted.append(entry) }
-        }
-        deleted = Array(before.keys)
-    }
-
-    /// The names of the top-level fields that differ, by a walk over both in the order of names.
-    static func changedFields(_ before: [UInt8], _ after: [UInt8]) throws(Status) -> Set<[UInt8]> {
-        let old = try FieldsReader(before).entries()
-        let new = try FieldsReader(after).entries()
-        var changed: Set<[UInt8]> = []
+        let before = old.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
+        let after = new.sorted { UTF8Order.compare($0.key, $1.key) < 0 }
         var i = 0
         var j = 0
-        while i < old.count || j < new.count {
-            let order: Int
-            if i == old.count {
-                order = 1
-            } else if j == new.count {
-                order = -1
-            } else {
-                order = UTF8Order.compare(Array(before[old[i].name]), Array(after[new[j].name]))
-            }
+        while i < before.count || j < after.count {
+            let order =
+                i == before.count ? 1 : j == after.count ? -1 : UTF8Order.compare(before[i].key, after[j].key)
             if order < 0 {
-                changed.insert(Array(before[old[i].name]))
+                deleted.append(before[i].key)
                 i += 1
             } else if order > 0 {
-                changed.insert(Array(after[new[j].name]))
+                inserted.append(after[j])
                 j += 1
             } else {
-                if before[old[i].value] != after[new[j].value] { changed.insert(Array(after[new[j].name])) }
+                if before[i].value != after[j].value { inserted.append(after[j]) }
                 i += 1
                 j += 1
             }
         }
-        return changed
+    }
+}
+
+/// The top-level fields in which two states of a document differ.
+struct ChangedFields {
+    private(set) var old = MapValue()
+    private(set) var new = MapValue()
+
+    var isEmpty: Bool { old.fields.isEmpty && new.fields.isEmpty }
+
+    /// Whether a field differs.
+    func has(_ name: String) -> Bool {
+        old.fields.contains { UTF8Order.equal($0.name, name) } || new.fields.contains { UTF8Order.equal($0.name, name) }
+    }
+
+    /// By a walk over both in the order of names; only what differs is decoded.
+    /// - Parameters:
+    ///   - before: fields in wire form.
+    ///   - after: fields in both forms, which have the same order.
+    init(_ before: [UInt8], _ after: (tree: MapValue, encoded: [UInt8])) throws(Status) {
+        let reader = FieldsReader(before)
+        let entries = try reader.entries()
+        let others = try FieldsReader(after.encoded).entries()
+        var removed: [MapValue.Field] = []
+        var added: [MapValue.Field] = []
+        var i = 0
+        var j = 0
+        while i < entries.count || j < others.count {
+            let order: Int
+            if i == entries.count {
+                order = 1
+            } else if j == others.count {
+                order = -1
+            } else {
+                order = Self.compare(before, entries[i].name, after.encoded, others[j].name)
+            }
+            let isSame =
+                order == 0 && Self.compare(before, entries[i].value, after.encoded, others[j].value) == 0
+            if order <= 0 {
+                if !isSame {
+                    let name = try reader.string(entries[i].name)
+                    removed.append(MapValue.Field(name: name, value: try reader.value(entries[i].value)))
+                }
+                i += 1
+            }
+            if order >= 0 {
+                if !isSame { added.append(after.tree.fields[j]) }
+                j += 1
+            }
+        }
+        old = MapValue(sorted: removed)
+        new = MapValue(sorted: added)
+    }
+
+    private static func compare(_ left: [UInt8], _ a: Range<Int>, _ right: [UInt8], _ b: Range<Int>) -> Int {
+        left.withUnsafeBytes { left in
+            right.withUnsafeBytes { right in
+                UTF8Order.compare(
+                    UnsafeRawBufferPointer(rebasing: left[a]), UnsafeRawBufferPointer(rebasing: right[b]))
+            }
+        }
     }
 }

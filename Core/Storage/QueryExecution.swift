@@ -45,7 +45,8 @@ public final class QueryExecution {
         if requireIndexes, let missing = plan.branches.compactMap(\.missingIndex).first {
             throw MissingIndex.status(missing, database: query.query.parent.database)
         }
-        context = try QueryContext(query, view: view, meter: meter, keysOnly: keysOnly)
+        context = try QueryContext(
+            query, view: view, meter: meter, keysOnly: keysOnly, isMerged: plan.branches.count > 1)
         stream = try Self.stream(plan, context)
         remaining = query.query.findNearest == nil ? query.query.limit ?? .max : .max
         toSkip = query.query.offset

@@ -7,6 +7,7 @@ import HearthWire
 struct StagedCommit {
     /// A document touched by the commit.
     private struct State {
+        var key: [UInt8]
         var name: ResourceName
         var original: StoredDocument?
         var content: Content
@@ -38,7 +39,7 @@ struct StagedCommit {
         case none
         case unchanged(Int64)
         /// The update time that the document has when the commit is whole.
-        case document([UInt8])
+        case document(Int)
     }
 
     private let snapshot: any Snapshot
@@ -46,8 +47,11 @@ struct StagedCommit {
     private let requestTime: Timestamp
     /// No version that was given out is later.
     private let latest: Int64
-    private var states: [[UInt8]: State] = [:]
-    private var order: [[UInt8]] = []
+    /// In the order of first mention.
+    private var states: [State] = []
+    private var places: [[UInt8]: Int] = [:]
+    /// So many keys are compared one by one; hashing them costs more.
+    private static let comparedMax = 8
     private var outcomes: [(outcome: Outcome, transformResults: [Value])] = []
 
     /// - Parameter snapshot: shows the state before the commit.
@@ -61,39 +65,49 @@ struct StagedCommit {
         self.requestTime = requestTime
         outcomes.reserveCapacity(writes.count)
         for write in writes { try stage(write) }
-        for key in order { try finish(key) }
+        for place in states.indices { try finish(place) }
     }
 
     // MARK: One write
 
     private mutating func stage(_ write: Write) throws(Status) {
         let key = DocumentKey.encode(write.document.path)
-        if states[key] == nil {
+        let place: Int
+        if let known = self.place(of: key) {
+            place = known
+        } else {
             let original = try snapshot.get(.documents, key).map { bytes throws(Status) in
                 try StoredDocument(stored: bytes)
             }
-            states[key] = State(
-                name: write.document, original: original, content: original == nil ? .missing : .original)
-            order.append(key)
+            place = states.count
+            states.append(
+                State(
+                    key: key, name: write.document, original: original, content: original == nil ? .missing : .original)
+            )
+            if place >= Self.comparedMax {
+                if places.isEmpty { for (place, state) in states.enumerated() { places[state.key] = place } }
+                places[key] = place
+            }
         }
-        // Taken out, changed and put back, so that no copy is made.
-        var state = states.removeValue(forKey: key)!
-        defer { states[key] = state }
-        try check(write.precondition, &state)
+        try check(write.precondition, &states[place])
         switch write.operation {
         case .verify:
-            if case .original = state.content, let original = state.original {
+            if case .original = states[place].content, let original = states[place].original {
                 outcomes.append((.unchanged(original.updateVersion), []))
             } else {
-                outcomes.append((state.exists ? .document(key) : .none, []))
+                outcomes.append((states[place].exists ? .document(place) : .none, []))
             }
         case .delete:
-            state.content = .missing
+            states[place].content = .missing
             outcomes.append((.none, []))
         case .update(let fields, let mask):
-            let results = try update(&state, write, fields, mask)
-            outcomes.append((.document(key), results))
+            let results = try update(&states[place], write, fields, mask)
+            outcomes.append((.document(place), results))
         }
+    }
+
+    private func place(of key: [UInt8]) -> Int? {
+        states.count > Self.comparedMax ? places[key] : states.firstIndex { $0.key == key }
     }
 
     private func check(_ precondition: Precondition, _ state: inout State) throws(Status) {
@@ -174,17 +188,16 @@ struct StagedCommit {
     }
 
     /// Looks at what all writes have made of a document together.
-    private mutating func finish(_ key: [UInt8]) throws(Status) {
-        var state = states.removeValue(forKey: key)!
-        defer { states[key] = state }
+    private mutating func finish(_ place: Int) throws(Status) {
+        let state = states[place]
         switch state.content {
-        case .original: state.isChanged = false
-        case .missing: state.isChanged = state.original != nil
+        case .original: states[place].isChanged = false
+        case .missing: states[place].isChanged = state.original != nil
         case .tree(let tree):
             try Self.checkSize(tree, of: state.name)
             let encoded = FieldsCodec.encode(tree)
-            state.isChanged = state.isRecreated || state.original?.fields != encoded
-            state.encoded = encoded
+            states[place].isChanged = state.isRecreated || state.original?.fields != encoded
+            states[place].encoded = encoded
         }
     }
 
@@ -211,14 +224,14 @@ struct StagedCommit {
 
     /// The documents that differ from what is stored, in the order of first mention.
     func changes(version: Int64) -> [Change] {
-        order.compactMap { key in
-            guard let state = states[key], state.isChanged else { return nil }
+        states.compactMap { state in
+            guard state.isChanged else { return nil }
             let after = state.encoded.map { encoded in
                 StoredDocument(
                     createVersion: state.isRecreated ? version : state.original?.createVersion ?? version,
                     updateVersion: version, fields: encoded)
             }
-            return Change(key: key, before: state.original, after: after)
+            return Change(key: state.key, before: state.original, after: after)
         }
     }
 
@@ -228,22 +241,22 @@ struct StagedCommit {
                 switch outcome {
                 case .none: nil
                 case .unchanged(let stored): stored
-                case .document(let key): updateTime(key, version: version)
+                case .document(let place): updateTime(states[place], version: version)
                 }
             return WriteResult(
                 updateTime: time.map { Timestamp(microseconds: $0) }, transformResults: transformResults)
         }
     }
 
-    private func updateTime(_ key: [UInt8], version: Int64) -> Int64 {
-        guard let state = states[key], !state.isChanged, let original = state.original else { return version }
+    private func updateTime(_ state: State, version: Int64) -> Int64 {
+        guard !state.isChanged, let original = state.original else { return version }
         return original.updateVersion
     }
 
     /// The index entries that a change adds and removes.
     /// - Throws: INVALID_ARGUMENT when the document has too many of them.
     func difference(_ change: Change) throws(Status) -> IndexDifference {
-        let state = states[change.key]!
+        let state = states[place(of: change.key)!]
         var after: (tree: MapValue, encoded: [UInt8])?
         if case .tree(let tree) = state.content, let encoded = state.encoded { after = (tree, encoded) }
         return try IndexDifference(

@@ -17,9 +17,12 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     private let body: @Sendable ([Element]) -> Void
     private let idle: @Sendable () -> Void
 
+    /// How long nothing has to come before the thread is idle.
+    private static var idleNanoseconds: Int { 100_000_000 }
+
     /// - Parameters:
     ///   - body: gets all that has gathered, at least one element.
-    ///   - idle: called after a batch when nothing is waiting.
+    ///   - idle: called once when nothing has come for a tenth of a second.
     init(idle: @escaping @Sendable () -> Void = {}, body: @escaping @Sendable ([Element]) -> Void) {
         self.body = body
         self.idle = idle
@@ -78,20 +81,36 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     }
 
     private func run() {
+        var isIdleDue = true
         while true {
             pthread_mutex_lock(mutex)
-            if pending.isEmpty, !isStopping {
-                pthread_mutex_unlock(mutex)
-                idle()
-                pthread_mutex_lock(mutex)
+            while pending.isEmpty, !isStopping {
+                if !isIdleDue {
+                    pthread_cond_wait(condition, mutex)
+                } else if waitForIdleness() {
+                    isIdleDue = false
+                    pthread_mutex_unlock(mutex)
+                    idle()
+                    pthread_mutex_lock(mutex)
+                }
             }
-            while pending.isEmpty, !isStopping { pthread_cond_wait(condition, mutex) }
             let batch = pending
             pending = []
             pthread_mutex_unlock(mutex)
             if batch.isEmpty { return }
+            isIdleDue = true
             body(batch)
         }
+    }
+
+    /// Whether nothing has come for a while.
+    private func waitForIdleness() -> Bool {
+        var deadline = timespec()
+        clock_gettime(CLOCK_REALTIME, &deadline)
+        let nanoseconds = deadline.tv_nsec + Self.idleNanoseconds
+        deadline.tv_sec += nanoseconds / 1_000_000_000
+        deadline.tv_nsec = nanoseconds % 1_000_000_000
+        return pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT && pending.isEmpty && !isStopping
     }
 }
 

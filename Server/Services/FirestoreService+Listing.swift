@@ -122,7 +122,7 @@ private struct DocumentListing: Sendable {
     func page(
         after token: PageToken?, query: NormalizedQuery, view: ReadView, format: MessageFormat
     ) throws(Status) -> [UInt8] {
-        let names = DocumentNames(parent.database)
+        var names = DocumentNames(parent.database)
         var documents: [EncodedDocument] = []
         var last: [UInt8] = []
         var hasMore = false

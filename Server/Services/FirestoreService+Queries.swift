@@ -95,7 +95,7 @@ extension FirestoreService {
                 self.run(call, requirePool: true, grant) { view throws(Status) in
                     let cuts = try Partitions.cuts(
                         normalized, count: Int(clamping: request.partitionCount), view: view)
-                    let names = DocumentNames(parent.database)
+                    var names = DocumentNames(parent.database)
                     var rest = cuts[...]
                     if let token { rest = cuts.drop { UTF8Order.compare($0, token.position) <= 0 } }
                     let page = request.pageSize == 0 ? rest : rest.prefix(Int(request.pageSize))
@@ -150,7 +150,7 @@ private final class QuerySource: MessageSource {
     private let format: MessageFormat
     private let projection: Projection?
     private let resultField: FieldPath?
-    private let names: DocumentNames
+    private var names: DocumentNames
     private let meter: WorkMeter
     private let clock = SystemClock()
     private let started: UInt64
@@ -161,6 +161,8 @@ private final class QuerySource: MessageSource {
     private var isOver = false
     private var lookahead: QueryResult?
     private var returned = 0
+    /// The last result that was given out, while the query runs.
+    private var last: QueryResult?
     /// Where a suspended query goes on.
     private var lastPosition: [UInt8]?
 
@@ -194,7 +196,14 @@ private final class QuerySource: MessageSource {
 
     func suspend() {
         // Sorted and nearest results would have to be found again from the start; they hold keys and no more.
-        if isLight, explain == .off, execution != nil { execution = nil }
+        guard isLight, explain == .off, execution != nil else { return }
+        if let last {
+            // A position is smaller than a document. Without one the query keeps what it has.
+            guard let position = try? query.position(of: last) else { return }
+            lastPosition = position
+        }
+        last = nil
+        execution = nil
     }
 
     private func present() throws(Status) -> QueryExecution {
@@ -262,7 +271,7 @@ private final class QuerySource: MessageSource {
 
     private func encode(_ result: QueryResult, _ execution: QueryExecution) throws(Status) -> [UInt8] {
         hasSentReadTime = true
-        if isLight { lastPosition = try query.position(of: result) }
+        if isLight { last = result }
         var document = result.document.encoded(name: try names.name(key: result.key))
         if let resultField, let distance = result.distance {
             var fields = try FieldsCodec.decode(document.fields)

@@ -89,9 +89,9 @@ struct FaultTests {
         try put(store, 0, bytes: 1000)
         var stored = [key(0)]
         var failures = 0
-        for number in 1..<60 {
-            FaultyWrites.plant(after: number - 1, count: staysBroken ? Int.max : 1, code: EIO, writesFirst: false)
-            let outcome = refusal { () throws(Status) in try put(store, number, bytes: 20_000) }
+        for number in 1..<40 {
+            FaultyWrites.plant(after: number % 8, count: staysBroken ? Int.max : 1, code: EIO, writesFirst: false)
+            let outcome = refusal { () throws(Status) in try put(store, number, bytes: 600_000) }
             FaultyWrites.remove()
             if let outcome {
                 failures += 1
@@ -113,9 +113,9 @@ struct FaultTests {
         try put(store, 0, bytes: 1000)
         var stored = [key(0)]
         var failures = 0
-        for number in 1..<60 {
-            FaultyWrites.plant(after: number - 1, count: 1, code: EIO, writesFirst: true)
-            let outcome = refusal { () throws(Status) in try put(store, number, bytes: 20_000) }
+        for number in 1..<40 {
+            FaultyWrites.plant(after: number % 8, count: 1, code: EIO, writesFirst: true)
+            let outcome = refusal { () throws(Status) in try put(store, number, bytes: 600_000) }
             FaultyWrites.remove()
             if outcome == nil { stored.append(key(number)) } else { failures += 1 }
             #expect(try content(store) == stored)

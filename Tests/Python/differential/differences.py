@@ -193,7 +193,7 @@ RULES: list[Rule] = [
         "INVALID_ARGUMENT",
         "1.5; observed",
         outcome(
-            "OK",
+            "OK|NOT_FOUND|ALREADY_EXISTS|FAILED_PRECONDITION",
             "INVALID_ARGUMENT",
             said="(invalid nested entity|longer than|value in an array value)",
             methods=("Commit",),

@@ -140,18 +140,18 @@ class TestEachCall:
         with model(tmp_path, seed) as disk:
             for _ in range(6):
                 assert disk.commit(disk.some_writes())[0] == 200
-            # The commits here need different numbers of calls, but none so many writes.
-            for number in range(1, 41 if kind == WRITE else 3):
-                where = f"seed {seed}, call {number}"
-                disk.faults.arm(number, 1, code, kind, torn)
-                answer = disk.commit(disk.some_writes())
+            # A small commit is one write, a large one several.
+            for number, big in itertools.product(range(1, 13 if kind == WRITE else 3), (0, BIG_BYTES // 3)):
+                where = f"seed {seed}, call {number}, {big} bytes"
+                disk.faults.arm(number, 1, code, kind, torn * disk.choice.random())
+                answer = disk.commit(disk.some_writes(), big)
                 if disk.faults.failures == 0:
                     assert answer[0] == 200, where
                     continue
                 failed += 1
                 disk.assert_refused(answer, ERRORS[code], where)
                 disk.assert_holds(where)
-                if number % 5 == 0:
+                if disk.choice.random() < 0.3:
                     # What was refused stays so, also for who starts after a crash and finds its pages in the log.
                     disk.server.kill()
                     assert_sound(disk.faults.data)
@@ -171,16 +171,16 @@ class TestEachCall:
             for _ in range(6):
                 assert disk.commit(disk.some_writes())[0] == 200
             disk.faults.count()
-            assert disk.commit(disk.some_writes())[0] == 200
+            assert disk.commit(disk.some_writes(), BIG_BYTES // 3)[0] == 200
             calls = disk.faults.calls
-            assert calls > 6
+            assert calls > 3
             for number in range(1, calls + 5):
                 where = f"seed {seed}, from call {number} of {calls} on"
                 disk.faults.arm(number, ALWAYS, code)
                 refused = []
-                for _ in range(3):
+                for big in (BIG_BYTES // 3, 0, BIG_BYTES // 3):
                     writes = disk.some_writes()
-                    answer = disk.commit(writes)
+                    answer = disk.commit(writes, big)
                     if answer[0] == 200:
                         # This commit needed fewer calls.
                         assert not refused, where
@@ -188,7 +188,7 @@ class TestEachCall:
                     refused.append(writes)
                     disk.assert_refused(answer, ERRORS[code], where)
                     disk.assert_holds(where)
-                if number % 4 == 0:
+                if number % 3 == 0:
                     # Nothing could be done about the last commit's pages, so it may be found; but whole, and no other.
                     disk.server.kill()
                     disk.faults.lift()
@@ -212,9 +212,9 @@ class TestTheJudge:
         """Acknowledged data that is gone shows, or the tests above would show nothing."""
         noticed = 0
         with model(tmp_path, 1) as disk:
-            for number in range(1, 9):
+            for _ in range(4):
                 assert disk.commit(disk.some_writes())[0] == 200
-                disk.faults.arm(number, 1, 0, WRITE)
+                disk.faults.arm(1, 1, 0, WRITE)
                 disk.commit(disk.some_writes())
                 disk.faults.lift()
                 disk.server.kill()
@@ -223,7 +223,7 @@ class TestTheJudge:
                 found = disk.contents() if result.code == 0 else None
                 noticed += found != disk.documents
                 disk.documents = found or {}
-        assert noticed >= 6
+        assert noticed == 4
 
 
 class TestCheckpoints:
@@ -241,7 +241,7 @@ class TestCheckpoints:
                 # Commits write to the log only, and the checkpoint comes in the quiet moment behind them.
                 first = 1 + int(disk.choice.random() ** 2 * 300)
                 where = f"seed {seed}, attempt {attempt}, call {first}, {'once' if count == 1 else 'on'}"
-                disk.faults.arm(first, count, code, torn=disk.choice.random() < 0.5, without_log=True)
+                disk.faults.arm(first, count, code, torn=disk.choice.choice((0, disk.choice.random())), without_log=True)
                 number = next(disk.numbers)
                 for big in range(BIG_COUNT):
                     assert disk.commit({f"big{big}": number}, BIG_BYTES)[0] == 200
@@ -315,7 +315,7 @@ class TestStarts:
             shutil.rmtree(folder)
             if faults.failures == 0:
                 break
-        assert refused > 10 / step
+        assert refused >= (2 if step > 1 else 10)
 
 
 class TestSlowSyncs:

@@ -29,7 +29,7 @@ struct control {
     int64_t first;      /* the number of the first call that fails; 0 for none */
     int64_t last;       /* the number of the last one */
     int64_t error;      /* errno of a failure; 0 for a disk that lies: the call says that all is well, and did nothing */
-    int64_t torn;       /* whether a write that fails has written half of its bytes */
+    int64_t torn;       /* how many thousandths of its bytes a write that fails has written */
     int64_t delay;      /* microseconds that every sync takes */
     int64_t failures;   /* calls that failed */
     int64_t last_kind;  /* kind of the last call that failed */
@@ -130,7 +130,7 @@ ssize_t pwrite64(int descriptor, const void *data, size_t length, off64_t offset
         if (result > 0) note(WRITE, name, offset, data, result);
     } else if (control->torn) {
         int code = errno;
-        ssize_t written = real_pwrite(descriptor, data, length / 2, offset);
+        ssize_t written = real_pwrite(descriptor, data, length * (size_t)control->torn / 1000, offset);
         if (written > 0) note(WRITE, name, offset, data, written);
         errno = code;
     } else if (control->error == 0) {

@@ -61,17 +61,18 @@ class Faults:
         count: int,
         error: int,
         kinds: int = WRITE | SYNC | TRUNCATE,
-        torn: bool = False,
+        torn: float = 0,
         without_log: bool = False,
     ) -> None:
         """Lets the `number`-th call from now on fail (1 is the next one), and the `count - 1` calls after it.
 
+        A torn write has written a part of its bytes.
         With the error 0 the disk lies: the calls seem to succeed, and do nothing. Without the log it is the checkpoint alone that fails.
         """
         self.lift()
         self._set("kinds", kinds)
         self._set("error", error)
-        self._set("torn", int(torn))
+        self._set("torn", int(torn * 1000))
         self._set("without_log", int(without_log))
         self._set("calls", 0)
         self._set("failures", 0)
