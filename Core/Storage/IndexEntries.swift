@@ -51,6 +51,13 @@ struct IndexEntries {
         for definition in definitions { add(definition, fields) }
     }
 
+    /// All entries that belong to a document.
+    static func all(of key: [UInt8], path: ResourcePath, _ fields: MapValue, catalog: IndexCatalog) -> [Entry] {
+        var expected = IndexEntries(key: key, path: path, catalog: catalog)
+        expected.add(fields)
+        return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
+    }
+
     /// The entries of the definitions that look into one of the changed fields.
     mutating func addDefinitions(_ fields: MapValue, touching changed: ChangedFields) {
         for definition in definitions where definition.fields.contains(where: { changed.has($0.path.segments[0]) }) {
@@ -59,13 +66,6 @@ struct IndexEntries {
     }
 
     var hasDefinitions: Bool { !definitions.isEmpty }
-
-    /// All entries that belong to a document.
-    static func all(of key: [UInt8], path: ResourcePath, _ fields: MapValue, catalog: IndexCatalog) -> [Entry] {
-        var expected = IndexEntries(key: key, path: path, catalog: catalog)
-        expected.add(fields)
-        return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
-    }
 
     /// The entry by which a nested document is found through its collection id; the same in all states.
     var groupNameEntry: [UInt8]? {

@@ -18,6 +18,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from google.api_core import exceptions
@@ -76,17 +77,14 @@ class Load:
         self.seed = seed
         self.is_over = _Time.is_over = threading.Event()
         self.faults: list[BaseException] = []
-        # The variable is read by each client when it is made.
-        os.environ["FIRESTORE_EMULATOR_HOST"] = address
         kinds = [(self.batch, BATCHERS), (self.transfer, TRANSFERERS), (self.chain, CHAINERS)]
         self.threads: list[threading.Thread] = []
         self.clients: list[firestore.Client] = []
         for kind, count in kinds:
             for number in range(count):
-                self.clients.append(client())
+                self.clients.append(connect(address))
                 arguments = (kind, f"{kind.__name__}{number}", self.clients[-1])
                 self.threads.append(threading.Thread(target=self.work, args=arguments, daemon=True))
-        del os.environ["FIRESTORE_EMULATOR_HOST"]
 
     def work(self, kind, worker: str, db: firestore.Client) -> None:
         choice = random.Random(f"{self.seed} {worker}")
@@ -163,16 +161,10 @@ class Load:
         self.promises.acknowledge(worker, number)
 
 
-def client() -> firestore.Client:
-    return firestore.Client(project="crash", credentials=AnonymousCredentials())
-
-
 def connect(address: str) -> firestore.Client:
-    os.environ["FIRESTORE_EMULATOR_HOST"] = address
-    try:
-        return client()
-    finally:
-        del os.environ["FIRESTORE_EMULATOR_HOST"]
+    """A client of a server. The variable is read when a client is made; other tests have their own server in it."""
+    with mock.patch.dict(os.environ, {"FIRESTORE_EMULATOR_HOST": address}):
+        return firestore.Client(project="crash", credentials=AnonymousCredentials())
 
 
 def prepare(db: firestore.Client) -> None:
