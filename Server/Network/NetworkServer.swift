@@ -62,7 +62,8 @@ public final class NetworkServer: @unchecked Sendable {
             let loop = try EventLoop(index: index)
             contexts.append(
                 LoopContext(
-                    loop: loop, configuration: configuration, tls: tls, inputBudget: budget, http: http, grpc: grpc))
+                    loop: loop, loopCount: count, configuration: configuration, tls: tls, inputBudget: budget,
+                    http: http, grpc: grpc))
         }
         for context in contexts {
             try context.loop.start()
