@@ -52,7 +52,7 @@ public struct NetworkLimits: Sendable {
     /// Bytes of one gRPC request message, after decompression; RESOURCE_EXHAUSTED above it.
     public var messageBytesMax = 16 * 1024 * 1024
     /// Bytes of unfinished gRPC messages and unread bodies that all connections together may hold.
-    public var bufferedInputBytesMax = 192 * 1024 * 1024
+    public var bufferedInputBytesMax = 128 * 1024 * 1024
 
     // MARK: HTTP/2
 

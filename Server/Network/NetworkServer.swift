@@ -142,6 +142,7 @@ public final class NetworkServer: @unchecked Sendable {
     private func sweepLater(_ context: LoopContext) {
         context.loop.schedule(afterMilliseconds: context.sweepMilliseconds) { [weak self] in
             for channel in context.table.channels { channel.checkTimeouts(now: context.loop.now) }
+            ProcessMemory.giveBackIfQuiet(now: context.loop.now)
             self?.sweepLater(context)
         }
     }

@@ -33,7 +33,7 @@ struct LargeRequests: Sendable {
                 let distant = DistantCall(call)
                 do throws(Status) { try body(distant) } catch { distant.finish(error) }
             }
-            if waiting.bytes.subtract(sizeBytes, ordering: .relaxed).newValue == 0 { ProcessMemory.giveBack() }
+            if waiting.bytes.subtract(sizeBytes, ordering: .relaxed).newValue == 0 { ProcessMemory.giveBackSoon() }
         }
     }
 }

@@ -83,7 +83,7 @@ final class LoopContext: @unchecked Sendable {
             for entry in waiting where waitingAnswerBytes > waitingAnswerBytesMax { giveUp(entry.channel) }
         }
         isRelieving = hasTooManyAnswers
-        if isRelieving { relieveLater() } else { ProcessMemory.giveBack() }
+        if isRelieving { relieveLater() } else { ProcessMemory.giveBackSoon() }
     }
 
     private func giveUp(_ channel: SocketChannel) {
