@@ -2,6 +2,8 @@
 #
 #   make serve ARGS="--port 9090"     build for speed and serve
 #   make test                         all tests
+#   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/abuse.md)
+#   make sanitize                     the Swift tests under ThreadSanitizer and AddressSanitizer
 #   make bench ARGS="get --runs 5"    measure
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
@@ -16,11 +18,11 @@ SWIFT_FLAGS ?=
 DIFFERENTIAL_REQUESTS ?= 3000
 
 VENV := .venv
-TEST_TARGETS := $(filter Hearth%,$(notdir $(wildcard Tests/*)))
+TEST_TARGETS := $(filter Hearth%Tests,$(notdir $(wildcard Tests/*)))
 SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift)
 RELEASE := swift build $(SWIFT_FLAGS) --configuration release --product hearth
 
-.PHONY: setup setup-build serve test test-swift test-python bench format lint release clean
+.PHONY: setup setup-build serve test test-swift test-python fuzz sanitize bench format lint release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -48,6 +50,15 @@ test-swift: setup-build
 # The judges from outside: Google's own Python client end to end, then the same requests to Google's emulator.
 test-python: setup
 	@Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)" $(SWIFT_FLAGS)
+
+TARGET ?= protobuf
+SECONDS ?= 600
+
+fuzz: setup-build
+	@Tools/scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"
+
+sanitize: setup-build
+	@Tools/scripts/sanitize.sh
 
 format:
 	swift format --in-place --recursive --parallel $(SOURCES)

@@ -1,6 +1,14 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
+// Fuzzing needs a target whose `main` is libFuzzer's: it is there only for Tools/scripts/fuzz.sh.
+let isFuzzing = Context.environment["HEARTH_FUZZ"] != nil
+let fuzzing: [Target] = [
+    .executableTarget(
+        name: "HearthFuzz", dependencies: ["HearthNetwork", "HearthServer", "HearthStorage", "HearthWire"],
+        path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
+]
+
 // The folders are the architecture: see docs/architecture.md. Dependencies point inward only:
 // Model <- Wire <- Storage <- Services <- the tool.
 let package = Package(
@@ -64,6 +72,6 @@ let package = Package(
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),
-    ],
+    ] + (isFuzzing ? fuzzing : []),
     swiftLanguageModes: [.v6]
 )

@@ -33,6 +33,10 @@ public struct NetworkLimits: Sendable {
     /// An answer of which nothing could be sent for this time (closed window, full socket) is given up.
     public var writeStallMilliseconds = 60_000
 
+    /// What one connection may have done in one turn of its loop: a peer that sends thousands of requests in one piece
+    /// waits with the rest of them until the others on the loop have had their turn.
+    public var turnMicroseconds = 1_000
+
     // MARK: Sizes
 
     /// Bytes of one request head: request line and fields, or all names and values of HTTP/2.
@@ -48,7 +52,7 @@ public struct NetworkLimits: Sendable {
     /// Bytes of one gRPC request message, after decompression; RESOURCE_EXHAUSTED above it.
     public var messageBytesMax = 16 * 1024 * 1024
     /// Bytes of unfinished gRPC messages and unread bodies that all connections together may hold.
-    public var bufferedInputBytesMax = 512 * 1024 * 1024
+    public var bufferedInputBytesMax = 128 * 1024 * 1024
 
     // MARK: HTTP/2
 
@@ -81,6 +85,11 @@ public struct NetworkLimits: Sendable {
     public var answerLowWaterBytes = 64 * 1024
     /// The same high-water mark for all answers of one connection together.
     public var connectionHighWaterBytes = 4 * 1024 * 1024
+    /// Answer bytes that all connections together may have waiting. Above it, connections of which nothing could be sent
+    /// for `answerPatienceMilliseconds` are closed; above twice as much, those that hold most.
+    public var answersBytesMax = 128 * 1024 * 1024
+    /// See `answersBytesMax`.
+    public var answerPatienceMilliseconds = 500
     /// Request bytes of pipelined HTTP/1.1 requests held back while an answer is under way.
     public var pipelinedBytesMax = 256 * 1024
 

@@ -62,7 +62,8 @@ public final class NetworkServer: @unchecked Sendable {
             let loop = try EventLoop(index: index)
             contexts.append(
                 LoopContext(
-                    loop: loop, configuration: configuration, tls: tls, inputBudget: budget, http: http, grpc: grpc))
+                    loop: loop, loopCount: count, configuration: configuration, tls: tls, inputBudget: budget,
+                    http: http, grpc: grpc))
         }
         for context in contexts {
             try context.loop.start()
@@ -141,6 +142,7 @@ public final class NetworkServer: @unchecked Sendable {
     private func sweepLater(_ context: LoopContext) {
         context.loop.schedule(afterMilliseconds: context.sweepMilliseconds) { [weak self] in
             for channel in context.table.channels { channel.checkTimeouts(now: context.loop.now) }
+            ProcessMemory.giveBackIfQuiet(now: context.loop.now)
             self?.sweepLater(context)
         }
     }

@@ -19,11 +19,13 @@ public final class FirestoreService: Sendable {
     let registry: DatabaseRegistry
     let pool: WorkerPool
     let options: Options
+    let large: LargeRequests
 
     init(registry: DatabaseRegistry, pool: WorkerPool, options: Options) {
         self.registry = registry
         self.pool = pool
         self.options = options
+        large = LargeRequests(pool: pool)
     }
 
     // MARK: Shared by the methods

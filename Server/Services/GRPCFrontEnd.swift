@@ -12,9 +12,11 @@ struct GRPCFrontEnd: GRPCHandler {
     /// Methods that take the call as it is.
     private let streams: [String: @Sendable (GRPCCall) -> Void]
     private let observer: RequestObserver
+    private let large: LargeRequests
 
     init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
         self.observer = observer
+        large = service.large
         var methods: [String: (serve: Method, observed: RequestMetrics.Method)] = [:]
         for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
         for (path, method) in admin.methods { methods[path] = (Self.carry(method), .admin) }
@@ -42,12 +44,15 @@ struct GRPCFrontEnd: GRPCHandler {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
         let carried = GRPCServiceCall(call, observer.begin(method.observed, .grpc, remote: call.remoteAddress))
-        call.unary { message in
+        call.unary { [large] message in
             do throws(Status) {
                 if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
                     throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
                 }
-                try method.serve(message, carried)
+                guard message.count >= LargeRequests.sizeBytesMin else { return try method.serve(message, carried) }
+                try large.run(sizeBytes: message.count, carried) { call throws(Status) in
+                    try method.serve(message, call)
+                }
             } catch {
                 carried.finish(error)
             }

@@ -101,7 +101,14 @@ struct RESTFrontEnd: HTTPHandler {
             observation: observer.begin(route.observed, .rest, remote: exchange.head.remoteAddress))
         exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2) { [self] result in
             service.answer(call) { () throws(Status) in
-                try perform(route, parameters.filter { !RESTRouter.isSystemParameter($0.name) }, try result.get(), call)
+                let body = try result.get()
+                let parameters = parameters.filter { !RESTRouter.isSystemParameter($0.name) }
+                guard body.count >= LargeRequests.sizeBytesMin else {
+                    return try perform(route, parameters, body, call)
+                }
+                try service.large.run(sizeBytes: body.count, call) { call throws(Status) in
+                    try perform(route, parameters, body, call)
+                }
             }
         }
     }
@@ -109,7 +116,7 @@ struct RESTFrontEnd: HTTPHandler {
     private typealias Parameters = [(name: String, value: String)]
 
     private func perform(
-        _ route: RESTRouter.Route, _ parameters: Parameters, _ body: [UInt8], _ call: RESTCall
+        _ route: RESTRouter.Route, _ parameters: Parameters, _ body: [UInt8], _ call: any ServiceCall
     ) throws(Status) {
         switch route {
         case .getDocument(let name):
@@ -154,7 +161,7 @@ struct RESTFrontEnd: HTTPHandler {
     private func perform(
         _ method: RESTRouter.CustomMethod, _ database: String, _ parent: String, _ parameters: Parameters,
         _ body: [UInt8],
-        _ call: RESTCall
+        _ call: any ServiceCall
     ) throws(Status) {
         func decode<Request: WireMessage>(_: Request.Type) throws(Status) -> Request {
             var request = try Request(json: body)

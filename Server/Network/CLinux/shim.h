@@ -5,6 +5,9 @@
 // structures or unions, which Swift imports badly or not at all.
 
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
@@ -15,6 +18,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+static inline void linux_malloc_trim(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 static inline int linux_accept(int listener, struct sockaddr *address, socklen_t *length) {
     // accept4 hides behind _GNU_SOURCE; the system call doesn't.

@@ -36,6 +36,7 @@ public final class GRPCCall: @unchecked Sendable {
     private var deframer: GRPCDeframer
     private var held: [UInt8] = []
     private var reservedBytes = 0
+    private var isBegun = false
     private var isHalfClosed = false
     private var isHalfCloseDelivered = false
     private var isReadingPaused = false
@@ -180,12 +181,15 @@ public final class GRPCCall: @unchecked Sendable {
         }
         requestsAreGzip = fields.encoding == .gzip
         compressesAnswers = context.compressionThresholdBytes != nil && fields.acceptsGzip
+        isBegun = true
         handler.begin(self)
+        // What came while the call was parked.
+        if !held.isEmpty || isHalfClosed { deliverHeld() }
     }
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard !isFinished else { return stream.consumed(bytes.count) }
-        if isReadingPaused || !held.isEmpty || isFeeding {
+        if !isBegun || isReadingPaused || !held.isEmpty || isFeeding {
             held.append(contentsOf: bytes)
         } else {
             feed(bytes)
@@ -232,7 +236,7 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     private func deliverHalfClose() {
-        guard isHalfClosed, !isHalfCloseDelivered, !isFinished, !isReadingPaused, held.isEmpty else { return }
+        guard isBegun, isHalfClosed, !isHalfCloseDelivered, !isFinished, !isReadingPaused, held.isEmpty else { return }
         isHalfCloseDelivered = true
         if deframer.isMidMessage { return finish(.internalError("the last request message is cut off")) }
         if let unaryBody {

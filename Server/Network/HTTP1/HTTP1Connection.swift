@@ -1,7 +1,9 @@
 import HearthModel
 
 /// An HTTP/1.1 connection of the server: one exchange after the other, pipelined requests in their order.
-final class HTTP1Connection: ChannelDriver {
+///
+/// `@unchecked Sendable`: guarded by the loop's thread.
+final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private let channel: SocketChannel
     private let context: LoopContext
     private var parser: HTTP1Parser
@@ -25,6 +27,10 @@ final class HTTP1Connection: ChannelDriver {
     /// Bytes after the current request.
     private var leftover: [UInt8] = []
     private var isParsing = false
+    private var continuesLater = false
+    /// Answer bytes that the loop's count knows of, and when some left for the last time.
+    private var countedBytes = 0
+    private var lastAnswerAt: UInt64 = 0
     private var isClosing = false
     private var isShuttingDown = false
 
@@ -57,7 +63,7 @@ final class HTTP1Connection: ChannelDriver {
     }
 
     private func parseLeftover() {
-        guard !isParsing, !isClosing, !leftover.isEmpty, !mustWait else { return }
+        guard !isParsing, !isClosing, !leftover.isEmpty, !mustWait, !continuesLater else { return }
         let bytes = leftover
         leftover = []
         bytes.withUnsafeBytes { parse($0) }
@@ -75,6 +81,10 @@ final class HTTP1Connection: ChannelDriver {
             if mustWait {
                 leftover.append(contentsOf: bytes[position...])
                 return
+            }
+            if position > 0, position < bytes.count, channel.isTurnOver {
+                leftover.append(contentsOf: bytes[position...])
+                return continueLater()
             }
             switch parser.next(bytes, &position) {
             case .needsMore:
@@ -95,6 +105,20 @@ final class HTTP1Connection: ChannelDriver {
             case .failure(let failure): refuse(failure)
             }
         }
+    }
+
+    /// The turn is over: the others on the loop come first.
+    private func continueLater() {
+        continuesLater = true
+        channel.loop.execute { [weak self] in self?.continueNow() }
+    }
+
+    private func continueNow() {
+        continuesLater = false
+        guard !isClosing else { return }
+        channel.beginTurn()
+        parseLeftover()
+        updateReading()
     }
 
     private func begin(_ head: HTTP1Head) {
@@ -210,6 +234,16 @@ final class HTTP1Connection: ChannelDriver {
 
     func produceOutput(into scratch: OutputScratch) {
         output.move(min(output.count, scratch.room), into: scratch)
+        countAnswers()
+    }
+
+    var waitingAnswers: (bytes: Int, since: UInt64) { (countedBytes, lastAnswerAt) }
+
+    private func countAnswers() {
+        let change = output.count - countedBytes
+        if change < 0 || countedBytes == 0 { lastAnswerAt = channel.loop.now }
+        countedBytes = output.count
+        context.countWaitingAnswers(change)
     }
 
     func outputFlushed() {
@@ -226,6 +260,8 @@ final class HTTP1Connection: ChannelDriver {
 
     func channelClosed() {
         isClosing = true
+        output.removeAll()
+        countAnswers()
         let exchange = exchange
         self.exchange = nil
         exchange?.cancel()
@@ -267,6 +303,7 @@ extension HTTP1Connection: ExchangeTransport {
         }
         start(status: status, headers: headers)
         answer?.write(body, to: &output)
+        countAnswers()
         completeAnswer()
     }
 
@@ -283,6 +320,7 @@ extension HTTP1Connection: ExchangeTransport {
 
     func write(_ bytes: [UInt8]) -> Bool {
         answer?.write(bytes, to: &output)
+        countAnswers()
         channel.flushLater()
         guard isAboveHighWater else { return true }
         wasAboveHighWater = true

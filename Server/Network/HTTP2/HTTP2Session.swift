@@ -23,6 +23,12 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private var waitingStreams: [HTTP2Stream] = []
     private var resets: RateLimiter
     private var controlFrames: RateLimiter
+    /// Streams whose handler hasn't begun, because too many answers wait.
+    private var parkedStreams: [HTTP2Stream] = []
+    /// When an answer's bytes left for the last time, or the first came to an empty session.
+    private var lastAnswerAt: UInt64
+    /// Input that this turn had no time for.
+    private var heldInput: [UInt8] = []
     private var pingSentAt: UInt64?
     private var isEnding = false
     private var isOver = false
@@ -42,6 +48,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         resets = RateLimiter(burstMax: limits.resetsBurstMax, perSecondMax: limits.resetsPerSecondMax, now: now)
         controlFrames = RateLimiter(
             burstMax: limits.controlFramesBurstMax, perSecondMax: limits.controlFramesPerSecondMax, now: now)
+        lastAnswerAt = now
         let this = Unmanaged.passUnretained(self).toOpaque()
         guard
             nghttp2_session_server_new2(
@@ -62,6 +69,31 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     func received(_ bytes: UnsafeRawBufferPointer) {
         guard !isOver else { return }
+        guard heldInput.isEmpty else {
+            heldInput.append(contentsOf: bytes)
+            return
+        }
+        let used = feed(bytes)
+        guard used < bytes.count, !isOver else { return }
+        heldInput = [UInt8](bytes[used...])
+        channel.pauseReading()
+        feedHeldLater()
+    }
+
+    private func feedHeldLater() {
+        channel.loop.execute { [self] in
+            guard !isOver, !channel.isClosed else { return }
+            channel.beginTurn()
+            let input = heldInput
+            let used = input.withUnsafeBytes { feed($0) }
+            guard !isOver else { return }
+            heldInput.removeFirst(used)
+            if heldInput.isEmpty { channel.resumeReading() } else { feedHeldLater() }
+        }
+    }
+
+    /// Returns how many bytes were used: all, unless the turn is over.
+    private func feed(_ bytes: UnsafeRawBufferPointer) -> Int {
         if let saved = savedFields {
             fields.restore(saved.bytes, count: saved.count)
             savedFields = nil
@@ -70,10 +102,12 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         guard result >= 0 else {
             // Whatever GOAWAY nghttp2 has prepared is worth a try; then it is over.
             context.counters.badRequests.add(1)
-            return endConnection()
+            endConnection()
+            return bytes.count
         }
         if headerStream != nil { savedFields = ([UInt8](fields.bytes), fields.count) }
         channel.flushLater()
+        return result
     }
 
     func receivedEnd() { channel.close() }
@@ -94,6 +128,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     }
 
     func outputFlushed() {
+        beginParked()
         guard !waitingStreams.isEmpty, queuedBytes < context.limits.connectionHighWaterBytes else { return }
         let waiting = waitingStreams
         waitingStreams = []
@@ -111,6 +146,8 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         let streams = streams
         self.streams = []
         waitingStreams = []
+        parkedStreams = []
+        heldInput = []
         headerStream = nil
         context.counters.streamsOpen.add(-streams.count)
         for stream in streams { stream.closed() }
@@ -125,10 +162,17 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
 
     func flushLater() { channel.flushLater() }
 
-    func queued(_ bytes: Int) { queuedBytes += bytes }
+    func queued(_ bytes: Int) {
+        if queuedBytes == 0 { lastAnswerAt = channel.loop.now }
+        queuedBytes += bytes
+        context.countWaitingAnswers(bytes)
+    }
 
     func dequeued(_ bytes: Int) {
         queuedBytes -= bytes
+        context.countWaitingAnswers(-bytes)
+        lastAnswerAt = channel.loop.now
+        if !parkedStreams.isEmpty { channel.flushLater() }
         // Work done for the peer earns it control frames: Go's client sends a PING for nearly each answer.
         controlFrames.credit()
     }
@@ -136,6 +180,21 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     var isAboveHighWater: Bool { queuedBytes >= context.limits.connectionHighWaterBytes }
 
     func waitsForRoom(_ stream: HTTP2Stream) { waitingStreams.append(stream) }
+
+    var waitingAnswers: (bytes: Int, since: UInt64) { (queuedBytes, lastAnswerAt) }
+
+    /// A peer that doesn't take its answers gets no more made: what it asks for waits, in its windows' bounds.
+    var mustPark: Bool { isAboveHighWater || (queuedBytes > 0 && context.hasTooManyAnswers) }
+
+    func park(_ stream: HTTP2Stream) { parkedStreams.append(stream) }
+
+    private func beginParked() {
+        while !parkedStreams.isEmpty, !mustPark, !isOver {
+            // The answer of one may fill the room again.
+            let stream = parkedStreams.removeFirst()
+            if !stream.isClosed { stream.beginConsumer() }
+        }
+    }
 
     // MARK: Called by nghttp2
 
@@ -179,12 +238,14 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             return NGHTTP2_ERR_CALLBACK_FAILURE
         }
         guard headerStream != nil else { return 0 }
+        // The first field of a request is the place to stop: none has been begun that isn't finished.
+        let isTurnOver = fields.count == 0 && channel.isTurnOver
         if headerBytes > context.limits.headBytesMax || fields.count >= context.limits.headFieldsMax {
             headIsTooLarge = true
         } else {
             fields.append(name: name, value: value)
         }
-        return 0
+        return isTurnOver ? NGHTTP2_ERR_PAUSE : 0
     }
 
     func receivedFrame(_ frame: UnsafePointer<nghttp2_frame>) {

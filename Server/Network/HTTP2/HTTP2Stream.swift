@@ -27,6 +27,7 @@ final class HTTP2Stream {
     private var scheme = ""
     private(set) var headers = HeaderBlock()
     private var isHeadComplete = false
+    private var grpcFields = GRPCRequestFields()
 
     // Input.
     private(set) var isRemoteClosed = false
@@ -86,9 +87,22 @@ final class HTTP2Stream {
             session.context.counters.grpcCalls.add(1)
             let call = GRPCCall(stream: self, context: session.context)
             consumer = .call(call)
-            call.begin(session.context.grpc, grpc)
+            grpcFields = grpc
         } else {
-            beginExchange(session)
+            makeExchange(session)
+        }
+        if session.mustPark { session.park(self) } else { beginConsumer() }
+    }
+
+    /// Hands the request to its handler.
+    func beginConsumer() {
+        guard let session else { return }
+        switch consumer {
+        case .none: break
+        case .call(let call): call.begin(session.context.grpc, grpcFields)
+        case .exchange(let exchange):
+            exchange.begin(session.context.http)
+            if headers.firstValue("expect") == "100-continue", !isRemoteClosed, !isHeadSubmitted { submitContinue() }
         }
     }
 
@@ -104,7 +118,7 @@ final class HTTP2Stream {
         }
     }
 
-    private func beginExchange(_ session: HTTP2Session) {
+    private func makeExchange(_ session: HTTP2Session) {
         let context = session.context
         context.counters.httpRequests.add(1)
         let fields = headers.headers
@@ -125,8 +139,6 @@ final class HTTP2Stream {
             loop: loop, head: head, transport: self, bodyBytesMax: context.limits.bodyBytesMax,
             budget: context.inputBudget)
         consumer = .exchange(exchange)
-        exchange.begin(context.http)
-        if fields.firstValue("expect") == "100-continue", !isRemoteClosed, !isHeadSubmitted { submitContinue() }
     }
 
     /// curl waits a second for it before it sends a large body.

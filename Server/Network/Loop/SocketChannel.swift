@@ -21,6 +21,8 @@ protocol ChannelDriver: AnyObject {
     func beginShutdown()
     /// The grace time is over.
     func endShutdown()
+    /// Bytes of answers that wait, and when one of them left for the last time.
+    var waitingAnswers: (bytes: Int, since: UInt64) { get }
 }
 
 extension ChannelDriver {
@@ -29,6 +31,7 @@ extension ChannelDriver {
     func checkTimeouts(now: UInt64) {}
     func beginShutdown() {}
     func endShutdown() {}
+    var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
 }
 
 /// A non-blocking socket on a loop: reads, TLS, one gathered write a turn, what the kernel didn't take, orderly
@@ -70,6 +73,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     private var pending: [UInt8] = []
     private var pendingStart = 0
     private var lastWriteProgressAt: UInt64
+    private var turnEndsAt: UInt64 = 0
 
     private static let readsPerTurnMax = 16
     private static let flushBytesPerTurnMax = 2 * 1024 * 1024
@@ -136,7 +140,16 @@ final class SocketChannel: EventSource, @unchecked Sendable {
         }
     }
 
+    /// Begins to count what the channel does in this turn of the loop.
+    func beginTurn() {
+        turnEndsAt = EventLoop.monotonicNanoseconds() + UInt64(limits.turnMicroseconds) * 1_000
+    }
+
+    /// What this turn allows the channel to do is done; the rest is for the next.
+    var isTurnOver: Bool { EventLoop.monotonicNanoseconds() >= turnEndsAt }
+
     private func readInput() {
+        beginTurn()
         switch tls {
         case .plain: readPlain()
         case .awaitingFirstByte(let context): beginTLS(context)
@@ -151,7 +164,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
             if count > 0 {
                 deliver(count)
                 // A short read means that the socket is empty: it saves a system call that would say so.
-                guard !isClosed, !isReadingPaused, count == loop.readBuffer.count else { return }
+                guard !isClosed, !isReadingPaused, count == loop.readBuffer.count, !isTurnOver else { return }
             } else if count == 0 {
                 return endOfInput()
             } else if errno == EAGAIN || errno == EINTR {
@@ -169,6 +182,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
             case .bytes(let count):
                 deliver(count)
                 guard !isClosed, !isReadingPaused else { return }
+                if isTurnOver { return readAgainLater() }
             case .wouldBlock: return
             case .end: return endOfInput()
             case .failed: return close()

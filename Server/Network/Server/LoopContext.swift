@@ -20,11 +20,15 @@ final class LoopContext: @unchecked Sendable {
     /// The header block that is being read; used within one read only.
     let fields = FieldBuffer()
     var isShuttingDown = false
+    /// Answer bytes that wait in the connections of this loop.
+    private(set) var waitingAnswerBytes = 0
+    private let waitingAnswerBytesMax: Int
+    private var isRelieving = false
     /// Also those on their way to the loop; the first loop reads it to choose.
     private let connections = Atomic<Int>(0)
 
     init(
-        loop: EventLoop, configuration: ServerConfiguration, tls: TLSContext?, inputBudget: InputBudget,
+        loop: EventLoop, loopCount: Int, configuration: ServerConfiguration, tls: TLSContext?, inputBudget: InputBudget,
         http: any HTTPHandler, grpc: any GRPCHandler
     ) {
         self.loop = loop
@@ -35,12 +39,61 @@ final class LoopContext: @unchecked Sendable {
         serverHeader = configuration.serverHeader
         compressionThresholdBytes = configuration.grpcCompressionThresholdBytes
         self.tls = tls
+        waitingAnswerBytesMax = configuration.limits.answersBytesMax / loopCount
         http2Options = HTTP2Options(limits: configuration.limits)
     }
 
     var connectionCount: Int { connections.load(ordering: .relaxed) }
 
     func countConnection(_ change: Int) { connections.add(change, ordering: .relaxed) }
+
+    // MARK: Answers that wait
+
+    /// Counts answer bytes that a connection has taken in, or (below zero) got rid of.
+    func countWaitingAnswers(_ change: Int) {
+        waitingAnswerBytes += change
+        guard change > 0, hasTooManyAnswers, !isRelieving else { return }
+        isRelieving = true
+        relieveLater()
+    }
+
+    /// New requests on connections that have answers waiting should wait, too.
+    var hasTooManyAnswers: Bool { waitingAnswerBytes > waitingAnswerBytesMax }
+
+    private func relieveLater() {
+        loop.schedule(afterMilliseconds: LoopContext.relievingMilliseconds) { [weak self] in self?.relieve() }
+    }
+
+    /// Closes connections whose peers make us keep answers: those first that have taken nothing for longest, and when it
+    /// is far too much, whoever has most.
+    private func relieve() {
+        let patience = UInt64(limits.answerPatienceMilliseconds) * 1_000_000
+        let now = loop.now
+        var waiting = table.channels.compactMap { channel -> (channel: SocketChannel, bytes: Int, since: UInt64)? in
+            guard let driver = channel.driver else { return nil }
+            let waiting = driver.waitingAnswers
+            return waiting.bytes > 0 ? (channel, waiting.bytes, waiting.since) : nil
+        }
+        waiting.sort { $0.since < $1.since }
+        for entry in waiting where waitingAnswerBytes > waitingAnswerBytesMax && entry.since + patience < now {
+            giveUp(entry.channel)
+        }
+        if waitingAnswerBytes > 2 * waitingAnswerBytesMax {
+            waiting.sort { $0.bytes > $1.bytes }
+            for entry in waiting where waitingAnswerBytes > waitingAnswerBytesMax { giveUp(entry.channel) }
+        }
+        isRelieving = hasTooManyAnswers
+        if isRelieving { relieveLater() } else { ProcessMemory.giveBackSoon() }
+    }
+
+    private func giveUp(_ channel: SocketChannel) {
+        guard !channel.isClosed else { return }
+        counters.abuses.add(1)
+        channel.close()
+    }
+
+    /// How often a loop that holds too many answers looks for those to blame.
+    private static let relievingMilliseconds = 50
 
     /// Often enough that the shortest time is kept to a quarter, and never more than 100 times a second.
     var sweepMilliseconds: Int {

@@ -70,22 +70,29 @@ def wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> 
 
 
 @contextmanager
-def running(command: list[str], port: int) -> Iterator[str]:
-    """Runs a server for the time of the block; gives its `host:port`."""
+def process(command: list[str], port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a server for the time of the block."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
+            started = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
             try:
-                wait_until_ready(process, port, log)
-                yield f"127.0.0.1:{port}"
+                wait_until_ready(started, port, log)
+                yield started
             finally:
-                process.terminate()
+                started.terminate()
                 try:
-                    process.wait(10)
+                    started.wait(10)
                 except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+                    started.kill()
+                    started.wait()
+
+
+@contextmanager
+def running(command: list[str], port: int) -> Iterator[str]:
+    """Runs a server for the time of the block; gives its `host:port`."""
+    with process(command, port):
+        yield f"127.0.0.1:{port}"
 
 
 @contextmanager

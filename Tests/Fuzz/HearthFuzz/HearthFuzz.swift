@@ -1,0 +1,41 @@
+import Glibc
+import HearthNetwork
+import HearthServer
+import HearthStorage
+import HearthWire
+
+/// libFuzzer's target: the environment variable FUZZ_TARGET says which entry point it feeds. See docs/abuse.md.
+private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
+    "protobuf": { WireFuzzing.fuzzProtobuf($0) },
+    "json": { WireFuzzing.fuzzJSON($0) },
+    "http1": { NetworkFuzzing.fuzzHTTP1($0) },
+    "rest": { ServiceFuzzing.fuzzREST($0) },
+    "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
+]
+
+private let entryPoint: @Sendable ([UInt8]) -> Void = {
+    let name = getenv("FUZZ_TARGET").map { String(cString: $0) } ?? ""
+    guard let entryPoint = entryPoints[name] else {
+        fatalError("FUZZ_TARGET is one of \(entryPoints.keys.sorted()), not \"\(name)\"")
+    }
+    return entryPoint
+}()
+
+private typealias OneInput = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>, _ oneInput: OneInput
+) -> CInt
+
+/// SwiftPM names the entry of an executable after its target, so that libFuzzer's own `main` has no place.
+@_cdecl("HearthFuzz_main")
+public func fuzz(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
+    var count = count
+    var arguments = arguments
+    return runDriver(&count, &arguments) { bytes, length in
+        entryPoint(Array(UnsafeBufferPointer(start: bytes, count: length)))
+        return 0
+    }
+}

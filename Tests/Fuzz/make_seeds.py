@@ -1,0 +1,137 @@
+"""Writes the seeds that every fuzz target begins with: small messages that reach into each corner.
+
+`cd Tests/Python && python ../Fuzz/make_seeds.py`; needs what the other Python tests need. What the fuzzer has found is
+kept beside them, under names that begin with `found-`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "Python"))
+
+from google.protobuf import json_format  # noqa: E402
+
+from support.wire import METHODS, message_class, parse  # noqa: E402
+
+ROOT = "projects/p/databases/(default)/documents"
+VALUES = {
+    "null": {"nullValue": None},
+    "boolean": {"booleanValue": True},
+    "integer": {"integerValue": "9007199254740993"},
+    "negative": {"integerValue": "-9223372036854775808"},
+    "double": {"doubleValue": -0.5},
+    "nan": {"doubleValue": "NaN"},
+    "limit": {"doubleValue": 9.223372036854775e18},
+    "time": {"timestampValue": "2024-02-29T23:59:59.123456Z"},
+    "string": {"stringValue": "a\0é😀"},
+    "bytes": {"bytesValue": "AP8B"},
+    "reference": {"referenceValue": f"{ROOT}/c/__id7__"},
+    "point": {"geoPointValue": {"latitude": -90, "longitude": 180}},
+    "array": {"arrayValue": {"values": [{"integerValue": "1"}, {"stringValue": ""}]}},
+    "map": {"mapValue": {"fields": {"a": {"nullValue": None}, "b": {"mapValue": {"fields": {}}}}}},
+    "vector": {
+        "mapValue": {
+            "fields": {
+                "__type__": {"stringValue": "__vector__"},
+                "value": {"arrayValue": {"values": [{"doubleValue": 1.5}, {"doubleValue": "Infinity"}]}},
+            }
+        }
+    },
+    "long": {"stringValue": "x" * 400},
+}
+FILTER = {"fieldFilter": {"field": {"fieldPath": "a.`b c`"}, "op": "ARRAY_CONTAINS_ANY", "value": VALUES["array"]}}
+QUERY = {
+    "from": [{"collectionId": "c", "allDescendants": True}],
+    "where": {"compositeFilter": {"op": "OR", "filters": [FILTER, {"unaryFilter": {"field": {"fieldPath": "n"}, "op": "IS_NAN"}}]}},
+    "orderBy": [{"field": {"fieldPath": "a"}, "direction": "DESCENDING"}, {"field": {"fieldPath": "__name__"}}],
+    "startAt": {"values": [VALUES["integer"]], "before": True},
+    "offset": 3,
+    "limit": 7,
+}
+WRITES = [
+    {"update": {"name": f"{ROOT}/c/d", "fields": VALUES}, "updateMask": {"fieldPaths": ["null", "`a b`"]}},
+    {"delete": f"{ROOT}/c/d", "currentDocument": {"updateTime": "2024-01-01T00:00:00Z"}},
+    {
+        "update": {"name": f"{ROOT}/c/e"},
+        "updateTransforms": [
+            {"fieldPath": "t", "setToServerValue": "REQUEST_TIME"},
+            {"fieldPath": "i", "increment": VALUES["integer"]},
+            {"fieldPath": "u", "appendMissingElements": {"values": [VALUES["double"]]}},
+        ],
+    },
+]
+REQUESTS = {
+    "commit": ("Commit", {"database": "projects/p/databases/(default)", "writes": WRITES, "transaction": "AQI="}),
+    "query": ("RunQuery", {"parent": ROOT, "structuredQuery": QUERY, "readTime": "2024-01-01T00:00:00.5Z"}),
+    "count": (
+        "RunAggregationQuery",
+        {
+            "parent": ROOT,
+            "structuredAggregationQuery": {
+                "structuredQuery": QUERY,
+                "aggregations": [{"alias": "n", "count": {"upTo": "5"}}, {"sum": {"field": {"fieldPath": "a"}}}],
+            },
+        },
+    ),
+    "get": ("BatchGetDocuments", {"documents": [f"{ROOT}/c/d"], "newTransaction": {"readOnly": {}}}),
+    "list": ("ListDocuments", {"parent": ROOT, "collectionId": "c", "orderBy": "a desc, b", "mask": {"fieldPaths": ["a"]}}),
+}
+HEADS = {
+    "get": b"GET /v1/x?a=b HTTP/1.1\r\nHost: h\r\n\r\n",
+    "length": b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+    "chunks": b"POST / HTTP/1.1\r\nhost:h\r\nTransfer-Encoding: Chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\nGET / HT",
+    "old": b"\r\nGET http://h:1/p?q HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
+    "expect": b"PUT /a%20b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+    "both": b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "folded": b"GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n",
+    "bare": b"GET / HTTP/1.1\nHost: h\n\n",
+    "options": b"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
+    "preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "frames": b"\0\0\0\0\3abc\1\0\0\0\2de\0\0\0\4\1",
+}
+
+
+def write(target: str, name: str, content: bytes) -> None:
+    folder = Path(__file__).parent / target / "seeds"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def fields(value: object) -> bytes:
+    return json_format.ParseDict({"fields": {"v": value}}, message_class("Document")()).SerializeToString(deterministic=True)
+
+
+def main() -> None:
+    for name, (method, body) in REQUESTS.items():
+        message = parse(METHODS[method], body)
+        write("protobuf", name, message.SerializeToString(deterministic=True))
+        text = json_format.MessageToJson(message, indent=None, sort_keys=True).encode()
+        write("json", name, text)
+    for name, value in VALUES.items():
+        write("protobuf", f"value-{name}", fields(value))
+        write("indexkeys", f"value-{name}", b"\xff" + fields(value))
+        for other in ("integer", "map", "string"):
+            left, right = fields(value), fields(VALUES[other])
+            place = -(-len(left) * 256 // (len(left) + len(right)))
+            write("indexkeys", f"order-{name}-{other}", bytes([min(255, place)]) + left + right)
+    write("indexkeys", "entry", bytes.fromhex("012063000102" "1961000100" "0FBFF0000000000000" "2064000102"))
+    write("indexkeys", "key", bytes.fromhex("20630001" "02" "20640001" "02"))
+    for name, head in HEADS.items():
+        write("http1", name, head)
+    base = f"/v1/{ROOT}"
+    update = json_format.MessageToJson(parse(METHODS["Commit"], {"writes": WRITES}), indent=None).encode()
+    query = json_format.MessageToJson(parse(METHODS["RunQuery"], {"structuredQuery": QUERY}), indent=None).encode()
+    document = json_format.MessageToJson(json_format.ParseDict({"fields": VALUES}, message_class("Document")()), indent=None)
+    write("rest", "get", f"GET {base}/c/d%20e?mask.fieldPaths=a&mask.fieldPaths=%60b%60&$alt=json".encode())
+    write("rest", "list", f"GET {base}/c?pageSize=5&orderBy=a%20desc,b&showMissing=true&readTime=2024-01-01T00:00:00Z".encode())
+    write("rest", "patch", f"PATCH {base}/c/d?updateMask.fieldPaths=a&currentDocument.exists=true\n".encode() + document.encode())
+    write("rest", "commit", f"POST {base}:commit\n".encode() + update)
+    write("rest", "batch", f"POST {base}:batchWrite\n".encode() + update)
+    write("rest", "query", f"POST {base}/c/d:runQuery\n".encode() + query)
+    write("rest", "partition", f"POST {base}:partitionQuery\n".encode() + query)
+
+
+if __name__ == "__main__":
+    main()

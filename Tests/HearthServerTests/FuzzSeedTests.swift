@@ -1,0 +1,53 @@
+import Glibc
+import HearthNetwork
+import HearthServer
+import HearthStorage
+import HearthWire
+import Testing
+
+/// Feeds every kept seed of every fuzz target (Tests/Fuzz) to every entry point: what the fuzzer once found stays found.
+@Suite struct FuzzSeedTests {
+    static let targets = ["protobuf", "json", "http1", "rest", "indexkeys"]
+
+    @Test(arguments: targets) func everySeedIsAnsweredOrRefused(_ target: String) throws {
+        let seeds = Self.seeds(of: target)
+        // A wrong folder would make this test pass without a look at anything.
+        #expect(seeds.count >= 5)
+        for seed in seeds {
+            #expect(!seed.isEmpty)
+            WireFuzzing.fuzzProtobuf(seed)
+            WireFuzzing.fuzzJSON(seed)
+            NetworkFuzzing.fuzzHTTP1(seed)
+            ServiceFuzzing.fuzzREST(seed)
+            StorageFuzzing.fuzzIndexKeys(seed)
+        }
+    }
+
+    /// Seeds that reach nothing are no seeds: the paths of those for REST are routes, and their bodies are taken.
+    @Test func theSeedsForRESTAreRequests() throws {
+        for seed in Self.seeds(of: "rest") where !seed.isEmpty {
+            #expect(ServiceFuzzing.isRoute(seed))
+        }
+    }
+
+    private static func seeds(of target: String) -> [[UInt8]] {
+        var parts = #filePath.split(separator: "/").dropLast(2).map(String.init)
+        parts += ["Fuzz", target, "seeds"]
+        let folder = "/" + parts.joined(separator: "/")
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var seeds: [[UInt8]] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(".") { continue }
+            guard let file = fopen(folder + "/" + name, "rb") else { continue }
+            defer { fclose(file) }
+            var bytes = [UInt8](repeating: 0, count: 1 << 16)
+            bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
+            seeds.append(bytes)
+        }
+        return seeds
+    }
+}

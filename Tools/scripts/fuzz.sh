@@ -1,0 +1,25 @@
+#!/bin/sh
+# Fuzzes one entry point with libFuzzer and AddressSanitizer, from the kept seeds; new inputs stay in .build/fuzz.
+# Usage: fuzz.sh TARGET [SECONDS] [arguments for libFuzzer]     TARGET: protobuf json http1 rest indexkeys
+set -eu
+
+target=$1
+seconds=${2:-600}
+shift
+[ $# -eq 0 ] || shift
+
+seeds=Tests/Fuzz/$target/seeds
+if [ ! -d "$seeds" ]; then
+    echo "fuzz: there is no $seeds" >&2
+    exit 64
+fi
+scratch=.build/fuzz
+corpus=$scratch/corpus/$target
+mkdir -p "$corpus"
+export HEARTH_FUZZ=1
+swift build --scratch-path "$scratch" --configuration release --product HearthFuzz \
+    -Xswiftc -sanitize=fuzzer,address -Xswiftc -g
+binary=$(swift build --scratch-path "$scratch" --configuration release --show-bin-path)/HearthFuzz
+# What a finding leaves behind belongs into the seeds once it is mended.
+FUZZ_TARGET=$target exec nice -n 10 "$binary" "$corpus" "$seeds" -max_total_time="$seconds" -max_len=4096 \
+    -timeout=10 -rss_limit_mb=4096 -artifact_prefix="$scratch/$target-" -print_final_stats=1 "$@"

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Runs the Swift tests under ThreadSanitizer, then under AddressSanitizer, a target at a time.
+# Usage: sanitize.sh [target…]       by default all of Tests/Hearth*
+set -eu
+
+[ $# -gt 0 ] || set -- $(cd Tests && ls -d Hearth*)
+folder=$(pwd)/.build/sanitize
+mkdir -p "$folder"
+clang -O1 -g -shared -fPIC -o "$folder/mutex.so" Tests/Sanitizers/mutex.c -ldl
+
+failures=0
+run() {
+    sanitizer=$1
+    target=$2
+    shift 2
+    log=$folder/$sanitizer-$target.log
+    if env "$@" nice -n 10 swift test --skip-build --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer" \
+        --filter "^$target\." >"$log" 2>&1; then
+        echo "$sanitizer $target: clean"
+    else
+        failures=$((failures + 1))
+        echo "$sanitizer $target: see $log"
+        grep -E "SUMMARY|✘|error:" "$log" | sort | uniq -c | sort -rn | head -5
+    fi
+}
+
+targets=$*
+for sanitizer in thread address; do
+    nice -n 10 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer"
+    for target in $targets; do
+        case $sanitizer in
+        thread) run thread "$target" LD_PRELOAD="$folder/mutex.so" ;;
+        # The runtime of the tests itself leaks, once a process.
+        address) run address "$target" ASAN_OPTIONS=detect_leaks=0 ;;
+        esac
+    done
+done
+exit $((failures > 0))
