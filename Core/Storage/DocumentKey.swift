@@ -45,14 +45,24 @@ public enum DocumentKey {
     public static func decode(_ key: [UInt8]) -> ResourcePath? {
         var position = 0
         var segments: [String] = []
+        // One terminator behind the collection, one behind the document; a damaged key may have them anywhere.
+        var collectionSegments: Int?
         while position < key.count {
             if key[position] == Tag.terminator {
                 position += 1
-                continue
+                guard collectionSegments != nil else {
+                    collectionSegments = segments.count
+                    continue
+                }
+                guard position == key.count else { return nil }
+                break
             }
             guard let segment = readSegment(key, &position) else { return nil }
             segments.append(segment)
         }
+        guard let collectionSegments, segments.count == collectionSegments + 1, segments.count.isMultiple(of: 2),
+            key.last == Tag.terminator
+        else { return nil }
         return ResourcePath(segments)
     }
 

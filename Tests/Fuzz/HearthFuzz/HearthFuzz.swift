@@ -21,6 +21,12 @@ private let entryPoint: @Sendable ([UInt8]) -> Void = {
     return entryPoint
 }()
 
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    entryPoint(Array(UnsafeBufferPointer(start: bytes, count: count)))
+    return 0
+}
+
 private typealias OneInput = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 
 @_silgen_name("LLVMFuzzerRunDriver")
@@ -29,13 +35,10 @@ private func runDriver(
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>, _ oneInput: OneInput
 ) -> CInt
 
-/// SwiftPM names the entry of an executable after its target, so that libFuzzer's own `main` has no place.
+/// SwiftPM makes an executable begin at its target's own entry, so that libFuzzer's `main` isn't reached.
 @_cdecl("HearthFuzz_main")
 public func fuzz(_ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> CInt {
     var count = count
     var arguments = arguments
-    return runDriver(&count, &arguments) { bytes, length in
-        entryPoint(Array(UnsafeBufferPointer(start: bytes, count: length)))
-        return 0
-    }
+    return runDriver(&count, &arguments) { fuzzOneInput($0, $1) }
 }
