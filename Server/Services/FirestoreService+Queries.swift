@@ -197,10 +197,12 @@ private final class QuerySource: MessageSource {
     func suspend() {
         // Sorted and nearest results would have to be found again from the start; they hold keys and no more.
         guard isLight, explain == .off, execution != nil else { return }
-        if let last {
-            // A position is smaller than a document. Without one the query keeps what it has.
-            guard let position = try? query.position(of: last) else { return }
-            lastPosition = position
+        do throws(Status) {
+            // A position is smaller than a document.
+            if let last { lastPosition = try query.position(of: last) }
+        } catch {
+            // The document is damaged. The query keeps its snapshot and goes on from it.
+            return
         }
         last = nil
         execution = nil
