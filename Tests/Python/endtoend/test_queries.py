@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from google.api_core import exceptions
 from google.cloud import firestore
@@ -291,3 +293,21 @@ class TestExplain:
         assert stats.read_operations == 2
         assert stats.execution_duration.total_seconds() > 0
         assert {"billing_details", "documents_scanned", "index_entries_scanned"} <= stats.debug_stats.keys()
+
+
+def test_a_reader_that_pauses_gets_the_state_of_its_beginning(c: firestore.CollectionReference, db: firestore.Client) -> None:
+    """After a second the server lets go of a query whose client doesn't read, and goes on where it was."""
+    count = 1500
+    writer = db.bulk_writer()
+    for number in range(count):
+        writer.create(c.document(f"p{number:04}"), {"pause": number % 50, "text": "x" * 20_000})
+    writer.close()
+    expected = sorted(((number % 50, f"p{number:04}") for number in range(count)), reverse=True)
+    seen = []
+    for result in c.order_by("pause", direction="DESCENDING").stream():
+        seen.append((result.get("pause"), result.id))
+        if len(seen) == 5:
+            c.document("p0000").update({"pause": 99})
+            c.document("p0001").delete()
+            time.sleep(2)
+    assert seen == expected
