@@ -9,8 +9,8 @@ shift
 [ $# -eq 0 ] || shift
 
 seeds=Tests/Fuzz/$target/seeds
-if [ ! -d "$seeds" ]; then
-    echo "fuzz: there is no $seeds" >&2
+if [ -z "$target" ] || [ ! -d "$seeds" ]; then
+    echo "fuzz: TARGET is one of: protobuf json http1 rest indexkeys" >&2
     exit 64
 fi
 scratch=.build/fuzz
