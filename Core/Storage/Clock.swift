@@ -34,7 +34,7 @@ public struct SystemClock: Clock {
 /// Gives commits their versions, and reads their times, so that the two never contradict each other.
 ///
 /// What holds at all times: versions only grow; a commit's version is greater than every read time that was given out
-/// before it; a read time that is later than the last commit is given out only while no commit is on its way.
+/// before it; while commits are on their way, a read time that is given out lies before all of them.
 final class CommitClock: Sendable {
     private struct State {
         /// The greatest version or read time given out.
@@ -43,6 +43,8 @@ final class CommitClock: Sendable {
         var committed: Int64
         /// Whether the writer has begun to give versions to commits that aren't visible yet.
         var isCommitting = false
+        /// While it has: what the state after `committed` is valid for, as every commit on its way is later.
+        var settledUntil: Int64 = 0
         /// Changes with every group of commits.
         var generation: UInt64 = 0
         var waiting: [@Sendable () -> Void] = []
@@ -66,7 +68,10 @@ final class CommitClock: Sendable {
     // MARK: Writer
 
     func beginGroup() {
+        let now = clock.now().microseconds
         state.withLock { state in
+            state.last = max(state.last, now - 1)
+            state.settledUntil = state.last
             state.isCommitting = true
             state.generation += 1
         }
@@ -97,25 +102,29 @@ final class CommitClock: Sendable {
 
     // MARK: Readers
 
-    /// A promise that the state as of `time` is what a snapshot shows that is taken while `generation` stands.
+    /// A promise that `time` is a read time of the state whose last commit is `committed`. A snapshot that is taken
+    /// afterwards shows that state for sure while `generation` stands, if that is known; else it may show a later one.
     struct Promise {
         var time: Int64
         var committed: Int64
-        var generation: UInt64
+        /// Nil while commits are on their way, which become visible in the store at a moment of its own.
+        var generation: UInt64?
     }
 
-    /// Nil while commits are on their way.
-    func promise() -> Promise? {
+    func promise() -> Promise {
         let now = clock.now().microseconds
         return state.withLock { state in
-            guard !state.isCommitting else { return nil }
+            if state.isCommitting {
+                return Promise(time: state.settledUntil, committed: state.committed, generation: nil)
+            }
             state.last = max(state.last, now)
             return Promise(time: state.last, committed: state.committed, generation: state.generation)
         }
     }
 
     func holds(_ promise: Promise) -> Bool {
-        state.withLock { $0.generation == promise.generation }
+        guard let generation = promise.generation else { return false }
+        return state.withLock { $0.generation == generation }
     }
 
     /// Runs `body` when no commit is on its way whose version might lie at or before a read time: at once, or from the

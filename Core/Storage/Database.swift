@@ -82,15 +82,12 @@ public final class Database: Sendable {
     public func view() throws(Status) -> ReadView {
         let promise = commitClock.promise()
         let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
-        if let promise, commitClock.holds(promise) {
-            return ReadView(
-                snapshot: snapshot, version: promise.committed, snapshotVersion: promise.committed,
-                readTime: Timestamp(microseconds: promise.time), catalog: catalog)
-        }
-        let version = try Self.version(of: snapshot)
+        // A commit that came between was given its version after the promise: that version is of now.
+        let version = commitClock.holds(promise) ? promise.committed : try Self.version(of: snapshot)
+        let time = version == promise.committed ? promise.time : version
         return ReadView(
-            snapshot: snapshot, version: version, snapshotVersion: version,
-            readTime: Timestamp(microseconds: max(version, 1)), catalog: catalog)
+            snapshot: snapshot, version: version, snapshotVersion: version, readTime: Timestamp(microseconds: time),
+            catalog: catalog)
     }
 
     private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
@@ -217,12 +214,13 @@ public final class Database: Sendable {
     private func extend(_ id: [UInt8], reading resources: [LockTable.Resource]) throws(Status) -> ReadView {
         while true {
             let present = try view()
-            let (version, revision) = try basis(of: id, reading: resources, present)
+            let (version, readTime, revision) = try basis(of: id, reading: resources, present)
             // Another read of the same transaction may have come between: then what was looked at isn't all.
-            if try !transactions.note(resources, of: id, at: version, revision: revision) { continue }
+            let noted = try transactions.note(resources, of: id, at: version, readTime, revision: revision)
+            if !noted { continue }
             if version == present.version { return present }
             do throws(Status) {
-                return try view(at: version, readTime: Timestamp(microseconds: version))
+                return try view(at: version, readTime: readTime)
             } catch {
                 // Everything was cleared meanwhile. The commit will fail, but no read does.
                 if error == Self.tooOld { return present }
@@ -231,18 +229,19 @@ public final class Database: Sendable {
         }
     }
 
-    /// The version that a transaction's next read shows, and the revision of the transaction for which that holds.
+    /// The version that a transaction's next read shows with its read time, and the revision of the transaction for
+    /// which that holds.
     private func basis(
         of id: [UInt8], reading resources: [LockTable.Resource], _ present: ReadView
-    ) throws(Status) -> (version: Int64, revision: Int) {
+    ) throws(Status) -> (version: Int64, readTime: Timestamp, revision: Int) {
         let transaction = try transactions.use(id)
         try transaction.readSet.checkRoom(for: resources)
-        guard let earlier = transaction.version, earlier < present.version else {
-            return (min(present.version, transaction.version ?? .max), transaction.revision)
+        if let earlier = transaction.version, let readTime = transaction.readTime, earlier < present.version {
+            let isTouched = try pipeline.isTouched(
+                transaction.readSet, since: earlier, through: present.version, in: present.snapshot)
+            if isTouched { return (earlier, readTime, transaction.revision) }
         }
-        let isTouched = try pipeline.isTouched(
-            transaction.readSet, since: earlier, through: present.version, in: present.snapshot)
-        return (isTouched ? earlier : present.version, transaction.revision)
+        return (present.version, present.readTime, transaction.revision)
     }
 
     // MARK: Transactions

@@ -16,6 +16,7 @@ struct Transaction: Sendable {
     var isReadOnly: Bool
     /// All reads show the state at this version; nil before the first read of a read-write transaction.
     var version: Int64?
+    /// Of a read-only transaction from the beginning, of a read-write one that of its last read.
     var readTime: Timestamp?
     var readSet = ReadSet()
     /// Counts the reads.
@@ -119,10 +120,11 @@ final class TransactionTable: Sendable {
     /// Adds what a read relies on.
     /// - Parameters:
     ///   - version: what the read and all before it show.
+    ///   - readTime: of that state.
     ///   - revision: of the transaction when that was found out.
     /// - Returns: false when another read came between; nothing is noted then.
     func note(
-        _ resources: [LockTable.Resource], of id: [UInt8], at version: Int64, revision: Int
+        _ resources: [LockTable.Resource], of id: [UInt8], at version: Int64, _ readTime: Timestamp, revision: Int
     ) throws(Status) -> Bool {
         let isNoted: Bool? = state.withLock { state in
             // Taken out of the table while it changes, so that the read set isn't copied.
@@ -131,6 +133,7 @@ final class TransactionTable: Sendable {
             guard transaction.revision == revision else { return false }
             transaction.revision += 1
             transaction.version = version
+            transaction.readTime = readTime
             for resource in resources { transaction.readSet.insert(resource) }
             return true
         }

@@ -1,3 +1,4 @@
+import Glibc
 import HearthModel
 import HearthWire
 import Testing
@@ -115,6 +116,33 @@ import Testing
         #expect(
             statusOf { () throws(Status) in _ = try database.begin(.readOnly(readTime: past)) }
                 == .failedPrecondition("The requested 'read_time' is too old."))
+    }
+
+    /// The store may have been idle for longer than its history reaches, or be new, when the first commit is on its way.
+    @Test(arguments: [false, true]) func readTimesAreOfNowWhileCommitsAreOnTheirWay(_ hadCommits: Bool) throws {
+        let store = FaultyStore()
+        let database = try Database(name: testDatabaseName, store: store, clock: clock)
+        if hadCommits { try database.commit([set("c/a", 1)]) }
+        clock.advance(seconds: 2 * Double(Limits.retentionSeconds))
+        store.hold()
+        let pending = database.submit([set("c/a", 2)])
+        for _ in 0..<20 {
+            let transaction = try database.begin(.readOnly(readTime: nil))
+            let view = try database.beginRead(.strong).wait()
+            #expect(abs(view.readTime.microseconds - clock.now().microseconds) < 1_000_000)
+            #expect((try view.document(resource("c/a").path) != nil) == hadCommits)
+            // As the commit is taken up by another thread, some reads come before and some after it.
+            usleep(1000)
+            try database.rollback(transaction)
+        }
+        let before = try database.begin(.readOnly(readTime: nil))
+        let waiting = database.beginRead(.transaction(before))
+        store.release()
+        let version = try pending.wait().get().commitTime
+        let view = try waiting.wait()
+        #expect((try view.document(resource("c/a").path) != nil) == hadCommits)
+        #expect(view.readTime < version)
+        #expect(try database.view().readTime >= version)
     }
 
     // MARK: Reads that begin a transaction
