@@ -64,10 +64,10 @@ final class Connection: @unchecked Sendable {
 
     deinit { closeHandle() }
 
-    private static let configureProcess: Bool = {
-        // Fails when someone used SQLite before us in this process: then its statistics cost a lock, nothing else.
-        hearth_sqlite3_disable_memory_statistics() == SQLITE_OK
-    }()
+    /// Fails when someone used SQLite before us in this process: then its statistics cost a lock and commits walk over
+    /// the cache, nothing else.
+    private static let configureProcess: Bool =
+        hearth_sqlite3_disable_memory_statistics() == SQLITE_OK && PageCache.install()
 
     // MARK: Leases
 
