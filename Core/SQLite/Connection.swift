@@ -346,9 +346,13 @@ final class Connection: @unchecked Sendable {
     private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     @inline(__always)
-    func column(_ statement: OpaquePointer, _ index: Int32) -> [UInt8] {
-        guard let base = sqlite3_column_blob(statement, index) else { return [] }
-        return [UInt8](UnsafeRawBufferPointer(start: base, count: Int(sqlite3_column_bytes(statement, index))))
+    func column(_ statement: OpaquePointer, _ index: Int32) -> [UInt8] { [UInt8](columnBytes(statement, index)) }
+
+    /// A column where SQLite has it: until the statement's next step.
+    @inline(__always)
+    func columnBytes(_ statement: OpaquePointer, _ index: Int32) -> UnsafeRawBufferPointer {
+        guard let base = sqlite3_column_blob(statement, index) else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return UnsafeRawBufferPointer(start: base, count: Int(sqlite3_column_bytes(statement, index)))
     }
 }
 

@@ -12,6 +12,7 @@ final class SQLiteCursor: KeyCursor {
     private let keyspace: Keyspace
     private let reverse: Bool
     private let values: Bool
+    private let dropping: Int
 
     /// What is left of the range.
     private var lower: [UInt8]
@@ -28,8 +29,10 @@ final class SQLiteCursor: KeyCursor {
     }
 
     init(
-        _ connection: Connection, lease: Int, _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool
+        _ connection: Connection, lease: Int, _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool,
+        dropping: Int
     ) {
+        self.dropping = dropping
         self.connection = connection
         self.lease = lease
         self.keyspace = keyspace
@@ -49,7 +52,7 @@ final class SQLiteCursor: KeyCursor {
         guard let scan, scan.statement.use == scan.use else { throw .internalError("The cursor is closed.") }
         let result = sqlite3_step(scan.statement.handle)
         if result == SQLITE_ROW {
-            key = connection.column(scan.statement.handle, 0)
+            key = [UInt8](connection.columnBytes(scan.statement.handle, 0).dropFirst(dropping))
             if values { value = connection.column(scan.statement.handle, 1) }
             return true
         }
@@ -64,10 +67,10 @@ final class SQLiteCursor: KeyCursor {
         case (.ended, _):
             return
         case (.standing, false):
-            if UTF8Order.compare(target, key) <= 0 { return }
+            if compare(target) <= 0 { return }
             lower = target
         case (.standing, true):
-            if UTF8Order.compare(target, key) >= 0 { return }
+            if compare(target) >= 0 { return }
             upper = target + [0]
         case (.moved, false):
             if UTF8Order.compare(target, lower) <= 0 { return }
@@ -79,6 +82,11 @@ final class SQLiteCursor: KeyCursor {
             upper = bound
         }
         phase = .moved
+    }
+
+    /// A key beside the one at which the statement stands.
+    private func compare(_ target: [UInt8]) -> Int {
+        dropping == 0 ? UTF8Order.compare(target, key) : UTF8Order.compare(Array(target.dropFirst(dropping)), key)
     }
 
     func close() {

@@ -13,14 +13,30 @@ class SQLiteView {
     }
 
     final func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        try read(keyspace, key) { Array($0) }
+    }
+
+    final func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        switch try read(.documents, key, { bytes in Result { () throws(Status) in try StoredDocument(stored: bytes) } }) {
+        case nil: nil
+        case .success(let document): document
+        case .failure(let status): throw status
+        }
+    }
+
+    /// What `body` makes of the value at a key; nil when there is none.
+    @inline(__always)
+    private func read<Value>(
+        _ keyspace: Keyspace, _ key: [UInt8], _ body: (UnsafeRawBufferPointer) -> Value
+    ) throws(Status) -> Value? {
         try connection.enter(lease)
         defer { connection.leave() }
         let statement = try connection.statement(.get, keyspace)
-        var value: [UInt8]?
+        var value: Value?
         let result = key.withUnsafeBytes { key in
             var result = connection.bind(statement, 1, key)
             if result == SQLITE_OK { result = sqlite3_step(statement) }
-            if result == SQLITE_ROW { value = connection.column(statement, 0) }
+            if result == SQLITE_ROW { value = body(connection.columnBytes(statement, 0)) }
             sqlite3_reset(statement)
             return result
         }
@@ -29,9 +45,9 @@ class SQLiteView {
     }
 
     final func scan(
-        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
     ) throws(Status) -> any KeyCursor {
-        SQLiteCursor(connection, lease: lease, keyspace, range, reverse: reverse, values: values)
+        SQLiteCursor(connection, lease: lease, keyspace, range, reverse: reverse, values: values, dropping: dropping)
     }
 
     final func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {

@@ -55,7 +55,7 @@ final class QueryContext {
     /// Reads a document of the present state. Candidates of index scans are never those that the overlay replaces.
     func load(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         meter.documentsRead += 1
-        return try view.snapshot.get(.documents, key).map { bytes throws(Status) in try StoredDocument(stored: bytes) }
+        return try view.snapshot.document(key)
     }
 }
 

@@ -381,9 +381,7 @@ final class CommitPipeline: Sendable {
         while try cursor.next() {
             let record = try Feed.Record(key: cursor.key, value: cursor.value)
             // The state after is that before the next change; reading the present one instead can only find too much.
-            let after = try snapshot.get(.documents, record.documentKey).map { bytes throws(Status) in
-                try StoredDocument(stored: bytes)
-            }
+            let after = try snapshot.document(record.documentKey)
             let change = Change(key: record.documentKey, before: record.before, after: after)
             if try readSet.isTouched(by: change) { return true }
         }

@@ -26,9 +26,13 @@ enum IndexKey {
     static let doubleMark: [UInt8] = [0x01]
 
     static func fieldPrefix(collectionPrefix: some Collection<UInt8>, path: FieldPath, contains: Bool) -> [UInt8] {
-        var key: [UInt8] = [contains ? containsKind : fieldKind]
+        let text = path.text
+        var key: [UInt8] = []
+        // With room for a short value and name.
+        key.reserveCapacity(collectionPrefix.count + text.utf8.count + 64)
+        key.append(contains ? containsKind : fieldKind)
         key.append(contentsOf: collectionPrefix)
-        IndexValue.appendText(path.text, to: &key)
+        IndexValue.appendText(text, to: &key)
         return key
     }
 

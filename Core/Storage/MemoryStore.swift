@@ -124,10 +124,11 @@ private class MemoryStoreSnapshot: Snapshot {
     }
 
     final func scan(
-        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
     ) throws(Status) -> any KeyCursor {
         try check()
-        return MemoryStoreCursor(trees[keyspace.rawValue], range, reverse: reverse, values: values, life: life)
+        return MemoryStoreCursor(
+            trees[keyspace.rawValue], range, reverse: reverse, values: values, dropping: dropping, life: life)
     }
 
     final func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {

@@ -8,6 +8,7 @@ final class MemoryStoreCursor: KeyCursor {
     private let range: KeyRange
     private let reverse: Bool
     private let values: Bool
+    private let dropping: Int
     private let life: MemoryStoreLife
 
     /// The inner nodes down to the leaf, each with the index of the child that was taken.
@@ -27,7 +28,10 @@ final class MemoryStoreCursor: KeyCursor {
         case ended
     }
 
-    init(_ tree: MemoryStoreTree, _ range: KeyRange, reverse: Bool, values: Bool, life: MemoryStoreLife) {
+    init(
+        _ tree: MemoryStoreTree, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int, life: MemoryStoreLife
+    ) {
+        self.dropping = dropping
         self.tree = tree
         self.range = range
         self.reverse = reverse
@@ -35,7 +39,7 @@ final class MemoryStoreCursor: KeyCursor {
         self.life = life
     }
 
-    var key: [UInt8] { leaf.keys[position] }
+    var key: [UInt8] { dropping == 0 ? leaf.keys[position] : Array(leaf.keys[position].dropFirst(dropping)) }
     var value: [UInt8] { values ? leaf.values[position] : [] }
 
     func next() throws(Status) -> Bool {

@@ -37,8 +37,7 @@ public final class ReadView {
     }
 
     public func document(key: [UInt8]) throws(Status) -> StoredDocument? {
-        let current = try snapshot.get(.documents, key).map { bytes throws(Status) in try StoredDocument(stored: bytes)
-        }
+        let current = try snapshot.document(key)
         guard isPast else { return current }
         if let current, current.updateVersion <= version { return current }
         return try Feed.document(key: key, current: current, at: version, in: snapshot)

@@ -76,9 +76,7 @@ struct StagedCommit {
         if let known = self.place(of: key) {
             place = known
         } else {
-            let original = try snapshot.get(.documents, key).map { bytes throws(Status) in
-                try StoredDocument(stored: bytes)
-            }
+            let original = try snapshot.document(key)
             place = states.count
             states.append(
                 State(

@@ -91,9 +91,16 @@ public struct KeyRange: Sendable, Equatable {
 public protocol Snapshot: AnyObject {
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
 
+    /// A document's stored form, split as it is read.
+    func document(_ key: [UInt8]) throws(Status) -> StoredDocument?
+
     /// Walks a range upwards, or downwards when `reverse`.
-    /// - Parameter values: false when only keys are wanted; `KeyCursor.value` is empty then.
-    func scan(_ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool) throws(Status) -> any KeyCursor
+    /// - Parameters:
+    ///   - values: false when only keys are wanted; `KeyCursor.value` is empty then.
+    ///   - dropping: how many bytes `KeyCursor.key` leaves out at the start; all keys of the range have the same there.
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor
 
     /// The number of keys in a range; counting stops at `limit`.
     func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
@@ -102,15 +109,29 @@ public protocol Snapshot: AnyObject {
     func close()
 }
 
+extension Snapshot {
+    public func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        guard let bytes = try get(.documents, key) else { return nil }
+        return try StoredDocument(stored: bytes)
+    }
+
+    public func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool
+    ) throws(Status) -> any KeyCursor {
+        try scan(keyspace, range, reverse: reverse, values: values, dropping: 0)
+    }
+}
+
 /// A position in a walk over a range.
 public protocol KeyCursor: AnyObject {
     /// Moves to the next key; false at the end.
     func next() throws(Status) -> Bool
-    /// The key at the present position. Valid after `next` returned true.
+    /// The key at the present position, without what the walk leaves out. Valid after `next` returned true.
     var key: [UInt8] { get }
     var value: [UInt8] { get }
     /// Moves so that the next call of `next` comes to the first key of the walk that is not before `key` in the walk's
     /// direction (at or above it, at or below it when reverse). Never moves backwards in the walk.
+    /// - Parameter key: whole, with the start that all keys of the walk have when it leaves that out.
     func seek(_ key: [UInt8]) throws(Status)
     /// Frees the cursor early; closing the snapshot frees it as well.
     func close()

@@ -24,12 +24,18 @@ public struct StoredDocument: Sendable, Equatable {
     }
 
     init(stored bytes: ArraySlice<UInt8>) throws(Status) {
+        let parsed = bytes.withUnsafeBytes { bytes in Result { () throws(Status) in try Self(stored: bytes) } }
+        self = try parsed.get()
+    }
+
+    /// - Throws: DATA_LOSS for bytes that are no stored document.
+    public init(stored bytes: UnsafeRawBufferPointer) throws(Status) {
         guard bytes.count >= Self.headerSizeBytes else {
             throw Status(.dataLoss, "A stored document is shorter than its header.")
         }
-        createVersion = Int64(bitPattern: IndexValue.readBigEndian(bytes))
-        updateVersion = Int64(bitPattern: IndexValue.readBigEndian(bytes.dropFirst(8)))
-        fields = Array(bytes.dropFirst(Self.headerSizeBytes))
+        createVersion = Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))
+        updateVersion = Int64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: Int64.self))
+        fields = [UInt8](UnsafeRawBufferPointer(rebasing: bytes[Self.headerSizeBytes...]))
     }
 
     var stored: [UInt8] {

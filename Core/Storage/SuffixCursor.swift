@@ -46,7 +46,7 @@ final class SuffixCursor {
             if let cursor {
                 if try cursor.next() {
                     try meter.chargeEntry()
-                    suffix = Array(cursor.key[source.prefix.count...])
+                    suffix = cursor.key
                     return true
                 }
                 cursor.close()
@@ -56,7 +56,8 @@ final class SuffixCursor {
             let range = source.ranges[reverse ? source.ranges.count - 1 - rangeIndex : rangeIndex]
             rangeIndex += 1
             cursor = try snapshot.scan(
-                source.keyspace, Planner.absolute(range, prefix: source.prefix), reverse: reverse, values: values)
+                source.keyspace, Planner.absolute(range, prefix: source.prefix), reverse: reverse, values: values,
+                dropping: source.prefix.count)
         }
     }
 

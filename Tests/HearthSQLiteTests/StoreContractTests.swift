@@ -40,6 +40,37 @@ struct StoreContractTests {
         for entry in open { try exercise.compareAll(entry.snapshot, entry.model) }
     }
 
+    @Test(arguments: Engine.allCases, [false, true])
+    func walksThatLeaveOutTheStartSeekByWholeKeys(engine: Engine, reverse: Bool) throws {
+        let folder = TemporaryFolder()
+        let store = try engine.open(folder)
+        defer { store.close() }
+        try store.write { transaction throws(Status) in
+            for byte: UInt8 in 0..<100 { try transaction.put(.entries, [7, 7, byte * 2], [byte]) }
+            try transaction.put(.entries, [7, 6, 1], [])
+            try transaction.put(.entries, [7, 8], [])
+        }
+        let snapshot = try store.snapshot()
+        let range = KeyRange(prefix: [7, 7])
+        let cursor = try snapshot.scan(.entries, range, reverse: reverse, values: true, dropping: 2)
+        func expect(_ byte: UInt8) throws {
+            #expect(try cursor.next())
+            #expect(cursor.key == [byte] && cursor.value == [byte / 2])
+        }
+        try expect(reverse ? 198 : 0)
+        try expect(reverse ? 196 : 2)
+        // Behind the present place, between two keys; before it; and at a key.
+        try cursor.seek([7, 7, 101])
+        try expect(reverse ? 100 : 102)
+        try cursor.seek([7, 7, reverse ? 120 : 80])
+        try expect(reverse ? 98 : 104)
+        try cursor.seek([7, 7, reverse ? 4 : 194])
+        try expect(reverse ? 4 : 194)
+        try cursor.seek([7, reverse ? 7 : 8])
+        #expect(try !cursor.next())
+        snapshot.close()
+    }
+
     @Test(arguments: Engine.allCases)
     func keepsEmptyKeysAndValues(engine: Engine) throws {
         let folder = TemporaryFolder()

@@ -77,9 +77,11 @@ private final class FaultyTransaction: StoreTransaction {
         return try inner.get(keyspace, key)
     }
 
-    func scan(_ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool) throws(Status) -> any KeyCursor {
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
         try store.step()
-        return try inner.scan(keyspace, range, reverse: reverse, values: values)
+        return try inner.scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
     }
 
     func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
