@@ -48,7 +48,8 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "CSQLite",
+                "HearthServer", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite",
+                "CSQLite",
             ], path: "Tools/hearth"),
 
         // Tests, one folder a target.

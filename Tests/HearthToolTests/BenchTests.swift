@@ -46,8 +46,14 @@ import Testing
         for (comparison, base, value, wanted, isMet) in [
             (comparison(.asGood(1.2, as: Base(target: "p")), 12, 10, .higherIsBetter), "p", "1.20x", ">= 1.20x", true),
             (comparison(.asGood(10, as: Base(target: "p")), 2, 10, .lowerIsBetter), "p", "5.00x", ">= 10.0x", false),
-            (comparison(.atMostTimes(1.3, Base(workload: "v")), 13, 11, .lowerIsBetter), "v", "1.18x", "<= 1.30x", true),
-            (comparison(.atMostTimes(1.3, Base(workload: "v")), 15, 11, .lowerIsBetter), "v", "1.36x", "<= 1.30x", false),
+            (
+                comparison(.atMostTimes(1.3, Base(workload: "v")), 13, 11, .lowerIsBetter), "v", "1.18x", "<= 1.30x",
+                true
+            ),
+            (
+                comparison(.atMostTimes(1.3, Base(workload: "v")), 15, 11, .lowerIsBetter), "v", "1.36x", "<= 1.30x",
+                false
+            ),
             (comparison(.atMostAbove(2, Base(target: "p")), 7, 6, .lowerIsBetter), "p", "7.00 u", "<= 8.00 u", true),
             (comparison(.atMostAbove(2, Base(target: "p")), 9, 6, .lowerIsBetter), "p", "9.00 u", "<= 8.00 u", false),
             (comparison(.limit(30), 20, 1, .lowerIsBetter), "limit", "20.0 u", "<= 30.0 u", true),

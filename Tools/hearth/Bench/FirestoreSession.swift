@@ -117,6 +117,7 @@ final class FirestoreSession: BenchSession {
         }
         let generator = shared.restGenerator(connections: BenchRequests.restConnections)
         return try shared.measure(name, generator) { number, _ in messages[number % messages.count] }
+            .withOperationsPerProcessorSecond()
     }
 
     /// The server that has a collection, and how many documents are in it.

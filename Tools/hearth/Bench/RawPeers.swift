@@ -64,8 +64,8 @@ final class NginxPeer: BenchSession {
         let generator = LoadGenerator(
             host: "127.0.0.1", port: port, wire: .plain(HTTP1Framing.self),
             connections: BenchRequests.restConnections, streams: 1, seed: settings.seed)
-        // Its processor's time is that of its workers, which are other processes.
-        return try LoadMeasurement(settings).run(workload.name, generator, process: nil) { _, _ in message }
+        return try LoadMeasurement(settings).run(workload.name, generator, process: server.process) { _, _ in message }
+            .withOperationsPerProcessorSecond()
     }
 }
 
