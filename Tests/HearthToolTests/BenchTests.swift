@@ -120,7 +120,7 @@ import Testing
         report.add([figure("rate", 5, .higherIsBetter), figure("p50", 6, .lowerIsBetter)], to: "other")
         #expect(
             report.table() == """
-                workload   figure                hearth   other   ratio
+                workload   figure                 hearth   other   ratio
                 get        rate (/s)   20.0 (10.0..30.0)    5.00   4.00x
                 get        p50 (/s)    3.00 (2.00..4.00)    6.00   2.00x
 

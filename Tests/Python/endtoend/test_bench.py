@@ -62,7 +62,8 @@ def children(process: int) -> list[int]:
     return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def test_a_signal_ends_what_was_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_what_was_started(tmp_path: Path, sent: signal.Signals) -> None:
     running = subprocess.Popen(
         command(tmp_path, "get", "--seconds", "60"),
         stdout=subprocess.DEVNULL,
@@ -73,7 +74,7 @@ def test_a_signal_ends_what_was_started(tmp_path: Path) -> None:
     while not (servers := children(running.pid)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(sent)
     assert running.wait(20) == 130
     for server in servers:
         with pytest.raises(ProcessLookupError):

@@ -104,7 +104,8 @@ final class BenchHousekeeping: Sendable {
 
     /// Ends in order when a signal comes.
     private func startSignalThread() {
-        let signals = SignalWaiter()
+        // A terminal that closes, and a reader of the table that doesn't want to see all of it, must not leave servers.
+        let signals = SignalWaiter(andFor: [SIGHUP, SIGPIPE])
         var thread = pthread_t()
         let box = Unmanaged.passRetained(SignalThread(self, signals)).toOpaque()
         pthread_create(&thread, nil, signalThreadMain, box)

@@ -121,7 +121,7 @@ struct LoadMeasurement {
     private let answerSeconds: Double
 
     /// What a run is prolonged to for the sake of a slow server, at most.
-    private static let secondsMax = 120.0
+    private static let secondsMax = 60.0
     /// Answers that a run should see of each of its streams.
     private static let answersMin = 3.0
 

@@ -73,7 +73,7 @@ final class LoadRun: Sendable {
                 result.seconds = Double(end - countFrom) / 1e9
                 return result
             }
-            usleep(500)
+            usleep(2000)
         }
     }
 }
