@@ -49,6 +49,7 @@ let package = Package(
             name: "hearth",
             dependencies: [
                 "HearthServer", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite",
+                "CSQLite",
             ], path: "Tools/hearth"),
 
         // Tests, one folder a target.

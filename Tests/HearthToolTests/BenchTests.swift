@@ -6,7 +6,9 @@ import Testing
 
 @Suite struct BenchTests {
     @Test func workloadsAreFoundByName() throws {
-        #expect(try BenchSettings(["get", "commit-1"]).workloads.map(\.name) == ["get", "commit-1"])
+        #expect(try BenchSettings(["get", "commit-1"]).workloads.map(\.name) == ["commit-1", "get"])
+        // What one is compared with comes with it.
+        #expect(try BenchSettings(["commit-32-many"]).workloads.map(\.name) == ["commit-32", "commit-32-many"])
         #expect(try BenchSettings([]).workloads == Workload.all)
         #expect(throws: ToolFailure.usage("There is no workload \"gte\"; did you mean \"get\"?")) {
             try BenchSettings(["gte"])
@@ -16,6 +18,77 @@ import Testing
             try BenchSettings(["--peers=postgre"])
         }
         #expect(Set(Workload.all.map(\.name)).count == Workload.all.count)
+        #expect(try BenchSettings(["--seconds", "0.2"]).seconds == 0.2)
+        #expect(throws: ToolFailure.usage("--seconds expects a number from 0.1 to 3600.0, not \"soon\".")) {
+            try BenchSettings(["--seconds", "soon"])
+        }
+    }
+
+    @Test func barsAreOfWorkloadsAndTargetsThatExist() {
+        let workloads = Set(Workload.all.map(\.name))
+        let targets = Set(BenchSettings.peerNames + [BenchTarget.disk.name])
+        for bar in BenchBar.all {
+            #expect(workloads.contains(bar.workload))
+            if let workload = bar.base?.workload { #expect(workloads.contains(workload)) }
+            if let target = bar.base?.target { #expect(targets.contains(target)) }
+        }
+        #expect(Workload.all.compactMap(\.base).allSatisfy { workloads.contains($0) })
+    }
+
+    @Test func barsInTheirOwnTerms() {
+        func comparison(_ kind: BenchBar.Kind, _ own: Double, _ other: Double, _ direction: Figure.Direction)
+            -> BenchComparison
+        {
+            BenchBar(workload: "w", metric: "m", kind: kind).comparison(
+                own: own, other: other, unit: "u", direction, hearth: "hearth")
+        }
+        typealias Base = BenchBar.Base
+        for (comparison, base, value, wanted, isMet) in [
+            (comparison(.asGood(1.2, as: Base(target: "p")), 12, 10, .higherIsBetter), "p", "1.20x", ">= 1.20x", true),
+            (comparison(.asGood(10, as: Base(target: "p")), 2, 10, .lowerIsBetter), "p", "5.00x", ">= 10.0x", false),
+            (
+                comparison(.atMostTimes(1.3, Base(workload: "v")), 13, 11, .lowerIsBetter), "v", "1.18x", "<= 1.30x",
+                true
+            ),
+            (
+                comparison(.atMostTimes(1.3, Base(workload: "v")), 15, 11, .lowerIsBetter), "v", "1.36x", "<= 1.30x",
+                false
+            ),
+            (comparison(.atMostAbove(2, Base(target: "p")), 7, 6, .lowerIsBetter), "p", "7.00 u", "<= 8.00 u", true),
+            (comparison(.atMostAbove(2, Base(target: "p")), 9, 6, .lowerIsBetter), "p", "9.00 u", "<= 8.00 u", false),
+            (comparison(.limit(30), 20, 1, .lowerIsBetter), "limit", "20.0 u", "<= 30.0 u", true),
+            (comparison(.limit(30), 20, 1, .higherIsBetter), "limit", "20.0 u", ">= 30.0 u", false),
+            (
+                comparison(.asGood(3, as: Base(workload: "v", target: "p")), 40, 10, .higherIsBetter), "p v", "4.00x",
+                ">= 3.00x", true
+            ),
+        ] {
+            #expect(comparison.base == base)
+            #expect(comparison.value == value)
+            #expect(comparison.wanted == wanted)
+            #expect(comparison.isMet == isMet)
+        }
+    }
+
+    @Test func framesOfAnswers() {
+        func first(_ framing: any AnswerFraming.Type, _ text: String) -> FramedAnswer? {
+            Array(text.utf8).withUnsafeBytes { framing.first($0) }
+        }
+        let head = "HTTP/1.1 200 OK\r\nServer: s\r\nContent-Length: 5\r\n\r\n"
+        #expect(first(HTTP1Framing.self, head + "12345HTTP") == FramedAnswer(sizeBytes: head.utf8.count + 5))
+        #expect(first(HTTP1Framing.self, head + "1234") == nil)
+        #expect(first(HTTP1Framing.self, String(head.dropLast(2))) == nil)
+        let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n"
+        #expect(first(HTTP1Framing.self, chunked) == nil)
+        #expect(first(HTTP1Framing.self, chunked + "0\r\n\r\n")?.sizeBytes == chunked.utf8.count + 5)
+        #expect(
+            first(HTTP1Framing.self, "HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n")?.failure == "HTTP/1.1 404 No\r")
+        #expect(first(RedisFraming.self, "$3\r\nabc\r\n+") == FramedAnswer(sizeBytes: 9))
+        #expect(first(RedisFraming.self, "$3\r\nabc\r") == nil)
+        #expect(first(RedisFraming.self, "+OK\r\n") == FramedAnswer(sizeBytes: 5))
+        #expect(first(RedisFraming.self, "$-1\r\n")?.failure != nil)
+        #expect(first(RedisFraming.self, "-ERR no\r\n") == FramedAnswer(sizeBytes: 9, failure: "-ERR no"))
+        #expect(first(RedisFraming.self, "+O") == nil)
     }
 
     @Test func percentiles() {
@@ -47,12 +120,29 @@ import Testing
         report.add([figure("rate", 5, .higherIsBetter), figure("p50", 6, .lowerIsBetter)], to: "other")
         #expect(
             report.table() == """
-                workload   figure      hearth   other   ratio
-                get        rate (/s)     20.0    5.00   4.00x
-                get        p50 (/s)      3.00    6.00   2.00x
+                workload   figure                 hearth   other   ratio
+                get        rate (/s)   20.0 (10.0..30.0)    5.00   4.00x
+                get        p50 (/s)    3.00 (2.00..4.00)    6.00   2.00x
 
                 """)
         #expect(report.json().contains(#""target":"other","direction":"higherIsBetter","median":5.0,"ratio":4.0"#))
+    }
+
+    @Test func whatHasToBeReachedIsATableOfItsOwn() throws {
+        var report = BenchReport(try BenchSettings(["get", "get-constant", "--runs", "1"]))
+        func add(_ workload: String, _ value: Double, to target: String) {
+            let figure = Figure(
+                workload: workload, metric: "rate", unit: "/s", value: value, direction: .higherIsBetter)
+            report.add([figure], to: target)
+        }
+        add("get", 60, to: "hearth")
+        add("get-constant", 100, to: "hearth")
+        add("get", 20, to: "emulator")
+        report.addGap("bulk", "emulator", "no memory")
+        #expect(report.table().contains("emulator could not do bulk: no memory\n"))
+        #expect(report.comparisons().map(\.isMet) == [true, false])
+        #expect(report.json().contains(#""ratio":0.6,"bar":0.5,"met":true"#))
+        #expect(BenchPlot(report).svg().hasSuffix("</svg>\n"))
     }
 
     @Test func requestsAreWhatTheWorkloadsPromise() throws {

@@ -101,6 +101,14 @@ struct ParsedOptions: Sendable {
         return number
     }
 
+    func number(_ name: String, _ range: ClosedRange<Double>, default fallback: Double) throws(ToolFailure) -> Double {
+        guard let text = values[name] else { return fallback }
+        guard let number = Double(text), range.contains(number) else {
+            throw .usage("--\(name) expects a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\".")
+        }
+        return number
+    }
+
     func string(_ name: String) -> String? { values[name] }
 
     func flag(_ name: String) -> Bool { values[name].map { $0 != "false" } ?? false }

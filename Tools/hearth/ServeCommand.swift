@@ -14,6 +14,7 @@ enum ServeCommand {
     private static func run(_ settings: ServeSettings) throws(ToolFailure) {
         // Before any thread is started, so that all of them leave the signals to this one.
         let signals = SignalWaiter()
+        FileLimit.raise()
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         for warning in settings.warnings { log.warning(warning) }
         let server = try start(settings, log)

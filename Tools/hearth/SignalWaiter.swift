@@ -6,14 +6,21 @@ struct SignalWaiter {
     private var signals = sigset_t()
 
     /// Holds the signals back on this thread and on all that it starts from now on.
-    init() {
+    /// - Parameter more: signals beside SIGTERM and SIGINT. One that is ignored stays so, as nohup wants it.
+    init(andFor more: [Int32] = []) {
         sigemptyset(&signals)
-        sigaddset(&signals, SIGTERM)
-        sigaddset(&signals, SIGINT)
+        for signal in [SIGTERM, SIGINT] + more.filter({ !Self.isIgnored($0) }) { sigaddset(&signals, signal) }
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Returns when SIGTERM or SIGINT comes.
+    private static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(signal, nil, &action)
+        // SIG_IGN, a cast that Swift doesn't import.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+    }
+
+    /// Returns when one of the signals comes.
     func wait() {
         var signals = signals
         var signal: Int32 = 0

@@ -15,6 +15,9 @@ enum Tool {
         ServeCommand.command, CheckCommand.command, BenchCommand.command, VersionCommand.command, HelpCommand.command,
     ]
 
+    /// Not for people, so in no list.
+    private static let hidden: [Command] = [ConstantCommand.command]
+
     static func main() -> Never {
         do throws(ToolFailure) {
             try run(Array(CommandLine.arguments.dropFirst()))
@@ -45,7 +48,7 @@ enum Tool {
     }
 
     static func command(_ name: String) throws(ToolFailure) -> Command {
-        guard let command = commands.first(where: { $0.name == name }) else {
+        guard let command = (commands + hidden).first(where: { $0.name == name }) else {
             let hint = Spelling.hint(for: name, among: commands.map(\.name))
             throw .usage("There is no command \"\(name)\"\(hint) See `hearth help`.")
         }

@@ -29,6 +29,23 @@ final class Connector: @unchecked Sendable {
         self.done = done
     }
 
+    /// Resolves the host on the calling thread, connects on the loop, and calls `done` there.
+    static func open(
+        host: String, port: Int, timeoutMilliseconds: Int, on loop: EventLoop,
+        _ done: @escaping @Sendable (Result<(descriptor: Int32, address: String), Status>) -> Void
+    ) {
+        let addresses: [SocketAddress.Resolved]
+        do throws(Status) {
+            addresses = try SocketAddress.resolve(host: host, port: port, isForListening: false)
+        } catch {
+            loop.execute { done(.failure(error)) }
+            return
+        }
+        loop.execute {
+            Connector(loop: loop, addresses: addresses, timeoutMilliseconds: timeoutMilliseconds, done: done).start()
+        }
+    }
+
     /// On the loop's thread.
     func start() {
         timer = loop.schedule(afterMilliseconds: timeoutMilliseconds) { [self] in

@@ -62,26 +62,16 @@ public final class HTTP2Client: @unchecked Sendable {
         _ configuration: Configuration, on loop: EventLoop,
         _ done: @escaping @Sendable (Result<HTTP2Client, Status>) -> Void
     ) {
-        let addresses: [SocketAddress.Resolved]
-        do {
-            addresses = try SocketAddress.resolve(
-                host: configuration.host, port: configuration.port, isForListening: false)
-        } catch {
-            loop.execute { done(.failure(error)) }
-            return
-        }
-        loop.execute {
+        Connector.open(
+            host: configuration.host, port: configuration.port,
+            timeoutMilliseconds: configuration.connectTimeoutMilliseconds, on: loop
+        ) { result in
             let client = HTTP2Client(configuration: configuration, loop: loop)
             client.ready = done
-            let connector = Connector(
-                loop: loop, addresses: addresses, timeoutMilliseconds: configuration.connectTimeoutMilliseconds
-            ) { result in
-                switch result {
-                case .success(let socket): client.adopt(socket.descriptor, socket.address)
-                case .failure(let status): client.fail(status)
-                }
+            switch result {
+            case .success(let socket): client.adopt(socket.descriptor, socket.address)
+            case .failure(let status): client.fail(status)
             }
-            connector.start()
         }
     }
 

@@ -5,21 +5,63 @@ import Synchronization
 final class BenchHousekeeping: Sendable {
     /// The processes that run.
     final class Children: Sendable {
-        private let ids = Mutex<Set<pid_t>>([])
+        private struct State {
+            /// What ends them, by number.
+            var signals: [pid_t: Int32] = [:]
+            var isClosed = false
+        }
 
-        func insert(_ id: pid_t) { ids.withLock { _ = $0.insert(id) } }
-        func remove(_ id: pid_t) { ids.withLock { _ = $0.remove(id) } }
+        private let state = Mutex(State())
 
-        func stopAll() {
-            for id in ids.withLock({ $0 }) {
-                kill(id, SIGTERM)
-                var status: Int32 = 0
-                waitpid(id, &status, 0)
+        /// Starts one that is known from its first moment on.
+        /// - Returns: its number; nil when it didn't start, or when the bench is about to end.
+        func insert(endSignal: Int32, _ start: () -> pid_t?) -> pid_t? {
+            state.withLock { state in
+                guard !state.isClosed, let id = start() else { return nil }
+                state.signals[id] = endSignal
+                return id
             }
+        }
+
+        func remove(_ id: pid_t) { state.withLock { _ = $0.signals.removeValue(forKey: id) } }
+
+        /// Asks some to end, and kills those that don't.
+        func stop(_ ids: [pid_t], withinSeconds seconds: Double) {
+            let signals = state.withLock { $0.signals }
+            var running = ids.filter { signals[$0] != nil }
+            for id in running { kill(id, signals[id] ?? SIGTERM) }
+            let watch = Stopwatch()
+            var isKilled = false
+            while !running.isEmpty {
+                running.removeAll { id in
+                    var status: Int32 = 0
+                    // Somebody else may have seen its end.
+                    guard waitpid(id, &status, WNOHANG) != 0 else { return false }
+                    remove(id)
+                    return true
+                }
+                if !isKilled, watch.seconds > seconds {
+                    isKilled = true
+                    for id in running { kill(id, SIGKILL) }
+                }
+                usleep(500)
+            }
+        }
+
+        /// Ends all, and lets none begin any more.
+        func close() {
+            let ids = state.withLock { state in
+                state.isClosed = true
+                return Array(state.signals.keys)
+            }
+            stop(ids, withinSeconds: 5)
         }
     }
 
     static let children = Children()
+
+    /// A signal has come, and another thread brings the process to its end.
+    private let isInterrupted = Atomic(false)
 
     /// A folder of the bench's own, on the disk that is measured.
     let path: String
@@ -45,13 +87,25 @@ final class BenchHousekeeping: Sendable {
     }
 
     func end() {
-        Self.children.stopAll()
+        while isInterrupted.load(ordering: .acquiring) { pause() }
+        clear()
+    }
+
+    fileprivate func interrupt() -> Never {
+        isInterrupted.store(true, ordering: .releasing)
+        clear()
+        _exit(130)
+    }
+
+    private func clear() {
+        Self.children.close()
         Self.remove(path)
     }
 
     /// Ends in order when a signal comes.
     private func startSignalThread() {
-        let signals = SignalWaiter()
+        // A terminal that closes, and a reader of the table that doesn't want to see all of it, must not leave servers.
+        let signals = SignalWaiter(andFor: [SIGHUP, SIGPIPE])
         var thread = pthread_t()
         let box = Unmanaged.passRetained(SignalThread(self, signals)).toOpaque()
         pthread_create(&thread, nil, signalThreadMain, box)
@@ -87,6 +141,5 @@ private func signalThreadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMut
     guard let argument else { return nil }
     let thread = Unmanaged<SignalThread>.fromOpaque(argument).takeRetainedValue()
     thread.signals.wait()
-    thread.housekeeping.end()
-    _exit(130)
+    thread.housekeeping.interrupt()
 }

@@ -13,9 +13,17 @@ struct BenchReport {
         var values: [String: [Double]] = [:]
     }
 
-    private let settings: BenchSettings
+    /// A workload that a peer could not do.
+    private struct Gap {
+        var workload: String
+        var target: String
+        var reason: String
+    }
+
+    let settings: BenchSettings
     private var rows: [Row] = []
     private var targets: [String] = []
+    private var gaps: [Gap] = []
 
     init(_ settings: BenchSettings) {
         self.settings = settings
@@ -36,6 +44,10 @@ struct BenchReport {
         }
     }
 
+    mutating func addGap(_ workload: String, _ target: String, _ reason: String) {
+        gaps.append(Gap(workload: workload, target: target, reason: reason))
+    }
+
     static func median(_ values: [Double]) -> Double {
         guard !values.isEmpty else { return .nan }
         let sorted = values.sorted()
@@ -52,6 +64,55 @@ struct BenchReport {
         return row.direction == .higherIsBetter ? a / b : b / a
     }
 
+    // MARK: Comparisons
+
+    private func median(_ workload: String, _ metric: String, _ target: String) -> Double? {
+        rows.first { $0.workload == workload && $0.metric == metric }?.values[target].map(Self.median)
+    }
+
+    /// What the figures mean: all that Hearth has to reach, as far as it was measured, and how it compares with peers of
+    /// which nothing is asked. In the workloads' order.
+    func comparisons() -> [BenchComparison] {
+        guard let hearth = targets.first else { return [] }
+        return Workload.all.flatMap { workload -> [BenchComparison] in
+            let rows = rows.filter { $0.workload == workload.name }
+            let bars = BenchBar.all.filter { $0.workload == workload.name }
+            let barred = bars.compactMap { bar in
+                rows.first { $0.metric == bar.metric }.flatMap { comparison(bar, $0, hearth) }
+            }
+            let others = targets.dropFirst().compactMap { target -> BenchComparison? in
+                guard !bars.contains(where: { $0.base?.workload == nil && $0.base?.target == target }) else {
+                    return nil
+                }
+                let metric = Self.metric(of: target)
+                let row = metric.map { metric in rows.first { $0.metric == metric } } ?? rows.first
+                guard let row, let ratio = ratio(row, target) else { return nil }
+                return BenchComparison(
+                    workload: workload.name, metric: row.metric, base: target, ratio: ratio,
+                    value: Self.text(ratio) + "x")
+            }
+            return barred + others
+        }
+    }
+
+    /// What a peer is compared by; nil: a workload's first figure.
+    private static func metric(of target: String) -> String? {
+        target == BenchTarget.redis.name ? Figure.perProcessorSecond : nil
+    }
+
+    private func comparison(_ bar: BenchBar, _ row: Row, _ hearth: String) -> BenchComparison? {
+        guard let own = row.values[hearth].map(Self.median) else { return nil }
+        var other = 1.0
+        if let base = bar.base {
+            guard let found = median(base.workload ?? bar.workload, bar.metric, base.target ?? hearth) else {
+                return nil
+            }
+            other = found
+        }
+        guard own > 0, other > 0 else { return nil }
+        return bar.comparison(own: own, other: other, unit: row.unit, row.direction, hearth: hearth)
+    }
+
     // MARK: Table
 
     func table() -> String {
@@ -59,18 +120,41 @@ struct BenchReport {
         for row in rows {
             var line = [row.workload, "\(row.metric) (\(row.unit))"]
             for target in targets {
-                line.append(row.values[target].map { Self.text(Self.median($0)) } ?? "-")
+                line.append(row.values[target].map(Self.spread) ?? "-")
                 if target != targets.first { line.append(ratio(row, target).map { Self.text($0) + "x" } ?? "-") }
             }
             lines.append(line)
         }
+        var text = Self.table(lines, leftColumns: 2)
+        let bars = comparisons().filter { $0.bar != nil }
+        if !bars.isEmpty {
+            let lines = bars.map { bar in
+                [bar.workload, bar.metric, bar.base, bar.value, bar.wanted ?? "", bar.isMet == true ? "met" : "missed"]
+            }
+            text += "\n" + Self.table([["workload", "figure", "beside", "is", "bar", ""]] + lines, leftColumns: 3)
+        }
+        if !gaps.isEmpty {
+            text += "\n" + gaps.map { "\($0.target) could not do \($0.workload): \($0.reason)\n" }.joined()
+        }
+        return text
+    }
+
+    private static func table(_ lines: [[String]], leftColumns: Int) -> String {
         let widths = lines[0].indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
         return lines.map { line in
             line.enumerated().map { column, cell in
                 let space = String(repeating: " ", count: widths[column] - cell.count)
-                return column < 2 ? cell + space : space + cell
+                return column < leftColumns ? cell + space : space + cell
             }.joined(separator: "   ") + "\n"
         }.joined()
+    }
+
+    /// `5637 (5102..5801)`
+    private static func spread(_ values: [Double]) -> String {
+        guard values.count > 1, let least = values.min(), let greatest = values.max() else {
+            return text(median(values))
+        }
+        return "\(text(median(values))) (\(text(least))..\(text(greatest)))"
     }
 
     /// Three digits that matter.
@@ -90,12 +174,7 @@ struct BenchReport {
         guard let path else { return }
         let text = json()
         if path == "-" { return Output.text(text) }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
-        let bytes = Array(text.utf8)
-        guard descriptor >= 0, Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
-            throw ToolFailure(.data, "Cannot write \(path): \(String(cString: strerror(errno))).")
-        }
-        close(descriptor)
+        try BenchFile.write(text, to: path)
     }
 
     func json() -> String {
@@ -107,7 +186,7 @@ struct BenchReport {
         writer.raw(",\"runs\":")
         writer.integer(Int64(settings.runs))
         writer.raw(",\"seconds\":")
-        writer.integer(Int64(settings.seconds))
+        writer.double(settings.seconds)
         writer.raw(",\"figures\":[")
         var isFirst = true
         for row in rows {
@@ -118,19 +197,53 @@ struct BenchReport {
                 write(row, target, values, to: &writer)
             }
         }
+        writer.raw("\n],\"bars\":[")
+        for (index, comparison) in comparisons().filter({ $0.bar != nil }).enumerated() {
+            writer.raw(index == 0 ? "\n" : ",\n")
+            write(comparison, to: &writer)
+        }
+        writer.raw("\n],\"gaps\":[")
+        for (index, gap) in gaps.enumerated() {
+            writer.raw(index == 0 ? "\n" : ",\n")
+            write([("workload", gap.workload), ("target", gap.target), ("reason", gap.reason)], to: &writer)
+            writer.raw("}")
+        }
         writer.raw("\n]}\n")
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    private func write(_ row: Row, _ target: String, _ values: [Double], to writer: inout JSONWriter) {
-        for (name, value) in [
-            ("{\"workload\":", row.workload), (",\"figure\":", row.metric), (",\"unit\":", row.unit),
-            (",\"target\":", target),
-            (",\"direction\":", row.direction.rawValue),
-        ] {
-            writer.raw(name)
-            writer.string(value)
+    /// Begins an object.
+    private func write(_ members: [(name: String, value: String)], to writer: inout JSONWriter) {
+        for (index, member) in members.enumerated() {
+            writer.raw(index == 0 ? "{" : ",")
+            writer.string(member.name)
+            writer.raw(":")
+            writer.string(member.value)
         }
+    }
+
+    /// `ratio` and `bar` are in the same terms: the bar is met when the ratio is at least as great.
+    private func write(_ comparison: BenchComparison, to writer: inout JSONWriter) {
+        write(
+            [
+                ("workload", comparison.workload), ("figure", comparison.metric), ("beside", comparison.base),
+                ("is", comparison.value), ("wanted", comparison.wanted ?? ""),
+            ], to: &writer)
+        writer.raw(",\"ratio\":")
+        writer.double(comparison.ratio)
+        writer.raw(",\"bar\":")
+        writer.double(comparison.bar ?? 0)
+        writer.raw(",\"met\":")
+        writer.bool(comparison.isMet == true)
+        writer.raw("}")
+    }
+
+    private func write(_ row: Row, _ target: String, _ values: [Double], to writer: inout JSONWriter) {
+        write(
+            [
+                ("workload", row.workload), ("figure", row.metric), ("unit", row.unit), ("target", target),
+                ("direction", row.direction.rawValue),
+            ], to: &writer)
         writer.raw(",\"median\":")
         writer.double(Self.median(values))
         if let ratio = ratio(row, target) {

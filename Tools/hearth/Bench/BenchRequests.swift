@@ -14,6 +14,9 @@ struct BenchRequests: Sendable {
 
     func name(_ collection: String, _ number: Int) -> String { "\(root)/\(collection)/d\(number)" }
 
+    /// Of a document, over REST.
+    func path(_ collection: String, _ number: Int) -> String { "/v1/" + name(collection, number) }
+
     /// - Parameter fields: random numbers of nine bytes, so that every document is of one size.
     private func document(_ collection: String, _ number: Int, _ fields: [(String, Int64)]) -> DocumentMessage {
         var map = fields.map { MapValue.Field(name: $0.0, value: .integer($0.1)) }
@@ -56,6 +59,15 @@ struct BenchRequests: Sendable {
         GetDocumentRequest(name: name(collection, Int.random(in: 0..<documents, using: &random))).protobuf()
     }
 
+    /// Connections of `get-rest`, each with one request at a time.
+    static let restConnections = 128
+
+    /// A whole request of HTTP/1.1.
+    func restGet(_ collection: String, _ number: Int) -> [UInt8] {
+        Array(
+            "GET \(path(collection, number)) HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer owner\r\n\r\n".utf8)
+    }
+
     /// Asks for a hundred documents.
     func query(
         _ collection: String, documents: Int, _ shape: Workload.QueryShape, _ random: inout SeededRandom
@@ -80,5 +92,16 @@ struct BenchRequests: Sendable {
              "aggregations": [{"alias": "n", "count": {}}]}}
             """
         return try RunAggregationQueryRequest(json: json).protobuf()
+    }
+
+    /// What the answers to `count` say; nil when they say nothing.
+    static func counted(_ answers: [[UInt8]]) -> Int? {
+        for answer in answers {
+            do throws(Status) {
+                let fields = try RunAggregationQueryResponse(protobuf: answer).result?.aggregateFields
+                if case .integer(let count) = fields?["n"] { return Int(count) }
+            } catch { return nil }
+        }
+        return nil
     }
 }

@@ -6,11 +6,16 @@ enum BenchTarget: Sendable {
     case hearth(isInMemory: Bool)
     /// A server that somebody else has started.
     case address(host: String, port: Int)
-    case emulator
-    case postgres
-    case sqlite
     /// The bare disk: what one synchronous write costs.
     case disk
+    /// SQLite's library alone.
+    case sqlite
+    /// Hearth's own storage alone.
+    case store
+    case postgres
+    case nginx
+    case redis
+    case emulator
 
     static func all(_ settings: BenchSettings) throws(ToolFailure) -> [BenchTarget] {
         var targets: [BenchTarget] = []
@@ -23,20 +28,21 @@ enum BenchTarget: Sendable {
             targets.append(.hearth(isInMemory: settings.isInMemory))
             if !settings.isInMemory { targets.append(.disk) }
         }
-        if settings.peers.contains("sqlite") { targets.append(.sqlite) }
-        if settings.peers.contains("postgres") { targets.append(.postgres) }
-        if settings.peers.contains("emulator") { targets.append(.emulator) }
-        return targets
+        let peers: [BenchTarget] = [.sqlite, .store, .postgres, .nginx, .redis, .emulator]
+        return targets + peers.filter { settings.peers.contains($0.name) }
     }
 
     var name: String {
         switch self {
         case .hearth(let isInMemory): isInMemory ? "hearth --memory" : "hearth"
         case .address(let host, let port): "\(host):\(port)"
-        case .emulator: "emulator"
-        case .postgres: "postgres"
-        case .sqlite: "sqlite"
         case .disk: "fdatasync"
+        case .sqlite: "sqlite"
+        case .store: "store"
+        case .postgres: "postgres"
+        case .nginx: "nginx"
+        case .redis: "redis"
+        case .emulator: "emulator"
         }
     }
 
@@ -49,29 +55,39 @@ enum BenchTarget: Sendable {
 
     func serves(_ workload: Workload) -> Bool {
         switch (self, workload.kind) {
-        case (.hearth, _), (.emulator, _): true
-        case (.address, .startup), (.address, .idleMemory): false
+        case (.hearth, _): true
+        // These need processes that the bench has started itself.
+        case (.address, .startup), (.address, .idleMemory), (.address, .memoryAfterLoad), (.address, .connections),
+            (.address, .commit(_, _, .memory)):
+            false
         case (.address, _): true
-        case (.postgres, .commit(_, .all)), (.sqlite, .commit(_, .all)), (.sqlite, .commit(_, .one)): true
-        case (.disk, .commit(inFlight: 1, _)): true
+        // It has hours of work with collections of which nothing is asked of it, and no network engine of ours.
+        case (.emulator, .getConstant), (.emulator, .query(_, .huge)), (.emulator, .count(.huge)),
+            (.emulator, .commit(_, _, .manyDocuments)):
+            false
+        case (.emulator, _): true
+        case (.sqlite, .commit(_, _, .server)), (.store, .commit(_, _, .server)): true
+        case (.postgres, .commit(_, .all, .server)): true
+        case (.disk, .commit(inFlight: 1, _, _)): true
+        case (.nginx, .getREST), (.redis, .get): true
         default: false
         }
     }
 
     func start(_ settings: BenchSettings, _ housekeeping: BenchHousekeeping) throws(ToolFailure) -> any BenchSession {
+        let source: any FirestoreServer
         switch self {
-        case .hearth(let isInMemory):
-            let server = HearthProcess(isInMemory: isInMemory, housekeeping)
-            return try FirestoreSession(settings, server: server, warmUpSeconds: 1)
-        case .address(let host, let port):
-            return try FirestoreSession(settings, server: RemoteServer(host: host, port: port), warmUpSeconds: 1)
-        case .emulator:
-            // A virtual machine needs its time to compile what is used.
-            return try FirestoreSession(settings, server: try EmulatorProcess(housekeeping), warmUpSeconds: 3)
-        case .postgres: return try PostgresPeer(settings, housekeeping)
-        case .sqlite: return SQLitePeer(settings, housekeeping)
+        case .hearth(let isInMemory): source = HearthProcess(isInMemory: isInMemory, housekeeping)
+        case .address(let host, let port): source = RemoteServer(host: host, port: port)
+        case .emulator: source = try EmulatorProcess(heap: settings.emulatorHeap, housekeeping)
         case .disk: return DiskPeer(settings, housekeeping)
+        case .sqlite: return StoragePeer<PlainSQLite>(settings, housekeeping)
+        case .store: return StoragePeer<HearthStore>(settings, housekeeping)
+        case .postgres: return try PostgresPeer(settings, housekeeping)
+        case .nginx: return try NginxPeer(settings, housekeeping)
+        case .redis: return try RedisPeer(settings, housekeeping)
         }
+        return try FirestoreSession(settings, source, housekeeping)
     }
 }
 

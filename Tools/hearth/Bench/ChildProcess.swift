@@ -7,8 +7,13 @@ final class ChildProcess: Sendable {
     /// Where its output goes, both streams.
     let logPath: String
 
-    /// - Parameter words: the program, looked for on the path, and its arguments.
-    init(_ words: [String], logPath: String) throws(ToolFailure) {
+    /// How long a program may take to end before it is killed: one that has no memory left may take for ever.
+    private static let endSecondsMax = 15.0
+
+    /// - Parameters:
+    ///   - words: the program, looked for on the path, and its arguments.
+    ///   - endSignal: what ends it in order, without regard for its clients.
+    init(_ words: [String], logPath: String, endSignal: Int32 = SIGTERM) throws(ToolFailure) {
         self.logPath = logPath
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -26,11 +31,16 @@ final class ChildProcess: Sendable {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var arguments = words.map { strdup($0) } + [nil]
         defer { for argument in arguments { free(argument) } }
-        var id: pid_t = 0
-        let result = posix_spawnp(&id, words[0], &actions, &attributes, &arguments, environ)
-        if result != 0 { throw ToolFailure(.failed, "Cannot start \(words[0]): \(String(cString: strerror(result))).") }
+        var result: Int32 = 0
+        let id = BenchHousekeeping.children.insert(endSignal: endSignal) { () -> pid_t? in
+            var id: pid_t = 0
+            result = posix_spawnp(&id, words[0], &actions, &attributes, &arguments, environ)
+            return result == 0 ? id : nil
+        }
+        guard let id else {
+            throw ToolFailure(.failed, "Cannot start \(words[0]): \(String(cString: strerror(result))).")
+        }
         self.id = id
-        BenchHousekeeping.children.insert(id)
     }
 
     var hasEnded: Bool {
@@ -48,10 +58,8 @@ final class ChildProcess: Sendable {
         return status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F)
     }
 
-    func stop() {
-        kill(id, SIGTERM)
-        wait()
-    }
+    /// Ends it, one way or the other.
+    func stop() { BenchHousekeeping.children.stop([id], withinSeconds: Self.endSecondsMax) }
 
     var log: String {
         let bytes: [UInt8]?
@@ -61,8 +69,19 @@ final class ChildProcess: Sendable {
 
     var residentBytes: Int { ProcessFigures.residentBytes(process: String(id)) ?? 0 }
 
-    /// User and system time, of all its threads.
-    var processorSeconds: Double { ProcessFigures.processorSeconds(process: String(id)) ?? 0 }
+    /// User and system time, of all its threads and of the processes that it has started, as nginx starts its workers.
+    var processorSeconds: Double { Self.family(id).reduce(0) { $0 + Self.processorSeconds($1) } }
+
+    private static func processorSeconds(_ id: pid_t) -> Double {
+        ProcessFigures.processorSeconds(process: String(id)) ?? 0
+    }
+
+    private static func family(_ id: pid_t) -> [pid_t] {
+        let text: [UInt8]?
+        do { text = try TextFile.read("/proc/\(id)/task/\(id)/children") } catch { return [id] }
+        let children = String(decoding: text ?? [], as: UTF8.self).split(separator: " ").compactMap { pid_t($0) }
+        return [id] + children.flatMap { family($0) }
+    }
 
     /// Runs a program to its end.
     /// - Throws: with the last line of its output, unless it ends with 0.

@@ -5,6 +5,24 @@ import HearthServer
 protocol FirestoreServer {
     /// Starts an instance with no data and waits until it answers.
     func start() throws(ToolFailure) -> RunningServer
+    /// Whether `start` makes a new instance each time.
+    var canStart: Bool { get }
+    /// The same program without a disk; nil when it has none anyway, or can't.
+    var inMemory: (any FirestoreServer)? { get }
+    /// Before a load is measured.
+    var warmUpSeconds: Double { get }
+    /// How a collection is filled: documents of a BatchWrite, at most 500…
+    var batchDocuments: Int { get }
+    /// …and an even number of them at a time.
+    var batchesInFlight: Int { get }
+}
+
+extension FirestoreServer {
+    var canStart: Bool { true }
+    var inMemory: (any FirestoreServer)? { nil }
+    var warmUpSeconds: Double { 1 }
+    var batchDocuments: Int { 500 }
+    var batchesInFlight: Int { 4 }
 }
 
 /// An instance that answers.
@@ -21,6 +39,7 @@ struct RunningServer {
 struct RemoteServer: FirestoreServer {
     let host: String
     let port: Int
+    let canStart = false
 
     func start() throws(ToolFailure) -> RunningServer { RunningServer(host: host, port: port) }
 }
@@ -35,6 +54,8 @@ struct HearthProcess: FirestoreServer {
         self.housekeeping = housekeeping
     }
 
+    var inMemory: (any FirestoreServer)? { HearthProcess(isInMemory: true, housekeeping) }
+
     func start() throws(ToolFailure) -> RunningServer {
         let folder = housekeeping.folder("hearth")
         let port = try FreePort.find()
@@ -43,7 +64,7 @@ struct HearthProcess: FirestoreServer {
         return try ServerStart.start(words, port: port, folder: folder)
     }
 
-    private static func program() throws(ToolFailure) -> String {
+    static func program() throws(ToolFailure) -> String {
         guard let path = realpath("/proc/self/exe", nil) else {
             throw ToolFailure(.software, "The program's own file can't be found.")
         }
@@ -52,15 +73,39 @@ struct HearthProcess: FirestoreServer {
     }
 }
 
+/// This very program as a server of one answer: see `ConstantCommand`.
+struct ConstantProcess: FirestoreServer {
+    private let message: [UInt8]
+    private let housekeeping: BenchHousekeeping
+
+    init(_ message: [UInt8], _ housekeeping: BenchHousekeeping) {
+        self.message = message
+        self.housekeeping = housekeeping
+    }
+
+    func start() throws(ToolFailure) -> RunningServer {
+        let folder = housekeeping.folder("constant")
+        let port = try FreePort.find()
+        try BenchFile.write(message, to: folder + "/message")
+        let words = [try HearthProcess.program(), ConstantCommand.name, String(port), folder + "/message"]
+        return try ServerStart.start(words, port: port, folder: folder)
+    }
+}
+
 /// Google's emulator, where its Debian package and a Java are installed.
 struct EmulatorProcess: FirestoreServer {
     private static let package = "google-cloud-cli-firestore-emulator"
     private static let mainClass = "com.google.cloud.datastore.emulator.firestore.CloudFirestore"
 
+    /// A virtual machine needs its time to compile what is used.
+    let warmUpSeconds = 3.0
+
     private let jar: String
+    private let heap: String
     private let housekeeping: BenchHousekeeping
 
-    init(_ housekeeping: BenchHousekeeping) throws(ToolFailure) {
+    /// - Parameter heap: of its Java, as `-Xmx` takes it.
+    init(heap: String, _ housekeeping: BenchHousekeeping) throws(ToolFailure) {
         let log = housekeeping.path + "/dpkg.log"
         let list = try ChildProcess.run(["dpkg", "-L", Self.package], logPath: log)
         guard let jar = list.split(separator: "\n").first(where: { $0.hasSuffix("cloud-firestore-emulator.jar") })
@@ -68,134 +113,14 @@ struct EmulatorProcess: FirestoreServer {
             throw ToolFailure(.failed, "The package \(Self.package) has no emulator in it.")
         }
         self.jar = String(jar)
+        self.heap = heap
         self.housekeeping = housekeeping
     }
 
     func start() throws(ToolFailure) -> RunningServer {
         let port = try FreePort.find()
         return try ServerStart.start(
-            ["java", "-Xmx1g", "-cp", jar, Self.mainClass, "--host=127.0.0.1", "--port=\(port)"], port: port,
+            ["java", "-Xmx\(heap)", "-cp", jar, Self.mainClass, "--host=127.0.0.1", "--port=\(port)"], port: port,
             folder: housekeeping.folder("emulator"))
-    }
-}
-
-enum FreePort {
-    /// A port that nobody listens on. Somebody may take it before it is used; the bench then fails and says so.
-    static func find() throws(ToolFailure) -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = Loopback.address(port: 0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic -> Int? in
-                guard bind(descriptor, generic, length) == 0, getsockname(descriptor, generic, &length) == 0 else {
-                    return nil
-                }
-                return Int(UInt16(bigEndian: pointer.pointee.sin_port))
-            }
-        }
-        guard let port else { throw ToolFailure(.unavailable, "No port is free: \(String(cString: strerror(errno))).") }
-        return port
-    }
-}
-
-enum Loopback {
-    static func address(port: Int) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return address
-    }
-
-    /// A connected socket; nil when nobody listens.
-    static func connect(port: Int) -> Int32? {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else { return nil }
-        var address = address(port: port)
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        if result == 0 { return descriptor }
-        close(descriptor)
-        return nil
-    }
-
-    /// One HTTP/1.1 request on a connection of its own.
-    /// - Returns: the whole answer; nil when there is none.
-    static func request(port: Int, _ method: String, _ path: String, body: String = "") -> String? {
-        guard let descriptor = connect(port: port) else { return nil }
-        defer { close(descriptor) }
-        let text =
-            "\(method) \(path) HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer owner\r\nconnection: close\r\n"
-            + "content-type: application/json\r\ncontent-length: \(body.utf8.count)\r\n\r\n\(body)"
-        let bytes = Array(text.utf8)
-        guard send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else { return nil }
-        var answer: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(descriptor, &chunk, chunk.count, 0)
-            if count < 0, errno == EINTR { continue }
-            if count > 0 { answer += chunk[..<count] }
-            // Not every server closes the connection, although it was asked to.
-            if count <= 0 || isComplete(answer) {
-                return answer.isEmpty ? nil : String(decoding: answer, as: UTF8.self)
-            }
-        }
-    }
-
-    private static func isComplete(_ answer: [UInt8]) -> Bool {
-        var lengthBytes: Int?
-        var start = 0
-        while let end = answer[start...].firstIndex(of: UInt8(ascii: "\n")) {
-            let line = String(decoding: answer[start..<end], as: UTF8.self).lowercased()
-            start = end + 1
-            if line == "\r" {
-                guard let lengthBytes else { return answer.suffix(5).elementsEqual("0\r\n\r\n".utf8) }
-                return answer.count - start >= lengthBytes
-            }
-            if line.hasPrefix("content-length:") { lengthBytes = Int(line.filter(\.isNumber)) }
-        }
-        return false
-    }
-}
-
-enum ServerStart {
-    private static let secondsMax = 60.0
-
-    /// Starts a server, and asks it for a document until it answers.
-    static func start(_ words: [String], port: Int, folder: String) throws(ToolFailure) -> RunningServer {
-        let start = Stopwatch()
-        let process = try ChildProcess(words, logPath: folder + "/log")
-        while true {
-            // Any answer will do; that the document isn't there is one.
-            let path = "/v1/projects/bench/databases/(default)/documents/c/d"
-            if let answer = Loopback.request(port: port, "GET", path), answer.hasPrefix("HTTP/1.1 ") {
-                var server = RunningServer(host: "127.0.0.1", port: port, process: process)
-                server.startMilliseconds = start.seconds * 1000
-                return server
-            }
-            if process.hasEnded || start.seconds > secondsMax {
-                let last = process.log.split(separator: "\n").last.map(String.init) ?? "no output"
-                process.stop()
-                throw ToolFailure(.unavailable, "\(words[0]) did not come up: \(last)")
-            }
-            usleep(200)
-        }
-    }
-}
-
-/// Time since it was made.
-struct Stopwatch {
-    private let start = Stopwatch.now()
-
-    var seconds: Double { Double(Self.now() - start) / 1e9 }
-
-    static func now() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 }

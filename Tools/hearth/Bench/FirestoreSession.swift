@@ -1,183 +1,182 @@
 import Glibc
 import HearthModel
-import HearthNetwork
 import HearthWire
 
 /// The workloads against a server of Firestore.
 final class FirestoreSession: BenchSession {
     private let settings: BenchSettings
     private let source: any FirestoreServer
-    private let server: RunningServer
-    private let warmUpSeconds: Double
-    private let requests = BenchRequests()
-    /// Collections that are filled.
-    private var filled: Set<String> = []
+    private let housekeeping: BenchHousekeeping
+    /// For all workloads that need no server of their own.
+    private let shared: FirestoreInstance
+    /// A server for workloads that would hinder others or be hindered by them; one at a time.
+    private var own: (purpose: Purpose, instance: FirestoreInstance)?
     private var bulkRuns = 0
-    private var runs: UInt64 = 0
 
-    private static let smallDocuments = 1000
-    private static let batchDocuments = 500
-
-    init(_ settings: BenchSettings, server: any FirestoreServer, warmUpSeconds: Double) throws(ToolFailure) {
-        self.settings = settings
-        self.warmUpSeconds = warmUpSeconds
-        source = server
-        self.server = try server.start()
+    private enum Purpose {
+        case memory
+        case manyDocuments
+        case hugeCollection
+        case constant
     }
 
-    func stop() { server.process?.stop() }
+    init(_ settings: BenchSettings, _ source: any FirestoreServer, _ housekeeping: BenchHousekeeping)
+        throws(ToolFailure)
+    {
+        self.settings = settings
+        self.source = source
+        self.housekeeping = housekeeping
+        shared = try FirestoreInstance(settings, source)
+    }
+
+    func stop() {
+        own?.instance.stop()
+        shared.stop()
+    }
 
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
+        let name = workload.name
         switch workload.kind {
-        case .commit(let inFlight, let fields): try commit(workload.name, inFlight, fields)
-        case .get: try get(workload.name)
-        case .query(let shape, let isLarge): try query(workload.name, shape, isLarge: isLarge)
-        case .count: try count(workload.name)
-        case .bulk: try bulk(workload.name)
-        case .startup: try startup(workload.name)
-        case .idleMemory: try idleMemory(workload.name)
+        case .commit(let inFlight, let fields, let place): return try commit(name, inFlight, fields, place)
+        case .get: return try get(name, shared).withOperationsPerProcessorSecond()
+        case .getConstant: return try getConstant(name)
+        case .getREST: return try getREST(name)
+        case .query(let shape, let size): return try query(name, shape, size)
+        case .count(let size): return try count(name, size)
+        case .bulk: return try bulk(name)
+        case .startup: return try startup(name)
+        case .idleMemory: return try memory(name) { _ throws(ToolFailure) in }
+        case .memoryAfterLoad:
+            return try memory(name) { [settings] instance throws(ToolFailure) in
+                try instance.fill(.bulk(0), documents: settings.large)
+            }
+        case .connections: return try connections(name)
         }
     }
 
-    // MARK: Load
-
-    private func generator(_ method: String, connections: Int, streams: Int) -> LoadGenerator {
-        runs += 1
-        return LoadGenerator(
-            host: server.host, port: server.port, path: BenchRequests.service + method,
-            metadata: [
-                HTTPHeader("authorization", "Bearer owner"),
-                HTTPHeader("google-cloud-resource-prefix", requests.database),
-            ], connections: connections, streams: streams, seed: settings.seed &* 1000 &+ runs)
+    /// The server for a purpose; the one before it is ended.
+    private func instance(for purpose: Purpose) throws(ToolFailure) -> FirestoreInstance {
+        if let own, own.purpose == purpose { return own.instance }
+        own?.instance.stop()
+        own = nil
+        let source: (any FirestoreServer)? =
+            switch purpose {
+            case .constant: ConstantProcess(try SampleDocument(settings, housekeeping).message, housekeeping)
+            case .memory: self.source.inMemory
+            // A second process beside one that others run would not be that server.
+            case .manyDocuments, .hugeCollection: self.source.canStart ? self.source : nil
+            }
+        guard let source else { return shared }
+        let instance = try FirestoreInstance(settings, source)
+        own = (purpose, instance)
+        return instance
     }
 
-    /// Runs for the set time, and tells rate, latencies and what the server's processor did for it.
-    private func measure(
-        _ workload: String, _ generator: LoadGenerator, _ message: @escaping LoadGenerator.MessageMaker
+    // MARK: Commits
+
+    private func commit(
+        _ name: String, _ inFlight: Int, _ fields: Workload.CommitFields, _ place: Workload.CommitPlace
     ) throws(ToolFailure) -> [Figure] {
-        let seconds = Double(settings.seconds)
-        let before = server.process?.processorSeconds
-        let result = try generator.run(.seconds(seconds, warmUp: warmUpSeconds), message)
-        let after = server.process?.processorSeconds
-        if result.errors > result.count / 100 {
-            throw ToolFailure(.failed, "\(workload): \(result.errors) requests failed: \(result.firstError ?? "")")
+        let instance: FirestoreInstance
+        let collection: FirestoreInstance.Collection = place == .manyDocuments ? .many : .work
+        switch place {
+        case .server: instance = shared
+        case .manyDocuments: instance = try self.instance(for: .manyDocuments)
+        case .memory: instance = try self.instance(for: .memory)
         }
-        var figures = [
-            Figure(workload: workload, metric: "rate", unit: "/s", value: result.rate, direction: .higherIsBetter),
-            Figure(
-                workload: workload, metric: "p50", unit: "ms", value: result.percentile(0.5) / 1000,
-                direction: .lowerIsBetter),
-            Figure(
-                workload: workload, metric: "p99", unit: "ms", value: result.percentile(0.99) / 1000,
-                direction: .lowerIsBetter),
-        ]
-        if let before, let after {
-            // The warm-up is in the processor's time, so it has to be in the count.
-            let all = result.rate * (seconds + warmUpSeconds)
-            figures.append(
-                Figure(
-                    workload: workload, metric: "server cpu", unit: "µs", value: (after - before) * 1e6 / all,
-                    direction: .lowerIsBetter))
-        }
-        return figures
-    }
-
-    // MARK: Data
-
-    /// Keeps the automatic indexes away from the payload, which stands for text that nobody queries. A server without the
-    /// admin API, like the emulator, has no indexes to spare.
-    private func exempt(_ collection: String) {
-        guard server.host == "127.0.0.1" || server.host == "localhost" else { return }
-        let path = "/v1/\(requests.database)/collectionGroups/\(collection)/fields/payload?updateMask=indexConfig"
-        _ = Loopback.request(port: server.port, "PATCH", path, body: #"{"indexConfig": {"indexes": []}}"#)
-    }
-
-    /// Fills a collection unless it is filled.
-    @discardableResult
-    private func fill(_ collection: String, _ documents: Int) throws(ToolFailure) -> LoadResult? {
-        if !filled.insert(collection).inserted { return nil }
-        exempt(collection)
-        let batches = (documents + Self.batchDocuments - 1) / Self.batchDocuments
-        let result = try generator("BatchWrite", connections: 2, streams: 2).run(.requests(batches)) {
-            [requests] number, random in
-            let start = number * Self.batchDocuments
-            return requests.batch(collection, start..<min(documents, start + Self.batchDocuments), &random)
-        }
-        if result.errors > 0 {
-            throw ToolFailure(.failed, "Filling \(collection) failed: \(result.firstError ?? "")")
-        }
-        return result
-    }
-
-    // MARK: Workloads
-
-    private func commit(_ name: String, _ inFlight: Int, _ fields: Workload.CommitFields) throws(ToolFailure)
-        -> [Figure]
-    {
-        let documents = settings.documents
-        try fill("work", documents)
+        let documents = place == .manyDocuments ? settings.many : settings.documents
+        try instance.fill(collection, documents: documents)
         let connections = min(4, inFlight)
-        let generator = generator("Commit", connections: connections, streams: inFlight / connections)
-        return try measure(name, generator) { [requests] _, random in
-            requests.commit("work", documents: documents, fields, &random)
+        let generator = instance.generator("Commit", connections: connections, streams: inFlight / connections)
+        return try instance.measure(name, generator) { [requests = instance.requests] _, random in
+            requests.commit(collection.name, documents: documents, fields, &random)
         }
     }
 
-    private func get(_ name: String) throws(ToolFailure) -> [Figure] {
+    // MARK: Reads
+
+    private func get(_ name: String, _ instance: FirestoreInstance) throws(ToolFailure) -> [Figure] {
         let documents = settings.documents
-        try fill("work", documents)
+        if instance === shared { try instance.fill(.work, documents: documents) }
         var random = SeededRandom(seed: settings.seed)
-        let messages = (0..<4096).map { _ in requests.get("work", documents: documents, &random) }
-        return try measure(name, generator("GetDocument", connections: 8, streams: 16)) { number, _ in
-            messages[number % messages.count]
-        }
+        let messages = (0..<4096).map { _ in instance.requests.get("work", documents: documents, &random) }
+        let generator = instance.generator("GetDocument", connections: 8, streams: 16)
+        return try instance.measure(name, generator) { number, _ in messages[number % messages.count] }
     }
 
-    private func query(_ name: String, _ shape: Workload.QueryShape, isLarge: Bool) throws(ToolFailure) -> [Figure] {
-        let collection = isLarge ? "large-1" : "small"
-        let documents = isLarge ? settings.large : Self.smallDocuments
-        try fill(collection, documents)
+    private func getConstant(_ name: String) throws(ToolFailure) -> [Figure] {
+        try get(name, try instance(for: .constant))
+    }
+
+    private func getREST(_ name: String) throws(ToolFailure) -> [Figure] {
+        let documents = settings.documents
+        try shared.fill(.work, documents: documents)
         var random = SeededRandom(seed: settings.seed)
-        let messages = (0..<1024).map { _ in requests.query(collection, documents: documents, shape, &random) }
-        let answers = try Probe.call(generator("RunQuery", connections: 1, streams: 1), messages[0])
+        let messages = (0..<4096).map { _ in
+            shared.requests.restGet("work", Int.random(in: 0..<documents, using: &random))
+        }
+        let generator = shared.restGenerator(connections: BenchRequests.restConnections)
+        return try shared.measure(name, generator) { number, _ in messages[number % messages.count] }
+            .withOperationsPerProcessorSecond()
+    }
+
+    /// The server that has a collection, and how many documents are in it.
+    private func filled(_ size: Workload.CollectionSize) throws(ToolFailure) -> (FirestoreInstance, documents: Int) {
+        let instance = size == .huge ? try instance(for: .hugeCollection) : shared
+        let documents = settings.documents(size)
+        try instance.fill(.queried(size), documents: documents)
+        return (instance, documents)
+    }
+
+    private func query(_ name: String, _ shape: Workload.QueryShape, _ size: Workload.CollectionSize)
+        throws(ToolFailure) -> [Figure]
+    {
+        let (instance, documents) = try filled(size)
+        let collection = FirestoreInstance.Collection.queried(size).name
+        var random = SeededRandom(seed: settings.seed)
+        let messages = (0..<1024).map { _ in instance.requests.query(collection, documents: documents, shape, &random) }
+        let (answers, seconds) = try instance.timedCall("RunQuery", messages[0])
         let found = answers.count { bytes in
             do throws(Status) { return try RunQueryResponse(protobuf: bytes).document != nil } catch { return false }
         }
         if found != 100 { throw ToolFailure(.failed, "\(name): the query gave \(found) documents in place of 100.") }
-        return try measure(name, generator("RunQuery", connections: 4, streams: 4)) { number, _ in
+        let generator = instance.generator("RunQuery", connections: 4, streams: 4)
+        return try instance.measure(name, generator, answerSeconds: seconds) { number, _ in
             messages[number % messages.count]
         }
     }
 
-    private func count(_ name: String) throws(ToolFailure) -> [Figure] {
-        try fill("large-1", settings.large)
+    private func count(_ name: String, _ size: Workload.CollectionSize) throws(ToolFailure) -> [Figure] {
+        let (instance, documents) = try filled(size)
         let message: [UInt8]
-        do { message = try requests.count("large-1") } catch { throw ToolFailure(.software, error.message) }
-        let figures = try measure(name, generator("RunAggregationQuery", connections: 1, streams: 1)) { _, _ in message
+        do throws(Status) {
+            message = try instance.requests.count(FirestoreInstance.Collection.queried(size).name)
+        } catch { throw ToolFailure(.software, error.message) }
+        let (answers, seconds) = try instance.timedCall("RunAggregationQuery", message)
+        let counted = BenchRequests.counted(answers)
+        if counted != documents {
+            throw ToolFailure(.failed, "\(name): counted \(counted ?? 0) documents in place of \(documents).")
         }
-        return figures.filter { $0.metric != "rate" }
+        let generator = instance.generator("RunAggregationQuery", connections: 1, streams: 1)
+        return try instance.measure(name, generator, answerSeconds: seconds) { _, _ in message }.filter {
+            $0.metric != "rate"
+        }
     }
 
+    // MARK: Servers that have just started
+
+    /// Every run loads a server that is new, where one can be started: a collection beside others loads more slowly.
     private func bulk(_ name: String) throws(ToolFailure) -> [Figure] {
         bulkRuns += 1
-        let watch = Stopwatch()
-        guard try fill("large-\(bulkRuns)", settings.large) != nil else {
-            // Filled by another workload before: this run would measure nothing.
-            return []
-        }
-        let seconds = watch.seconds
-        var figures = [
+        let instance = source.canStart ? try FirestoreInstance(settings, source) : shared
+        defer { if instance !== shared { instance.stop() } }
+        let documents = settings.large
+        let seconds = try instance.fill(.bulk(bulkRuns), documents: documents) ?? .infinity
+        return [
             Figure(
-                workload: name, metric: "documents", unit: "/s", value: Double(settings.large) / seconds,
+                workload: name, metric: "documents", unit: "/s", value: Double(documents) / seconds,
                 direction: .higherIsBetter)
         ]
-        if let process = server.process, bulkRuns == 1 {
-            figures.append(
-                Figure(
-                    workload: name, metric: "memory after", unit: "MB", value: Double(process.residentBytes) / 1e6,
-                    direction: .lowerIsBetter))
-        }
-        return figures
     }
 
     private func startup(_ name: String) throws(ToolFailure) -> [Figure] {
@@ -190,10 +189,14 @@ final class FirestoreSession: BenchSession {
         ]
     }
 
-    private func idleMemory(_ name: String) throws(ToolFailure) -> [Figure] {
-        let other = try source.start()
-        defer { other.process?.stop() }
-        guard let process = other.process else { return [] }
+    /// - Parameter work: what is done before.
+    private func memory(_ name: String, after work: (FirestoreInstance) throws(ToolFailure) -> Void)
+        throws(ToolFailure) -> [Figure]
+    {
+        let instance = try FirestoreInstance(settings, source)
+        defer { instance.stop() }
+        try work(instance)
+        guard let process = instance.server.process else { return [] }
         sleep(1)
         return [
             Figure(
@@ -201,37 +204,25 @@ final class FirestoreSession: BenchSession {
                 direction: .lowerIsBetter)
         ]
     }
-}
 
-/// One call, all of its messages.
-enum Probe {
-    static func call(_ generator: LoadGenerator, _ message: [UInt8]) throws(ToolFailure) -> [[UInt8]] {
-        let state = ProbeState()
-        let loop: EventLoop
-        do throws(Status) {
-            loop = try EventLoop()
-            try loop.start()
-        } catch {
-            throw ToolFailure(.software, error.message)
-        }
-        defer { loop.stopAndJoin() }
-        let configuration = HTTP2Client.Configuration(host: generator.host, port: generator.port)
-        HTTP2Client.connect(configuration, on: loop) { result in
-            switch result {
-            case .failure(let status): state.end(status)
-            case .success(let client):
-                let call = GRPCClient(client).open(path: generator.path, metadata: generator.metadata)
-                call.onMessage = { state.add($0) }
-                call.onFinish = { status, _ in
-                    client.close()
-                    state.end(status)
-                }
-                call.send(message)
-                call.halfClose()
-            }
-        }
-        let (status, messages) = state.wait()
-        if status.code != .ok { throw ToolFailure(.failed, status.description) }
-        return messages
+    private func connections(_ name: String) throws(ToolFailure) -> [Figure] {
+        let instance = try FirestoreInstance(settings, source)
+        defer { instance.stop() }
+        guard let process = instance.server.process else { return [] }
+        // The first requests make what is there once: the database, tables, buffers.
+        try instance.fill(.work, documents: 1)
+        let crowd = try ConnectionCrowd(instance, count: settings.connections)
+        defer { crowd.close() }
+        try crowd.open(16)
+        sleep(1)
+        let before = process.residentBytes
+        try crowd.open(settings.connections)
+        sleep(1)
+        return [
+            Figure(
+                workload: name, metric: "resident each", unit: "kB",
+                value: Double(process.residentBytes - before) / 1000 / Double(settings.connections),
+                direction: .lowerIsBetter)
+        ]
     }
 }

@@ -1,54 +1,33 @@
-import Glibc
 import HearthModel
 import HearthNetwork
-import Synchronization
 
-/// Sends gRPC requests, a fixed number in flight: whenever one is answered, the next leaves.
+/// Sends requests, a fixed number in flight: whenever one is answered, the next leaves.
 struct LoadGenerator: Sendable {
+    /// What is spoken.
+    enum Wire: Sendable {
+        /// Unary and streaming calls; a message is a request.
+        case grpc(path: String, metadata: [HTTPHeader])
+        /// Requests as they are, one after the other; answers come in their order.
+        case plain(any AnswerFraming.Type)
+    }
+
     var host: String
     var port: Int
-    var path: String
-    var metadata: [HTTPHeader] = []
+    var wire: Wire
     var connections: Int
     /// Requests in flight a connection.
     var streams: Int
     var seed: UInt64 = 1
 
-    /// When a run is over.
-    enum Bound: Sendable {
-        /// After a time, of which a first part isn't counted.
-        case seconds(Double, warmUp: Double)
-        /// When so many requests are answered.
-        case requests(Int)
-    }
-
     /// Makes the request with a number. Called on an event loop.
     typealias MessageMaker = @Sendable (_ number: Int, _ random: inout SeededRandom) -> [UInt8]
 
-    func run(_ bound: Bound, _ message: @escaping MessageMaker) throws(ToolFailure) -> LoadResult {
+    func run(_ bound: LoadBound, _ message: @escaping MessageMaker) throws(ToolFailure) -> LoadResult {
         let run = LoadRun(bound, connections: connections)
-        let loop: EventLoop
-        do throws(Status) {
-            loop = try EventLoop()
-            try loop.start()
-        } catch {
-            throw ToolFailure(.software, error.message)
-        }
+        let loop = try BenchLoop.start()
         defer { loop.stopAndJoin() }
-        let configuration = HTTP2Client.Configuration(host: host, port: port)
         for number in 0..<connections {
-            HTTP2Client.connect(configuration, on: loop) { [self] result in
-                switch result {
-                case .failure(let status):
-                    run.fail("Cannot reach \(host):\(port): \(status.message).")
-                    run.finished(LoadResult())
-                case .success(let client):
-                    let lane = LoadLane(
-                        client, run, path: path, metadata: metadata, streams: streams,
-                        random: SeededRandom(seed: seed &* 1000 &+ UInt64(number)), message)
-                    lane.start()
-                }
-            }
+            connect(loop, run, SeededRandom(seed: seed &* 1000 &+ UInt64(number)), message)
         }
         var result = run.wait()
         if let failure = run.failure { throw ToolFailure(.unavailable, failure) }
@@ -58,104 +37,51 @@ struct LoadGenerator: Sendable {
         result.latenciesMicroseconds.sort()
         return result
     }
-}
 
-/// What a run has shown.
-struct LoadResult: Sendable {
-    var count = 0
-    var errors = 0
-    var firstError: String?
-    var seconds = 0.0
-    /// Sorted when the run is over.
-    var latenciesMicroseconds: [UInt32] = []
-
-    var rate: Double { seconds > 0 ? Double(count) / seconds : 0 }
-
-    /// - Parameter share: 0.5 for the median.
-    func percentile(_ share: Double) -> Double {
-        guard !latenciesMicroseconds.isEmpty else { return 0 }
-        let place = min(latenciesMicroseconds.count - 1, Int(Double(latenciesMicroseconds.count) * share))
-        return Double(latenciesMicroseconds[place])
-    }
-
-    mutating func add(_ other: LoadResult) {
-        count += other.count
-        errors += other.errors
-        firstError = firstError ?? other.firstError
-        latenciesMicroseconds += other.latenciesMicroseconds
-    }
-}
-
-/// What the connections of a run share.
-private final class LoadRun: Sendable {
-    private struct State {
-        var result = LoadResult()
-        var open: Int
-        var failure: String?
-        var end: UInt64 = 0
-    }
-
-    private let state: Mutex<State>
-    private let requests = Atomic<Int>(0)
-    private let isStopped = Atomic<Bool>(false)
-    private let requestsMax: Int
-    let start: UInt64
-    let countFrom: UInt64
-    let deadline: UInt64
-
-    init(_ bound: LoadGenerator.Bound, connections: Int) {
-        state = Mutex(State(open: connections))
-        start = EventLoop.monotonicNanoseconds()
-        switch bound {
-        case .seconds(let seconds, let warmUp):
-            requestsMax = .max
-            countFrom = start + UInt64(warmUp * 1e9)
-            deadline = countFrom + UInt64(seconds * 1e9)
-        case .requests(let count):
-            requestsMax = count
-            countFrom = start
-            deadline = .max
-        }
-    }
-
-    /// The number of the next request; nil when enough were sent.
-    func next() -> Int? {
-        if isStopped.load(ordering: .relaxed) || EventLoop.monotonicNanoseconds() >= deadline { return nil }
-        let number = requests.add(1, ordering: .relaxed).oldValue
-        return number < requestsMax ? number : nil
-    }
-
-    func fail(_ message: String) {
-        isStopped.store(true, ordering: .relaxed)
-        state.withLock { state in state.failure = state.failure ?? message }
-    }
-
-    var failure: String? { state.withLock { $0.failure } }
-
-    func finished(_ result: LoadResult) {
-        state.withLock { state in
-            state.result.add(result)
-            state.open -= 1
-            state.end = EventLoop.monotonicNanoseconds()
-        }
-    }
-
-    func wait() -> LoadResult {
-        while true {
-            let isOver = state.withLock { $0.open == 0 }
-            if isOver {
-                var (result, end) = state.withLock { ($0.result, $0.end) }
-                end = max(countFrom, min(end, deadline))
-                result.seconds = Double(end - countFrom) / 1e9
-                return result
+    private func connect(
+        _ loop: EventLoop, _ run: LoadRun, _ random: SeededRandom, _ message: @escaping MessageMaker
+    ) {
+        switch wire {
+        case .grpc(let path, let metadata):
+            HTTP2Client.connect(HTTP2Client.Configuration(host: host, port: port), on: loop) { result in
+                guard let client = connected(result, run) else { return }
+                GRPCLane(client, run, path: path, metadata: metadata, streams: streams, random: random, message)
+                    .start()
             }
-            usleep(500)
+        case .plain(let framing):
+            TCPClient.connect(host: host, port: port, on: loop) { result in
+                guard let client = connected(result, run) else { return }
+                PlainLane(client, run, framing, streams: streams, random: random, message).start()
+            }
+        }
+    }
+
+    private func connected<Client>(_ result: Result<Client, Status>, _ run: LoadRun) -> Client? {
+        switch result {
+        case .success(let client): return client
+        case .failure(let status):
+            run.fail("Cannot reach \(host):\(port): \(status.message).")
+            run.finished(LoadResult())
+            return nil
         }
     }
 }
 
-/// One connection of a run. `@unchecked Sendable`: belongs to the loop's thread.
-private final class LoadLane: @unchecked Sendable {
+enum BenchLoop {
+    /// An event loop that runs. Whoever asks for it ends it.
+    static func start() throws(ToolFailure) -> EventLoop {
+        do throws(Status) {
+            let loop = try EventLoop()
+            try loop.start()
+            return loop
+        } catch {
+            throw ToolFailure(.software, error.message)
+        }
+    }
+}
+
+/// One connection of a run that speaks gRPC. `@unchecked Sendable`: belongs to the loop's thread.
+private final class GRPCLane: @unchecked Sendable {
     private let client: HTTP2Client
     private let grpc: GRPCClient
     private let request: GRPCClient.Request
@@ -163,7 +89,7 @@ private final class LoadLane: @unchecked Sendable {
     private let message: LoadGenerator.MessageMaker
     private var random: SeededRandom
     private var open: Int
-    private var result = LoadResult()
+    private var count: LoadCount
 
     init(
         _ client: HTTP2Client, _ run: LoadRun, path: String, metadata: [HTTPHeader], streams: Int, random: SeededRandom,
@@ -173,6 +99,7 @@ private final class LoadLane: @unchecked Sendable {
         self.run = run
         self.message = message
         self.random = random
+        count = LoadCount(run)
         grpc = GRPCClient(client)
         request = grpc.request(path: path, metadata: metadata)
         open = streams
@@ -186,7 +113,7 @@ private final class LoadLane: @unchecked Sendable {
         guard let number = run.next() else {
             open -= 1
             if open == 0 {
-                run.finished(result)
+                run.finished(count.result)
                 client.close()
             }
             return
@@ -194,23 +121,11 @@ private final class LoadLane: @unchecked Sendable {
         let bytes = message(number, &random)
         let sent = EventLoop.monotonicNanoseconds()
         grpc.unary(request, message: bytes) { [self] answer in
-            ended(answer, sent)
+            switch answer {
+            case .success: count.answered(nil, sentAt: sent)
+            case .failure(let status): count.answered(status.description, sentAt: sent)
+            }
             next()
-        }
-    }
-
-    private func ended(_ answer: Result<[UInt8], Status>, _ sent: UInt64) {
-        let now = EventLoop.monotonicNanoseconds()
-        guard now >= run.countFrom, now <= run.deadline else { return }
-        switch answer {
-        case .success:
-            result.count += 1
-            result.latenciesMicroseconds.append(UInt32(clamping: (now - sent) / 1000))
-        case .failure(let status):
-            result.errors += 1
-            result.firstError = result.firstError ?? status.description
-            // A server that refuses everything would be asked as fast as it can refuse.
-            if result.errors > 1000 + result.count { run.fail("Most requests fail: \(status.description)") }
         }
     }
 }

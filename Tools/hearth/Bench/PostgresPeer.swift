@@ -43,7 +43,8 @@ final class PostgresPeer: BenchSession {
         // Not by runuser, which would take the signal that is meant for the server.
         server = try ChildProcess(
             getuid() == 0 ? ["setpriv", "--reuid", Self.user, "--regid", Self.user, "--clear-groups"] + words : words,
-            logPath: log)
+            // A fast shutdown; the usual signal waits for clients.
+            logPath: log, endSignal: SIGINT)
         do throws(ToolFailure) {
             try prepare(housekeeping)
         } catch {
@@ -52,11 +53,7 @@ final class PostgresPeer: BenchSession {
         }
     }
 
-    func stop() {
-        // A fast shutdown; SIGTERM alone waits for clients.
-        kill(server.id, SIGINT)
-        server.wait()
-    }
+    func stop() { server.stop() }
 
     private static func newestProgramFolder() -> String? {
         for version in stride(from: 20, through: 12, by: -1) {
@@ -116,17 +113,15 @@ final class PostgresPeer: BenchSession {
     // MARK: Load
 
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
-        guard case .commit(let inFlight, _) = workload.kind else { return [] }
+        guard case .commit(let inFlight, _, _) = workload.kind else { return [] }
         let path = folder + "/script.sql"
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
-        let bytes = Array(script.utf8)
-        guard descriptor >= 0, write(descriptor, bytes, bytes.count) == bytes.count else {
-            throw ToolFailure(.data, "Cannot write \(path): \(String(cString: strerror(errno))).")
-        }
-        close(descriptor)
+        try BenchFile.write(script, to: path)
         let log = try ChildProcess.run(
             [programs + "/pgbench", "-n", "-M", "prepared", "-c", String(inFlight), "-j", String(min(2, inFlight))]
-                + ["-T", String(settings.seconds), "-f", path, "-h", folder, "-p", String(port), "-U", Self.user]
+                + [
+                    "-T", String(Int(settings.seconds.rounded(.up))), "-f", path, "-h", folder, "-p", String(port),
+                    "-U", Self.user,
+                ]
                 + [Self.database], logPath: folder + "/pgbench.log")
         guard let rate = Self.number(after: "tps = ", in: log),
             let latency = Self.number(after: "latency average = ", in: log)

@@ -1,14 +1,20 @@
+import HearthServer
+
 /// A named load with a fixed shape, so that figures of different days can be compared.
 struct Workload: Sendable, Equatable {
-    enum Kind: Sendable {
+    enum Kind: Sendable, Equatable {
         /// Durable commits of one document.
-        case commit(inFlight: Int, fields: CommitFields)
+        case commit(inFlight: Int, fields: CommitFields, on: CommitPlace)
         case get
-        case query(QueryShape, isLarge: Bool)
-        case count
+        case getConstant
+        case getREST
+        case query(QueryShape, CollectionSize)
+        case count(CollectionSize)
         case bulk
         case startup
         case idleMemory
+        case memoryAfterLoad
+        case connections
     }
 
     enum CommitFields: Sendable {
@@ -16,49 +22,108 @@ struct Workload: Sendable, Equatable {
         case one
     }
 
+    /// Where commits go.
+    enum CommitPlace: Sendable {
+        case server
+        /// A collection of so many documents that neither they nor their entries are all in a cache.
+        case manyDocuments
+        /// A server that keeps everything in memory, as Google's emulator does.
+        case memory
+    }
+
     enum QueryShape: Sendable {
         case range
         case equality
     }
 
+    /// Of the collections that are queried.
+    enum CollectionSize: Sendable {
+        case small
+        case large
+        case huge
+    }
+
     let name: String
     let summary: String
     let kind: Kind
+    /// The workload that this one is compared with; who names this one gets that one too.
+    var base: String?
 
     static func == (lhs: Workload, rhs: Workload) -> Bool { lhs.name == rhs.name }
 
+    /// In the order in which they run: what needs a server or a collection of its own is done in one go.
     static let all: [Workload] = [
         Workload(name: "startup", summary: "From the start of the process to the first answer.", kind: .startup),
         Workload(
             name: "idle-memory", summary: "Resident memory of a server that has nothing to do.", kind: .idleMemory),
         Workload(
+            name: "connections", summary: "Resident memory that an idle HTTP/2 connection costs.", kind: .connections),
+        Workload(
             name: "commit-1", summary: "Commits of one document (500 B, five indexed fields change), one in flight.",
-            kind: .commit(inFlight: 1, fields: .all)),
+            kind: .commit(inFlight: 1, fields: .all, on: .server)),
         Workload(
             name: "commit-32", summary: "The same, 32 in flight over four connections.",
-            kind: .commit(inFlight: 32, fields: .all)),
+            kind: .commit(inFlight: 32, fields: .all, on: .server)),
         Workload(
             name: "commit-32-one", summary: "32 in flight, one indexed field of five changes.",
-            kind: .commit(inFlight: 32, fields: .one)),
-        Workload(name: "get", summary: "GetDocument, 8 connections with 16 streams each.", kind: .get),
+            kind: .commit(inFlight: 32, fields: .one, on: .server)),
+        Workload(
+            name: "get", summary: "GetDocument, 8 connections with 16 streams each; Redis: GET, 16 in flight.",
+            kind: .get),
+        Workload(
+            name: "get-constant", summary: "The same answer from the same network engine, without a database.",
+            kind: .getConstant, base: "get"),
+        Workload(
+            name: "get-rest", summary: "GET of a document over HTTP/1.1, 128 connections; nginx: a file.",
+            kind: .getREST),
         Workload(
             name: "query-range-small", summary: "Range on an indexed field, 100 of 1,000 documents.",
-            kind: .query(.range, isLarge: false)),
+            kind: .query(.range, .small)),
         Workload(
             name: "query-equal-small", summary: "Equality on an indexed field, 100 of 1,000 documents.",
-            kind: .query(.equality, isLarge: false)),
-        Workload(
-            name: "bulk",
-            summary: "Load of the large collection by BatchWrite, 500 documents a request, four in flight.",
-            kind: .bulk),
+            kind: .query(.equality, .small)),
         Workload(
             name: "query-range-large", summary: "Range on an indexed field, 100 documents of the large collection.",
-            kind: .query(.range, isLarge: true)),
+            kind: .query(.range, .large), base: "query-range-small"),
         Workload(
             name: "query-equal-large", summary: "Equality on an indexed field, 100 documents of the large collection.",
-            kind: .query(.equality, isLarge: true)),
-        Workload(name: "count", summary: "count() over the large collection.", kind: .count),
+            kind: .query(.equality, .large), base: "query-equal-small"),
+        Workload(name: "count", summary: "count() over the large collection.", kind: .count(.large)),
+        Workload(
+            name: "bulk",
+            summary: "Load of the large collection by BatchWrite into a new server.",
+            kind: .bulk),
+        Workload(
+            name: "memory-after-load", summary: "Resident memory of a server that has just taken the large collection.",
+            kind: .memoryAfterLoad),
+        Workload(
+            name: "commit-32-memory", summary: "commit-32 on a server of its own that is started with --memory.",
+            kind: .commit(inFlight: 32, fields: .all, on: .memory)),
+        Workload(
+            name: "commit-32-many", summary: "commit-32 on a server of its own with many documents.",
+            kind: .commit(inFlight: 32, fields: .all, on: .manyDocuments), base: "commit-32"),
+        Workload(
+            name: "query-range-huge", summary: "Range on an indexed field, 100 documents of the huge collection.",
+            kind: .query(.range, .huge), base: "query-range-small"),
+        Workload(
+            name: "query-equal-huge", summary: "Equality on an indexed field, 100 documents of the huge collection.",
+            kind: .query(.equality, .huge), base: "query-equal-small"),
+        Workload(name: "count-huge", summary: "count() over the huge collection.", kind: .count(.huge)),
     ]
+
+    /// - Parameter names: what was asked for.
+    /// - Returns: these and what they are compared with, in the order in which they run.
+    static func chosen(_ names: [String]) throws(ToolFailure) -> [Workload] {
+        var wanted: Set<String> = []
+        for name in names {
+            guard let workload = all.first(where: { $0.name == name }) else {
+                throw .usage("There is no workload \"\(name)\"\(Spelling.hint(for: name, among: all.map(\.name)))")
+            }
+            wanted.insert(name)
+            if let base = workload.base { wanted.insert(base) }
+        }
+        return all.filter { wanted.contains($0.name) }
+    }
 }
 
 /// One measured number.
@@ -67,6 +132,8 @@ struct Figure: Sendable {
         case higherIsBetter
         case lowerIsBetter
     }
+
+    static let perProcessorSecond = "per server cpu second"
 
     var workload: String
     /// `rate`, `p50`, …

@@ -1,0 +1,137 @@
+/// What a figure of Hearth's has to reach: a quality goal of the project, not a figure of some machine.
+struct BenchBar: Sendable {
+    /// What a figure is compared with.
+    struct Base: Sendable {
+        /// Nil: the bar's own.
+        var workload: String?
+        /// Nil: Hearth itself.
+        var target: String?
+    }
+
+    enum Kind: Sendable {
+        /// So many times as good as the base, at least; below 1 so much worse may it be.
+        case asGood(Double, as: Base)
+        /// So many times the base's value, at most.
+        case atMostTimes(Double, Base)
+        /// So much more than the base's value, at most.
+        case atMostAbove(Double, Base)
+        /// A limit of the figure's own.
+        case limit(Double)
+    }
+
+    let workload: String
+    let metric: String
+    let kind: Kind
+
+    /// In the workloads' order, a workload's bars together.
+    static let all: [BenchBar] = [
+        BenchBar(workload: "startup", metric: "first answer", kind: .limit(30)),
+        BenchBar(workload: "idle-memory", metric: "resident", kind: .limit(20)),
+        BenchBar(workload: "connections", metric: "resident each", kind: .limit(25)),
+        BenchBar(workload: "commit-1", metric: "p50", kind: .atMostAbove(0.15, Base(target: "fdatasync"))),
+        emulator("commit-1", 0.8),
+        BenchBar(workload: "commit-32", metric: "rate", kind: .asGood(1.2, as: Base(target: "postgres"))),
+        BenchBar(workload: "commit-32", metric: "rate", kind: .asGood(0.7, as: Base(target: "sqlite"))),
+        emulator("commit-32", 0.8),
+        BenchBar(
+            workload: "commit-32-one", metric: "rate",
+            kind: .asGood(3, as: Base(workload: "commit-32", target: "postgres"))),
+        emulator("commit-32-one", 0.8),
+        BenchBar(workload: "get", metric: "rate", kind: .asGood(0.5, as: Base(workload: "get-constant"))),
+        emulator("get", 4),
+        BenchBar(workload: "get-rest", metric: "rate", kind: .asGood(0.6, as: Base(target: "nginx"))),
+        emulator("get-rest", 4),
+        BenchBar(workload: "query-range-small", metric: "rate", kind: .limit(2500)),
+        emulator("query-range-small", 25),
+        BenchBar(workload: "query-equal-small", metric: "rate", kind: .limit(2500)),
+        emulator("query-equal-small", 25),
+        BenchBar(workload: "query-range-large", metric: "rate", kind: .limit(2500)),
+        sameMedian("query-range-large", "query-range-small"),
+        emulator("query-range-large", 800),
+        BenchBar(workload: "query-equal-large", metric: "rate", kind: .limit(2500)),
+        sameMedian("query-equal-large", "query-equal-small"),
+        emulator("query-equal-large", 800),
+        BenchBar(workload: "bulk", metric: "documents", kind: .limit(20_000)),
+        BenchBar(workload: "memory-after-load", metric: "resident", kind: .asGood(10, as: Base(target: "emulator"))),
+        emulator("commit-32-memory", 4),
+        BenchBar(workload: "commit-32-many", metric: "rate", kind: .asGood(0.5, as: Base(workload: "commit-32"))),
+        BenchBar(workload: "query-range-huge", metric: "rate", kind: .limit(2500)),
+        sameMedian("query-range-huge", "query-range-small"),
+        BenchBar(workload: "query-equal-huge", metric: "rate", kind: .limit(2500)),
+        sameMedian("query-equal-huge", "query-equal-small"),
+        BenchBar(workload: "count-huge", metric: "p50", kind: .limit(100)),
+    ]
+
+    private static func emulator(_ workload: String, _ factor: Double) -> BenchBar {
+        BenchBar(workload: workload, metric: "rate", kind: .asGood(factor, as: Base(target: "emulator")))
+    }
+
+    /// What a query costs follows its result, not the collection.
+    private static func sameMedian(_ workload: String, _ base: String) -> BenchBar {
+        BenchBar(workload: workload, metric: "p50", kind: .atMostTimes(1.3, Base(workload: base)))
+    }
+
+    var base: Base? {
+        switch kind {
+        case .asGood(_, let base), .atMostTimes(_, let base), .atMostAbove(_, let base): base
+        case .limit: nil
+        }
+    }
+}
+
+/// A figure of Hearth's beside what it's compared with.
+struct BenchComparison: Sendable {
+    var workload: String
+    var metric: String
+    /// `emulator`, `commit-32`, `limit`
+    var base: String
+    /// How many times better than the base, or than the limit.
+    var ratio: Double
+    /// What the ratio has to be at least; nil when nothing is asked for.
+    var bar: Double?
+    /// The comparison in its own terms: `2.1x`, `0.58 ms`.
+    var value = ""
+    /// The bar in the same terms: `>= 1.20x`, `<= 30 ms`.
+    var wanted: String?
+
+    var isMet: Bool? { bar.map { ratio >= $0 } }
+}
+
+extension BenchBar {
+    /// - Parameters:
+    ///   - own: the figure, in `unit`.
+    ///   - other: the base's figure; any number for a limit.
+    func comparison(own: Double, other: Double, unit: String, _ direction: Figure.Direction, hearth: String)
+        -> BenchComparison
+    {
+        func times(_ number: Double) -> String { BenchReport.text(number) + "x" }
+        func measured(_ number: Double) -> String { "\(BenchReport.text(number)) \(unit)" }
+        let isRate = direction == .higherIsBetter
+        let better = isRate ? own / other : other / own
+        let target = base?.target ?? hearth
+        var name = base?.workload.map { target == hearth ? $0 : "\(target) \($0)" } ?? target
+        if case .limit = kind { name = "limit" }
+        var result = BenchComparison(workload: workload, metric: metric, base: name, ratio: better)
+        switch kind {
+        case .asGood(let factor, _):
+            result.bar = factor
+            result.value = times(better)
+            result.wanted = ">= " + times(factor)
+        case .atMostTimes(let factor, _):
+            result.bar = 1 / factor
+            result.value = times(own / other)
+            result.wanted = "<= " + times(factor)
+        case .atMostAbove(let difference, _):
+            result.ratio = (other + difference) / own
+            result.bar = 1
+            result.value = measured(own)
+            result.wanted = "<= " + measured(other + difference)
+        case .limit(let limit):
+            result.ratio = isRate ? own / limit : limit / own
+            result.bar = 1
+            result.value = measured(own)
+            result.wanted = (isRate ? ">= " : "<= ") + measured(limit)
+        }
+        return result
+    }
+}

@@ -1,0 +1,156 @@
+import Glibc
+import HearthServer
+
+/// The comparisons of a report as a picture: a horizontal bar each, grouped by workload, on a logarithmic scale on which 1
+/// means "as good", with a mark where the bar has to reach to.
+struct BenchPlot {
+    private let comparisons: [BenchComparison]
+    private let title: String
+
+    private static let width = 1120.0
+    private static let labelEnd = 330.0
+    private static let plotEnd = 850.0
+    private static let valueStart = 866.0
+    private static let top = 96.0
+    private static let rowHeight = 20.0
+    private static let groupGap = 12.0
+
+    private enum Colour {
+        static let met = "#2a7f9e"
+        static let missed = "#d1603d"
+        static let plain = "#9aa5ad"
+        static let text = "#20272b"
+        static let faint = "#6b757c"
+        static let grid = "#e3e7ea"
+    }
+
+    init(_ report: BenchReport) {
+        comparisons = report.comparisons().filter { $0.ratio.isFinite && $0.ratio > 0 }
+        let settings = report.settings
+        let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        title =
+            "Hearth \(HearthVersion.text) beside others: medians of \(settings.runs) runs of "
+            + "\(BenchReport.text(settings.seconds)) s, \(cores) cores"
+    }
+
+    // MARK: Scale
+
+    /// Powers of ten around everything that is shown.
+    private var decades: ClosedRange<Int> {
+        let shown = comparisons.flatMap { [$0.ratio, $0.bar ?? 1, 0.2, 5] }.map { log10($0) }
+        return Int(floor(shown.min() ?? -1))...Int(ceil(shown.max() ?? 1))
+    }
+
+    private func x(_ ratio: Double) -> Double {
+        let (low, high) = (Double(decades.lowerBound), Double(decades.upperBound))
+        return Self.labelEnd + (log10(ratio) - low) / (high - low) * (Self.plotEnd - Self.labelEnd)
+    }
+
+    // MARK: Picture
+
+    func svg() -> String {
+        var body = ""
+        var y = Self.top
+        var workload = ""
+        for comparison in comparisons {
+            if comparison.workload != workload {
+                y += workload.isEmpty ? 0 : Self.groupGap
+                workload = comparison.workload
+                body += Self.text(12, y + 14, workload, weight: "bold")
+            }
+            body += row(comparison, y)
+            y += Self.rowHeight
+        }
+        let height = y + 40
+        return """
+            <svg xmlns="http://www.w3.org/2000/svg" width="\(Self.number(Self.width))" height="\(Self.number(height))" \
+            viewBox="0 0 \(Self.number(Self.width)) \(Self.number(height))" font-family="sans-serif" font-size="12">
+            <title>\(Self.escaped(title))</title>
+            <rect width="100%" height="100%" fill="white"/>
+            \(Self.text(12, 26, title, size: 15, weight: "bold"))\(legend())\(grid(to: y))\(body)</svg>
+
+            """
+    }
+
+    private func row(_ comparison: BenchComparison, _ y: Double) -> String {
+        let (one, end) = (x(1), x(comparison.ratio))
+        let colour =
+            switch comparison.isMet {
+            case nil: Colour.plain
+            case true?: Colour.met
+            case false?: Colour.missed
+            }
+        // A bar of no length would not be seen.
+        let length = max(1.5, abs(end - one))
+        var text = Self.text(
+            Self.labelEnd - 10, y + 14, "\(comparison.base), \(comparison.metric)", anchor: "end", fill: Colour.faint)
+        text += Self.rectangle(min(one, end), y + 3, length, Self.rowHeight - 6, colour)
+        if let bar = comparison.bar { text += Self.mark(x(bar), y + 1, Self.rowHeight - 2) }
+        let wanted = comparison.wanted.map { "  (\($0))" } ?? ""
+        return text + Self.text(Self.valueStart, y + 14, comparison.value + wanted)
+    }
+
+    private func grid(to bottom: Double) -> String {
+        decades.map { decade in
+            let place = x(pow(10, Double(decade)))
+            let label =
+                decade >= 0
+                ? "1" + String(repeating: "0", count: decade) : "0." + String(repeating: "0", count: -decade - 1) + "1"
+            return Self.line(place, Self.top - 8, place, bottom + 6, decade == 0 ? Colour.faint : Colour.grid)
+                + Self.text(place, bottom + 22, label + "×", anchor: "middle", fill: Colour.faint)
+        }.joined()
+    }
+
+    private func legend() -> String {
+        let entries = [
+            (Colour.met, "reaches its bar"), (Colour.missed, "misses it"), (Colour.plain, "nothing is asked"),
+        ]
+        var text = ""
+        var place = 12.0
+        for (colour, label) in entries {
+            text += Self.rectangle(place, 46, 14, 12, colour) + Self.text(place + 20, 56, label)
+            place += 130
+        }
+        return text + Self.mark(place + 4, 43, 18)
+            + Self.text(place + 16, 56, "the bar; right of 1× Hearth is better than what it is compared with")
+    }
+
+    // MARK: Elements
+
+    private static func text(
+        _ x: Double, _ y: Double, _ text: String, size: Int = 12, weight: String = "normal", anchor: String = "start",
+        fill: String = Colour.text
+    ) -> String {
+        "<text x=\"\(number(x))\" y=\"\(number(y))\" font-size=\"\(size)\" font-weight=\"\(weight)\" "
+            + "text-anchor=\"\(anchor)\" fill=\"\(fill)\">\(escaped(text))</text>\n"
+    }
+
+    private static func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, _ fill: String) -> String
+    {
+        "<rect x=\"\(number(x))\" y=\"\(number(y))\" width=\"\(number(width))\" height=\"\(number(height))\" "
+            + "fill=\"\(fill)\"/>\n"
+    }
+
+    private static func line(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ stroke: String) -> String {
+        "<line x1=\"\(number(x1))\" y1=\"\(number(y1))\" x2=\"\(number(x2))\" y2=\"\(number(y2))\" "
+            + "stroke=\"\(stroke)\"/>\n"
+    }
+
+    private static func mark(_ x: Double, _ y: Double, _ height: Double) -> String {
+        rectangle(x - 1.5, y, 3, height, Colour.text)
+    }
+
+    /// With one decimal, which is finer than a screen.
+    private static func number(_ number: Double) -> String { "\((number * 10).rounded() / 10)" }
+
+    private static func escaped(_ text: String) -> String {
+        text.map { character in
+            switch character {
+            case "&": "&amp;"
+            case "<": "&lt;"
+            case ">": "&gt;"
+            default: String(character)
+            }
+        }.joined()
+    }
+}

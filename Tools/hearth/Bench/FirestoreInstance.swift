@@ -1,0 +1,213 @@
+import Glibc
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// A server of Firestore that answers, and what the bench has put into it.
+final class FirestoreInstance {
+    /// A collection of the bench.
+    enum Collection: Hashable {
+        case work
+        case many
+        case queried(Workload.CollectionSize)
+        /// Of a run of `bulk`.
+        case bulk(Int)
+
+        var name: String {
+            switch self {
+            case .work: "work"
+            case .many: "many"
+            case .queried(let size): "\(size)"
+            case .bulk(let run): "bulk-\(run)"
+            }
+        }
+    }
+
+    let server: RunningServer
+    let requests = BenchRequests()
+    private let settings: BenchSettings
+    private let source: any FirestoreServer
+    private var filled: Set<Collection> = []
+    private var runs: UInt64 = 0
+
+    init(_ settings: BenchSettings, _ source: any FirestoreServer) throws(ToolFailure) {
+        self.settings = settings
+        self.source = source
+        server = try source.start()
+    }
+
+    func stop() { server.process?.stop() }
+
+    // MARK: Data
+
+    /// Keeps the automatic indexes away from the payload, which stands for text that nobody queries. A server without the
+    /// admin API, like the emulator, has no indexes to spare.
+    private func exempt(_ collection: String) {
+        guard server.host == "127.0.0.1" || server.host == "localhost" else { return }
+        let path = "/v1/\(requests.database)/collectionGroups/\(collection)/fields/payload?updateMask=indexConfig"
+        _ = Loopback.request(port: server.port, "PATCH", path, body: #"{"indexConfig": {"indexes": []}}"#)
+    }
+
+    /// Fills a collection by BatchWrite unless it is filled.
+    /// - Returns: how long it took; nil when there was nothing to do.
+    @discardableResult
+    func fill(_ collection: Collection, documents: Int) throws(ToolFailure) -> Double? {
+        if filled.contains(collection) { return nil }
+        let name = collection.name
+        exempt(name)
+        let size = source.batchDocuments
+        let load = generator("BatchWrite", connections: 2, streams: source.batchesInFlight / 2)
+        let watch = Stopwatch()
+        let result = try load.run(.requests((documents + size - 1) / size)) { [requests] number, random in
+            requests.batch(name, number * size..<min(documents, (number + 1) * size), &random)
+        }
+        if result.errors > 0 {
+            throw ToolFailure(.failed, "Filling \(name) failed: \(result.firstError ?? "")")
+        }
+        filled.insert(collection)
+        return watch.seconds
+    }
+
+    // MARK: Load
+
+    private func nextSeed() -> UInt64 {
+        runs += 1
+        return settings.seed &* 1000 &+ runs
+    }
+
+    func generator(_ method: String, connections: Int, streams: Int) -> LoadGenerator {
+        let metadata = [
+            HTTPHeader("authorization", "Bearer owner"),
+            HTTPHeader("google-cloud-resource-prefix", requests.database),
+        ]
+        return LoadGenerator(
+            host: server.host, port: server.port,
+            wire: .grpc(path: BenchRequests.service + method, metadata: metadata), connections: connections,
+            streams: streams, seed: nextSeed())
+    }
+
+    func restGenerator(connections: Int) -> LoadGenerator {
+        LoadGenerator(
+            host: server.host, port: server.port, wire: .plain(HTTP1Framing.self), connections: connections, streams: 1,
+            seed: nextSeed())
+    }
+
+    /// One call, all of its messages.
+    func call(_ method: String, _ message: [UInt8]) throws(ToolFailure) -> [[UInt8]] {
+        try Probe.call(generator(method, connections: 1, streams: 1), message)
+    }
+
+    /// The same, and what it takes; not the first of its kind, for which much is made that stays.
+    func timedCall(_ method: String, _ message: [UInt8]) throws(ToolFailure) -> (answers: [[UInt8]], seconds: Double) {
+        _ = try call(method, message)
+        let watch = Stopwatch()
+        return (try call(method, message), watch.seconds)
+    }
+
+    /// - Parameter answerSeconds: what one answer takes on a server that has nothing else to do.
+    func measure(
+        _ workload: String, _ generator: LoadGenerator, answerSeconds: Double = 0,
+        _ message: @escaping LoadGenerator.MessageMaker
+    ) throws(ToolFailure) -> [Figure] {
+        try LoadMeasurement(settings, warmUpSeconds: source.warmUpSeconds, answerSeconds: answerSeconds).run(
+            workload, generator, process: server.process, message)
+    }
+}
+
+/// Runs a load for the set time, and tells rate, latencies and what the server's processor did for it.
+struct LoadMeasurement {
+    private let seconds: Double
+    private let warmUpSeconds: Double
+    private let answerSeconds: Double
+
+    /// What a run is prolonged to for the sake of a slow server, at most.
+    private static let secondsMax = 60.0
+    /// Answers that a run should see of each of its streams.
+    private static let answersMin = 3.0
+
+    init(_ settings: BenchSettings, warmUpSeconds: Double = 1, answerSeconds: Double = 0) {
+        seconds = settings.seconds
+        self.warmUpSeconds = min(warmUpSeconds, warmUpSeconds * settings.seconds)
+        self.answerSeconds = answerSeconds
+    }
+
+    func run(
+        _ workload: String, _ generator: LoadGenerator, process: ChildProcess?,
+        _ message: @escaping LoadGenerator.MessageMaker
+    ) throws(ToolFailure) -> [Figure] {
+        // A server that is busy with all of them gives each stream its answer after so long.
+        let round = answerSeconds * Double(generator.connections * generator.streams)
+        let seconds = max(seconds, min(round * Self.answersMin, Self.secondsMax))
+        let warmUp = max(warmUpSeconds, min(round, Self.secondsMax / Self.answersMin))
+        let before = process?.processorSeconds
+        let result = try generator.run(.seconds(seconds, warmUp: warmUp), message)
+        let after = process?.processorSeconds
+        if result.errors > result.count / 100 {
+            throw ToolFailure(.failed, "\(workload): \(result.errors) requests failed: \(result.firstError ?? "")")
+        }
+        var figures = result.figures(workload)
+        if let before, let after {
+            // The warm-up is in the processor's time, so it has to be in the count.
+            let each = (after - before) / (result.rate * (seconds + warmUp))
+            figures.append(
+                Figure(
+                    workload: workload, metric: "server cpu", unit: "µs", value: each * 1e6,
+                    direction: .lowerIsBetter))
+        }
+        return figures
+    }
+}
+
+extension LoadResult {
+    func figures(_ workload: String) -> [Figure] {
+        [
+            Figure(workload: workload, metric: "rate", unit: "/s", value: rate, direction: .higherIsBetter),
+            Figure(
+                workload: workload, metric: "p50", unit: "ms", value: percentile(0.5) / 1000,
+                direction: .lowerIsBetter),
+            Figure(
+                workload: workload, metric: "p99", unit: "ms", value: percentile(0.99) / 1000,
+                direction: .lowerIsBetter),
+        ]
+    }
+}
+
+extension [Figure] {
+    /// With operations per second of the server's processor time: the fair measure beside a server that has one thread.
+    func withOperationsPerProcessorSecond() -> [Figure] {
+        self
+            + filter { $0.metric == "server cpu" && $0.value > 0 }.map { cost in
+                Figure(
+                    workload: cost.workload, metric: Figure.perProcessorSecond, unit: "/s", value: 1e6 / cost.value,
+                    direction: .higherIsBetter)
+            }
+    }
+}
+
+/// One call, all of its messages.
+enum Probe {
+    static func call(_ generator: LoadGenerator, _ message: [UInt8]) throws(ToolFailure) -> [[UInt8]] {
+        guard case .grpc(let path, let metadata) = generator.wire else { return [] }
+        let state = ProbeState()
+        let loop = try BenchLoop.start()
+        defer { loop.stopAndJoin() }
+        let configuration = HTTP2Client.Configuration(host: generator.host, port: generator.port)
+        HTTP2Client.connect(configuration, on: loop) { result in
+            switch result {
+            case .failure(let status): state.end(status)
+            case .success(let client):
+                let call = GRPCClient(client).open(path: path, metadata: metadata)
+                call.onMessage = { state.add($0) }
+                call.onFinish = { status, _ in
+                    client.close()
+                    state.end(status)
+                }
+                call.send(message)
+                call.halfClose()
+            }
+        }
+        let (status, messages) = state.wait()
+        if status.code != .ok { throw ToolFailure(.failed, status.description) }
+        return messages
+    }
+}
