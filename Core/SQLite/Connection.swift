@@ -351,7 +351,9 @@ final class Connection: @unchecked Sendable {
     /// A column where SQLite has it: until the statement's next step.
     @inline(__always)
     func columnBytes(_ statement: OpaquePointer, _ index: Int32) -> UnsafeRawBufferPointer {
-        guard let base = sqlite3_column_blob(statement, index) else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        guard let base = sqlite3_column_blob(statement, index) else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
         return UnsafeRawBufferPointer(start: base, count: Int(sqlite3_column_bytes(statement, index)))
     }
 }

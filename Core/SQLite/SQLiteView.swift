@@ -17,7 +17,8 @@ class SQLiteView {
     }
 
     final func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
-        switch try read(.documents, key, { bytes in Result { () throws(Status) in try StoredDocument(stored: bytes) } }) {
+        switch try read(.documents, key, { bytes in Result { () throws(Status) in try StoredDocument(stored: bytes) } })
+        {
         case nil: nil
         case .success(let document): document
         case .failure(let status): throw status

@@ -96,7 +96,8 @@ struct MemoryStoreTreeTests {
         let sorted = model.sorted { $0.key.precedes($1.key) }
         #expect(tree.count == sorted.count)
         for reverse in [false, true] {
-            let cursor = MemoryStoreCursor(tree, .all, reverse: reverse, values: true, dropping: 0, life: MemoryStoreLife())
+            let cursor = MemoryStoreCursor(
+                tree, .all, reverse: reverse, values: true, dropping: 0, life: MemoryStoreLife())
             let expected = sorted.map { Row(key: $0.key, value: $0.value) }
             #expect(try rows(cursor) == (reverse ? expected.reversed() : expected))
         }

@@ -66,7 +66,7 @@ struct StoreContractTests {
         try expect(reverse ? 98 : 104)
         try cursor.seek([7, 7, reverse ? 4 : 194])
         try expect(reverse ? 4 : 194)
-        try cursor.seek([7, reverse ? 7 : 8])
+        try cursor.seek(reverse ? [7, 7] : [7, 7, 255])
         #expect(try !cursor.next())
         snapshot.close()
     }
