@@ -21,13 +21,14 @@ struct MemoryStoreTree: @unchecked Sendable {
     final class Node {
         /// A leaf's keys, or the separators.
         var keys: MemoryStoreKeys
-        var values: [[UInt8]]
+        var values: MemoryStoreValues
         var children: [Node]
         /// Keys in the leaves below.
         var count: Int
 
         init(
-            keys: MemoryStoreKeys = MemoryStoreKeys(), values: [[UInt8]] = [], children: [Node] = [], count: Int = 0
+            keys: MemoryStoreKeys = MemoryStoreKeys(), values: MemoryStoreValues = MemoryStoreValues(),
+            children: [Node] = [], count: Int = 0
         ) {
             self.keys = keys
             self.values = values
@@ -119,9 +120,8 @@ struct MemoryStoreTree: @unchecked Sendable {
         if node.isLeaf {
             separator = node.keys[middle]
             right.keys = node.keys.split(at: middle)
-            right.values = Array(node.values[middle...])
+            right.values = node.values.split(at: middle)
             right.count = right.values.count
-            node.values.removeSubrange(middle...)
         } else {
             separator = node.keys[middle - 1]
             right.keys = node.keys.split(at: middle)
@@ -135,24 +135,26 @@ struct MemoryStoreTree: @unchecked Sendable {
     }
 
     mutating func remove(_ key: [UInt8]) {
-        // Looked for first, so that nothing is copied for what isn't there.
-        if get(key) == nil { return }
-        Self.remove(&root, key)
+        guard Self.remove(&root, key) else { return }
         while root.children.count == 1 { root = root.children[0] }
     }
 
-    private static func remove(_ node: inout Node, _ key: [UInt8]) {
-        if !isKnownUniquelyReferenced(&node) { node = node.copy() }
-        node.count -= 1
+    /// False when there was nothing to remove: then inner nodes may have been copied for it, which nobody sees.
+    private static func remove(_ node: inout Node, _ key: [UInt8]) -> Bool {
         if node.isLeaf {
-            let position = node.keys.search(key).position
+            let (position, isFound) = node.keys.search(key)
+            if !isFound { return false }
+            if !isKnownUniquelyReferenced(&node) { node = node.copy() }
+            node.count -= 1
             node.keys.remove(at: position)
             node.values.remove(at: position)
-            return
+            return true
         }
+        if !isKnownUniquelyReferenced(&node) { node = node.copy() }
         let index = node.child(key)
-        remove(&node.children[index], key)
-        if node.children[index].entries >= entriesMin { return }
+        guard remove(&node.children[index], key) else { return false }
+        node.count -= 1
+        if node.children[index].entries >= entriesMin { return true }
         if node.children[index].count == 0 {
             if node.children.count > 1 {
                 node.children.remove(at: index)
@@ -163,6 +165,7 @@ struct MemoryStoreTree: @unchecked Sendable {
         } else if index > 0 {
             mergeIfSmall(node, index - 1)
         }
+        return true
     }
 
     /// Merges a child with the next one, if there is room.
@@ -175,7 +178,7 @@ struct MemoryStoreTree: @unchecked Sendable {
         let left = node.children[index]
         if !left.isLeaf { left.keys.insert(node.keys[index], at: left.keys.count) }
         left.keys.append(right.keys)
-        left.values += right.values
+        left.values.append(right.values)
         left.children += right.children
         left.count += right.count
         node.keys.remove(at: index)

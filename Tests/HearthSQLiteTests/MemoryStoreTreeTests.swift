@@ -122,7 +122,7 @@ struct MemoryStoreTreeTests {
             #expect(node.values.count == keys.count && node.count == keys.count)
             return
         }
-        #expect(node.children.count == keys.count + 1 && node.values.isEmpty && !bounds.isEmpty)
+        #expect(node.children.count == keys.count + 1 && node.values.count == 0 && !bounds.isEmpty)
         #expect(node.count == node.children.reduce(0) { $0 + $1.count })
         for (index, child) in node.children.enumerated() {
             #expect(child.count > 0)
