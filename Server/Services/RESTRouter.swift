@@ -39,42 +39,64 @@ enum RESTRouter {
     /// - Returns: nil when no binding fits.
     /// - Throws: INVALID_ARGUMENT when a segment can't be decoded, or the name has a wrong number of segments.
     static func route(method: String, path: String) throws(Status) -> Route? {
-        guard path.hasPrefix("/v1/") else { return nil }
-        var raw = path.dropFirst(4).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard raw.count >= 5, raw[0] == "projects", raw[2] == "databases" else { return nil }
+        guard isOfDocuments(path) else { return nil }
+        var raw = URLText.segments(path).dropFirst(2)
         var custom: CustomMethod?
-        if method == "POST", let last = raw.last, let colon = last.lastIndex(of: ":"),
-            let named = CustomMethod(rawValue: String(last[last.index(after: colon)...])),
+        if method == "POST", let last = raw.last, let colon = last.utf8.lastIndex(of: UInt8(ascii: ":")),
+            let named = CustomMethod(rawValue: String(last[last.utf8.index(after: colon)...])),
             raw.count == 5 || (named.takesParent && (raw.count - 5).isMultiple(of: 2))
         {
             custom = named
-            raw[raw.count - 1] = String(last[..<colon])
+            raw[raw.endIndex - 1] = String(last[..<colon])
         }
-        guard raw[4] == "documents" else { return nil }
-        var segments: [String] = []
+        guard raw[raw.startIndex + 4] == "documents" else { return nil }
+        if path.utf8.contains(UInt8(ascii: "%")) { raw = try decode(raw) }
+        let name = raw.joined(separator: "/")
+        if let custom {
+            return .custom(method: custom, database: raw.prefix(4).joined(separator: "/"), parent: name)
+        }
+        return try route(method: method, segments: raw, name: name)
+    }
+
+    /// Whether a path is below `/v1/projects/P/databases/D/documents`, or that with a method after a colon.
+    static func isOfDocuments(_ path: String) -> Bool {
+        guard path.utf8.starts(with: "/v1/projects/".utf8) else { return false }
+        var rest = path.utf8.dropFirst("/v1/projects/".utf8.count)
+        for next in ["databases/", "documents"] {
+            guard let slash = rest.firstIndex(of: UInt8(ascii: "/")) else { return false }
+            rest = rest[rest.index(after: slash)...]
+            guard rest.starts(with: next.utf8) else { return false }
+            rest = rest.dropFirst(next.utf8.count)
+        }
+        return rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: ":")
+    }
+
+    private static func decode(_ raw: ArraySlice<String>) throws(Status) -> ArraySlice<String> {
+        var segments: ArraySlice<String> = []
         for segment in raw {
             guard let decoded = URLText.decode(segment), !decoded.utf8.contains(UInt8(ascii: "/")) else {
                 throw .invalidArgument("The path segment \"\(segment)\" can't be decoded.")
             }
             segments.append(decoded)
         }
-        let name = segments.joined(separator: "/")
-        if let custom {
-            return .custom(method: custom, database: segments.prefix(4).joined(separator: "/"), parent: name)
-        }
-        return try route(method: method, segments: segments, name: name)
+        return segments
     }
 
-    private static func route(method: String, segments: [String], name: String) throws(Status) -> Route? {
+    private static func route(
+        method: String, segments: ArraySlice<String>, name: String
+    ) throws(Status) -> Route? {
         let depth = segments.count - 5
         if depth == 0 { return nil }
-        let parent = segments.dropLast().joined(separator: "/")
+        var collection: (parent: String, id: String) {
+            (segments.dropLast().joined(separator: "/"), segments.last ?? "")
+        }
         switch method {
         case "GET":
             return depth.isMultiple(of: 2)
-                ? .getDocument(name: name) : .listDocuments(parent: parent, collectionID: segments.last!)
+                ? .getDocument(name: name) : .listDocuments(parent: collection.parent, collectionID: collection.id)
         case "POST":
-            return depth.isMultiple(of: 2) ? nil : .createDocument(parent: parent, collectionID: segments.last!)
+            return depth.isMultiple(of: 2)
+                ? nil : .createDocument(parent: collection.parent, collectionID: collection.id)
         case "PATCH", "DELETE":
             if !depth.isMultiple(of: 2) {
                 throw .invalidArgument("Document name \"\(name)\" lacks \"/\" at index \(name.utf8.count).")

@@ -20,6 +20,11 @@ enum URLText {
         return String(validating: bytes, as: UTF8.self)
     }
 
+    /// What stands between the slashes of a path: of `/a/b` nothing, `a`, `b`; still percent-encoded.
+    static func segments(_ path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }
+    }
+
     private static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")

@@ -9,10 +9,10 @@ struct AdminHTTP: HTTPExtension {
 
     func begin(_ exchange: HTTPExchange) -> Bool {
         let path = exchange.head.path
+        // The data's own routes are most requests.
+        if RESTRouter.isOfDocuments(path) { return false }
         guard path.hasPrefix("/v1/projects/") else { return false }
-        var raw = path.dropFirst("/v1/".count).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        // The data's own routes are most requests: they have "documents" here.
-        if raw.count > 4, raw[4] == "documents" || raw[4].hasPrefix("documents:") { return false }
+        var raw = Array(URLText.segments(path).dropFirst(2))
         var verb = ""
         if exchange.head.method == "POST", let last = raw.last, let colon = last.lastIndex(of: ":") {
             verb = String(last[last.index(after: colon)...])
