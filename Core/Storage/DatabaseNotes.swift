@@ -4,13 +4,13 @@ import HearthWire
 /// Small records about a database that are none of its documents: kept in the `meta` keyspace in the wire form of
 /// fields, under `note/` and their name.
 extension Database {
-    private static func key(_ name: String) -> [UInt8] { Array("note/\(name)".utf8) }
+    static func noteKey(_ name: String) -> [UInt8] { Array("note/\(name)".utf8) }
 
     /// - Throws: UNAVAILABLE when the store can't be read.
     public func note(_ name: String) throws(Status) -> MapValue? {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
-        return try snapshot.get(.meta, Self.key(name)).map { bytes throws(Status) in try FieldsCodec.decode(bytes) }
+        return try snapshot.get(.meta, Self.noteKey(name)).map { bytes throws(Status) in try FieldsCodec.decode(bytes) }
     }
 
     /// Changes a record in one step that no other change can come between.
@@ -21,7 +21,7 @@ extension Database {
         _ name: String, _ change: @escaping @Sendable (MapValue?) throws(Status) -> MapValue,
         completion: @escaping @Sendable (Result<MapValue, Status>) -> Void
     ) {
-        let key = Self.key(name)
+        let key = Self.noteKey(name)
         pipeline.perform(
             { transaction throws(Status) in
                 let present = try transaction.get(.meta, key).map { bytes throws(Status) in

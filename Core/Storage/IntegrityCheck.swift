@@ -52,9 +52,10 @@ public struct IntegrityCheck {
         defer { snapshot.close() }
         var checker = IntegrityCheck(snapshot, check)
         do throws(Status) {
-            try checker.checkMeta()
+            try checker.checkCatalog()
+            try checker.checkVersions()
             try checker.checkDocuments()
-            try checker.checkTombstones()
+            try checker.checkMeta()
             try checker.checkNumbers()
         } catch {
             // Behind damage of the engine's own kind nothing more can be read.
@@ -79,11 +80,25 @@ public struct IntegrityCheck {
         note(problem)
     }
 
-    private mutating func checkMeta() throws(Status) {
+    private mutating func checkCatalog() throws(Status) {
         catalog = try CatalogStore.load(from: snapshot)
+        let next = try CatalogStore.nextID(in: snapshot)
+        var ids: Set<UInt32> = []
+        for definition in catalog.definitions {
+            if !ids.insert(definition.id).inserted { note("meta: two indexes have the id \(definition.id)") }
+            if definition.id >= next { note("meta: the id \(next) of the next index isn't above \(definition.id)") }
+        }
+    }
+
+    private mutating func checkVersions() throws(Status) {
         version = try number(Database.versionKey) ?? 0
         earliest = try number(Database.earliestKey) ?? 0
         if earliest > version { note("meta: the feed begins at \(earliest), after the last commit at \(version)") }
+        let cursor = try snapshot.scan(.feed, KeyRange(lower: [], upper: nil), reverse: false, values: false)
+        defer { cursor.close() }
+        guard try cursor.next(), cursor.key.count >= 8 else { return }
+        let first = Database.decode(Array(cursor.key.prefix(8)))
+        if first < earliest { note("meta: the feed begins at \(earliest), but there is a record of \(first)") }
     }
 
     private mutating func number(_ key: [UInt8]) throws(Status) -> Int64? {
@@ -115,13 +130,9 @@ public struct IntegrityCheck {
     }
 
     private mutating func check(_ document: StoredDocument, _ key: [UInt8], _ path: ResourcePath) throws(Status) {
-        let fields = try FieldsCodec.decode(document.fields)
-        if FieldsCodec.encode(fields) != document.fields { note("\(path): the fields aren't in canonical form") }
-        if document.createVersion > document.updateVersion || document.updateVersion > version {
-            note("\(path): created at \(document.createVersion), updated at \(document.updateVersion) of \(version)")
-        }
+        let fields = try checkState(document, path)
         if try snapshot.get(.meta, Feed.tombstoneKey(key)) != nil { note("\(path): exists and has a tombstone") }
-        try checkChain(of: key, from: document.updateVersion, path)
+        try checkChain(of: key, from: document.updateVersion, document, path)
 
         for entry in IndexEntries.all(of: key, path: path, fields, catalog: catalog) {
             if let value = try snapshot.get(.entries, entry.key) {
@@ -131,6 +142,16 @@ public struct IntegrityCheck {
                 noteEntry("\(path): an index entry is missing")
             }
         }
+    }
+
+    /// A document as it is or was.
+    private mutating func checkState(_ document: StoredDocument, _ path: ResourcePath) throws(Status) -> MapValue {
+        let fields = try FieldsCodec.decode(document.fields)
+        if FieldsCodec.encode(fields) != document.fields { note("\(path): the fields aren't in canonical form") }
+        if document.createVersion > document.updateVersion || document.updateVersion > version {
+            note("\(path): created at \(document.createVersion), updated at \(document.updateVersion) of \(version)")
+        }
+        return fields
     }
 
     private func isBeingBuilt(_ entry: [UInt8]) -> Bool {
@@ -143,48 +164,89 @@ public struct IntegrityCheck {
     // MARK: Feed
 
     /// Follows the states of a document back to the end of what is kept.
-    private mutating func checkChain(of key: [UInt8], from latest: Int64, _ path: ResourcePath) throws(Status) {
+    /// - Parameters:
+    ///   - latest: version of its last change.
+    ///   - state: what that change has made of it, nil for a deletion.
+    private mutating func checkChain(
+        of key: [UInt8], from latest: Int64, _ state: StoredDocument?, _ path: ResourcePath
+    ) throws(Status) {
         var changed = latest
+        var after = state
         while changed > 0 {
             guard let value = try snapshot.get(.feed, Feed.key(changed, key)) else {
-                if changed > earliest { note("\(path): the state before \(changed) is missing") }
+                // A tombstone is forgotten together with its record.
+                if changed > earliest || changed == latest && state == nil {
+                    note("\(path): the state before \(changed) is missing")
+                }
                 return
             }
             recordsFound += 1
             let record: Feed.Record
             do throws(Status) {
                 record = try Feed.Record(key: Feed.key(changed, key), value: value)
+                if let before = record.before { _ = try checkState(before, path) }
             } catch {
+                if error.code == .unavailable { throw error }
                 return note("\(path): the state before \(changed) can't be read: \(error.message)")
             }
-            if let before = record.before, before.updateVersion != record.previousVersion {
-                note(
-                    "\(path): the state before \(changed) is of \(before.updateVersion), not \(record.previousVersion)")
-            }
-            if record.previousVersion >= changed {
-                note("\(path): the change at \(changed) comes after one at \(record.previousVersion)")
-                return
-            }
+            checkStep(from: record, to: after, path)
+            if record.previousVersion >= changed { return }
             changed = record.previousVersion
+            after = record.before
         }
     }
 
-    private mutating func checkTombstones() throws(Status) {
-        let prefix = Feed.tombstoneKey([])
-        let cursor = try snapshot.scan(.meta, KeyRange(prefix: prefix), reverse: false, values: true)
+    /// That a change can have made the one state of the other.
+    private mutating func checkStep(from record: Feed.Record, to after: StoredDocument?, _ path: ResourcePath) {
+        let changed = record.version
+        if record.previousVersion >= changed {
+            note("\(path): the change at \(changed) comes after one at \(record.previousVersion)")
+        }
+        if let before = record.before, before.updateVersion != record.previousVersion {
+            note("\(path): the state before \(changed) is of \(before.updateVersion), not \(record.previousVersion)")
+        }
+        guard let after else {
+            if record.before == nil { note("\(path): deleted at \(changed), when it didn't exist") }
+            return
+        }
+        // A commit that deletes and sets a document creates it anew.
+        if after.createVersion != changed, after.createVersion != record.before?.createVersion {
+            note("\(path): changed at \(changed), it was created at \(after.createVersion), which its history denies")
+        }
+    }
+
+    // MARK: What stands in `meta`
+
+    private mutating func checkMeta() throws(Status) {
+        let cursor = try snapshot.scan(.meta, KeyRange(lower: [], upper: nil), reverse: false, values: true)
         defer { cursor.close() }
+        let tombstone = Feed.tombstoneKey([])
         while try cursor.next() {
             try check()
-            report.tombstones += 1
-            let key = Array(cursor.key.dropFirst(prefix.count))
-            let deleted = Database.decode(cursor.value)
-            guard let path = DocumentKey.decode(key), path.isDocument, cursor.value.count == 8 else {
-                note("meta: a tombstone of \(key.count) bytes can't be read")
-                continue
+            let key = cursor.key
+            if key.starts(with: tombstone) {
+                try checkTombstone(of: Array(key.dropFirst(tombstone.count)), cursor.value)
+            } else if key.starts(with: Database.noteKey("")) {
+                do throws(Status) {
+                    _ = try FieldsCodec.decode(cursor.value)
+                } catch {
+                    note("meta: \(String(decoding: key, as: UTF8.self)) can't be read: \(error.message)")
+                }
+            } else if ![Database.versionKey, Database.earliestKey, CatalogStore.key].contains(key) {
+                note("meta: a key of \(key.count) bytes is of nothing known")
             }
-            if deleted > version { note("\(path): deleted at \(deleted) of \(version)") }
-            try checkChain(of: key, from: deleted, path)
         }
+    }
+
+    private mutating func checkTombstone(of key: [UInt8], _ value: [UInt8]) throws(Status) {
+        report.tombstones += 1
+        guard let path = DocumentKey.decode(key), path.isDocument, value.count == 8 else {
+            return note("meta: a tombstone of \(key.count) bytes can't be read")
+        }
+        let deleted = Database.decode(value)
+        if deleted > version { note("\(path): deleted at \(deleted) of \(version)") }
+        if deleted <= 0 { note("\(path): deleted at \(deleted), which is no commit's time") }
+        try checkChain(of: key, from: deleted, nil, path)
     }
 
     // MARK: Numbers

@@ -66,6 +66,11 @@ public final class NetworkServer: @unchecked Sendable {
                     http: http, grpc: grpc))
         }
         for context in contexts {
+            // The context owns the table, and handlers may hold the server: neither may be owned by it in turn.
+            context.table.onRemove = { [weak self, unowned context] in
+                context.counters.connectionsOpen.add(-1)
+                self?.connectionClosed(context)
+            }
             try context.loop.start()
             context.loop.execute { self.sweepLater(context) }
         }
@@ -126,10 +131,6 @@ public final class NetworkServer: @unchecked Sendable {
             return connectionClosed(context)
         }
         context.counters.connectionsOpen.add(1)
-        context.table.onRemove = { [self] in
-            context.counters.connectionsOpen.add(-1)
-            connectionClosed(context)
-        }
         context.table.insert(channel)
     }
 

@@ -157,6 +157,8 @@ private func parse(_ text: String, pieceBytes: Int = .max, limits: NetworkLimits
         for pieceBytes in [Int.max, 1] {
             #expect(parse(start + "A: \(name)\r\n\r\n", pieceBytes: pieceBytes, limits: limits).failure == 431)
             #expect(parse(start + "A: \(name)", pieceBytes: pieceBytes, limits: limits).failure == 431)
+            // A fault behind the limit is none that the parser would have come to, had the bytes come one by one.
+            #expect(parse(start + "A: \(name)\n\r\n", pieceBytes: pieceBytes, limits: limits).failure == 431)
             let fields = String(repeating: "A: b\r\n", count: 4)
             #expect(parse(start + fields + "\r\n", pieceBytes: pieceBytes, limits: limits).failure == 431)
             let target = "/" + String(repeating: "t", count: 50)

@@ -38,6 +38,28 @@ import Testing
         #expect(await closed.value())
         try await down
         server.shutdown(graceSeconds: 10)
+        open.forget()
+    }
+
+    /// Connections, tables, loops and their buffers: nothing of a stopped server stays.
+    @Test(arguments: [false, true]) func aStoppedServerIsLetGo(hadConnections: Bool) async throws {
+        weak var loop: EventLoop?
+        weak var stopped: NetworkServer?
+        do {
+            let server = try makeServer()
+            if hadConnections {
+                let client = try await connect(server)
+                #expect(try await request(client, "GET", "/").status == 200)
+                #expect(await call(client, "/a/b", messages: [[1]]).status == .ok)
+            }
+            (loop, stopped) = (server.loops.first, server)
+            try await stop(server)
+        }
+        // What was handed to other tasks may let go a moment later.
+        let deadline = EventLoop.monotonicNanoseconds() + 10_000_000_000
+        while loop != nil || stopped != nil, EventLoop.monotonicNanoseconds() < deadline { await Task.yield() }
+        #expect(loop == nil)
+        #expect(stopped == nil)
     }
 
     @Test func whatOutlastsTheGraceTimeIsEnded() async throws {

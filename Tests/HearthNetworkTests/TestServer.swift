@@ -59,6 +59,9 @@ final class Box<Value: Sendable>: Sendable {
 
     var current: Value? { state.withLock { $0.value } }
 
+    /// Lets the value go: a call that the handler's own box keeps keeps the server.
+    func forget() { state.withLock { $0.value = nil } }
+
     func value() async -> Value {
         await withCheckedContinuation { continuation in
             let value = state.withLock { state -> Value? in

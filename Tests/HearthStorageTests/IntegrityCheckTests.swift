@@ -122,7 +122,8 @@ import Testing
         let stored = try value(.documents, document)
         for damaged in [[], Array(stored.prefix(10)), stored + [0xFF], Array(stored.dropLast(3))] {
             try put(.documents, document, damaged)
-            #expect(try !IntegrityCheck.run(store).isSound)
+            let problems = try IntegrityCheck.run(store).problems
+            #expect(problems.contains { $0.hasPrefix("c/d5: ") && !$0.contains("index entry") }, "\(problems)")
             // Its entries are left alone while nobody can tell which belong to it.
             #expect(try IndexRepair.run(store) == IndexRepair.Report())
         }
@@ -133,7 +134,7 @@ import Testing
         try put(.documents, document, stored)
 
         try put(.meta, Feed.tombstoneKey(document), Database.encode(1))
-        #expect(try !IntegrityCheck.run(store).isSound)
+        #expect(try IntegrityCheck.run(store).problems.contains("c/d5: exists and has a tombstone"))
         try put(.meta, Feed.tombstoneKey(document), [])
         #expect(try !IntegrityCheck.run(store).isSound)
         try delete(.meta, Feed.tombstoneKey(document))
@@ -142,16 +143,162 @@ import Testing
         #expect(report.problems == ["feed: 2 records belong to no document or deletion"])
     }
 
-    @Test func theVersionCounts() throws {
+    /// The state before each change is looked at like a document.
+    @Test func formerStatesCount() throws {
+        let document = key("c/d5")
+        let created = try StoredDocument(stored: value(.documents, document)).updateVersion
+        try database.commit([.set("c/d5", map(("a", .integer(1))))])
+        let changed = try StoredDocument(stored: value(.documents, document)).updateVersion
+        let sound = try Feed.Record(
+            key: Feed.key(changed, document), value: value(.feed, Feed.key(changed, document)))
+        let before = try #require(sound.before)
+        #expect(try IntegrityCheck.run(store).isSound)
+
+        let faults: [(String, (inout Feed.Record) -> Void)] = [
+            ("can't be read: ", { $0.before?.fields.append(0xFF) }),
+            ("can't be read: ", { $0.before?.fields.removeLast(2) }),
+            ("aren't in canonical form", { $0.before?.fields.append(contentsOf: before.fields) }),
+            ("of \(created - 1), not \(created)", { $0.before?.updateVersion -= 1 }),
+            ("comes after one at \(changed)", { $0.previousVersion = changed }),
+            ("which its history denies", { $0.before?.createVersion -= 1 }),
+            ("which its history denies", { $0.before = nil }),
+        ]
+        for (found, damage) in faults {
+            var record = sound
+            damage(&record)
+            try put(.feed, record.key, record.value)
+            let report = try IntegrityCheck.run(store)
+            #expect(report.problems.contains { $0.contains(found) }, "\(found): \(report.problems)")
+            #expect(report.entryProblemCount == 0)
+        }
+        try put(.feed, sound.key, sound.value)
+
+        // A deletion has a document before it.
+        let deletion = Feed.key(Database.decode(try value(.meta, Feed.tombstoneKey(key("c/d3")))), key("c/d3"))
+        let deleted = try value(.feed, deletion)
+        try put(.feed, deletion, Array(deleted.prefix(8)))
+        #expect(try IntegrityCheck.run(store).problems.contains { $0.contains("when it didn't exist") })
+        try put(.feed, deletion, deleted)
+        #expect(try IntegrityCheck.run(store).isSound)
+    }
+
+    /// A document's times are those of its history, and not later than the last commit.
+    @Test func timesCount() throws {
+        let document = key("c/d5")
+        let sound = try StoredDocument(stored: value(.documents, document))
+        let faults: [(String, (inout StoredDocument) -> Void)] = [
+            ("updated at", { $0.updateVersion = .max }),
+            ("the state before", { $0.updateVersion += 1 }),
+            ("belong to no document", { $0.updateVersion = 0 }),
+            ("created at", { $0.createVersion = $0.updateVersion + 1 }),
+            ("which its history denies", { $0.createVersion -= 1 }),
+        ]
+        for (found, damage) in faults {
+            var stored = sound
+            damage(&stored)
+            try put(.documents, document, stored.stored)
+            let report = try IntegrityCheck.run(store)
+            #expect(report.problems.contains { $0.contains(found) }, "\(found): \(report.problems)")
+        }
+    }
+
+    @Test func everyTombstoneCounts() throws {
+        let tombstone = Feed.tombstoneKey(key("c/d3"))
+        let sound = try value(.meta, tombstone)
+        let deleted = Database.decode(sound)
+        for (found, damaged) in [
+            ("can't be read", Array(sound.dropLast())), ("can't be read", sound + [0]),
+            ("deleted at \(Int64.max)", Database.encode(.max)), ("which is no commit's time", Database.encode(0)),
+            ("which is no commit's time", Database.encode(-1)),
+            ("the state before \(deleted - 1) is missing", Database.encode(deleted - 1)),
+        ] {
+            try put(.meta, tombstone, damaged)
+            let report = try IntegrityCheck.run(store)
+            #expect(report.problems.contains { $0.contains(found) }, "\(found): \(report.problems)")
+        }
+        try put(.meta, tombstone, sound)
+        // Of a key that is no document's, and of a document that never was.
+        for key in [key("c/d3") + [7], key("c/d99")] {
+            try put(.meta, Feed.tombstoneKey(key), sound)
+            #expect(try IntegrityCheck.run(store).problemCount == 1)
+            try delete(.meta, Feed.tombstoneKey(key))
+        }
+        #expect(try IntegrityCheck.run(store).isSound)
+    }
+
+    @Test func theVersionsCount() throws {
         let version = try value(.meta, Database.versionKey)
         try put(.meta, Database.versionKey, Database.encode(Database.decode(version) - 1))
         #expect(try IntegrityCheck.run(store).problems.count == 1)
         try put(.meta, Database.versionKey, [1])
         #expect(try !IntegrityCheck.run(store).isSound)
+        try delete(.meta, Database.versionKey)
+        #expect(try !IntegrityCheck.run(store).isSound)
         try put(.meta, Database.versionKey, version)
-        try put(.meta, CatalogStore.key, [0xFF])
-        #expect(try IntegrityCheck.run(store).problems.count == 1)
+
+        // Where the feed begins: too early says nothing while nothing was forgotten, too late would hide what is missing.
+        try put(.meta, Database.earliestKey, Database.encode(1))
+        #expect(try IntegrityCheck.run(store).isSound)
+        try put(.meta, Database.earliestKey, version)
+        #expect(try IntegrityCheck.run(store).problems.contains { $0.contains("but there is a record of") })
+        try put(.meta, Database.earliestKey, Database.encode(.max))
+        #expect(try IntegrityCheck.run(store).problems.contains { $0.contains("after the last commit") })
+        try put(.meta, Database.earliestKey, [])
+        #expect(try IntegrityCheck.run(store).problems.contains { $0.contains("has 0 bytes") })
+    }
+
+    @Test func theCatalogCounts() throws {
+        let sound = try value(.meta, CatalogStore.key)
+        func problems(_ catalog: [UInt8]) throws -> [String] {
+            try put(.meta, CatalogStore.key, catalog)
+            return try IntegrityCheck.run(store).problems
+        }
+        #expect(try problems([0xFF]).count == 1)
         #expect(throws: Status.self) { try IndexRepair.run(store) }
+        var fields = try FieldsCodec.decode(sound)
+        guard case .array(let definitions)? = fields["definitions"] else {
+            throw Status.internalError("no definitions")
+        }
+        fields.set("definitions", .array(definitions + definitions))
+        #expect(try problems(FieldsCodec.encode(fields)).contains("meta: two indexes have the id 1"))
+        fields.set("definitions", .array(definitions))
+        fields.set("next", .integer(1))
+        #expect(try problems(FieldsCodec.encode(fields)) == ["meta: the id 1 of the next index isn't above 1"])
+        fields.set("definitions", .array([]))
+        // Entries of an index that is forgotten belong to nobody.
+        #expect(try problems(FieldsCodec.encode(fields)).contains { $0.contains("belong to no document") })
+        #expect(try problems(sound) == [])
+    }
+
+    @Test func notesCount() throws {
+        try put(.meta, Database.noteKey("n"), FieldsCodec.encode(map(("a", .integer(1)))))
+        #expect(try IntegrityCheck.run(store).isSound)
+        try put(.meta, Database.noteKey("n"), [0xFF])
+        #expect(try IntegrityCheck.run(store).problems.contains { $0.hasPrefix("meta: note/n can't be read") })
+        try delete(.meta, Database.noteKey("n"))
+        try put(.meta, Array("versio".utf8), [])
+        #expect(try IntegrityCheck.run(store).problems == ["meta: a key of 6 bytes is of nothing known"])
+    }
+
+    /// What the retention has forgotten isn't missed.
+    @Test func whatWasForgottenIsSound() throws {
+        let clock = ManualClock()
+        let store = MemoryStore()
+        let database = try Database(name: testDatabaseName, store: store, clock: clock)
+        for number in 0..<10 {
+            try database.commit([.set("c/d\(number)", map()), .set("c/e", map(("a", .integer(Int64(number)))))])
+        }
+        try database.commit([.delete("c/d1")])
+        clock.advance(seconds: Double(Limits.retentionSeconds) + 120)
+        try database.commit([.set("c/d1", map()), .delete("c/d2"), .set("c/e", map())])
+        var isMore = true
+        while isMore {
+            let forgotten = Promise<Result<Bool, Status>>()
+            database.collectGarbage(recordsMax: 5) { forgotten.give($0) }
+            isMore = try forgotten.wait().get()
+            #expect(try IntegrityCheck.run(store).problems == [])
+        }
+        #expect(try IntegrityCheck.run(store).feedRecords == 3)
     }
 
     /// Nothing that stands in a damaged store ends the process.

@@ -37,7 +37,7 @@ struct ValueGenerator {
         case 8: .bytes((0..<Int.random(in: 0...9, using: &random)).map { _ in .random(in: 0...255, using: &random) })
         case 9: .geoPoint(GeoPoint(latitude: .random(in: -90...90, using: &random), longitude: 0))
         case 10: .array((0..<Int.random(in: 0...4, using: &random)).map { _ in value(depth: depth - 1) })
-        case 11: .vector((0...Int.random(in: 0...4, using: &random)).map { _ in double() })
+        case 11: .vector((0..<Int.random(in: 0...5, using: &random)).map { _ in double() })
         default: .map(map(depth: depth - 1))
         }
     }

@@ -76,17 +76,11 @@ extension JSONWriter {
         byte(UInt8(ascii: "}"))
     }
 
+    /// The map that spells a vector; without elements its ArrayValue is `{}`, as any is.
     private mutating func vector(_ elements: [Double]) {
-        raw(
-            "{\"mapValue\":{\"fields\":{\"__type__\":{\"stringValue\":\"__vector__\"},\"value\":{\"arrayValue\":{\"values\":["
-        )
-        for (index, element) in elements.enumerated() {
-            if index > 0 { byte(UInt8(ascii: ",")) }
-            raw("{\"doubleValue\":")
-            double(element)
-            byte(UInt8(ascii: "}"))
-        }
-        raw("]}}}}}")
+        raw("{\"mapValue\":{\"fields\":{\"__type__\":{\"stringValue\":\"__vector__\"},\"value\":{\"arrayValue\":")
+        arrayValue(elements.map { .double($0) })
+        raw("}}}}")
     }
 
     /// A google.type.LatLng; a zero is left out, a negative zero isn't.

@@ -219,6 +219,10 @@ private struct HeadScanner {
     /// byte each time.
     mutating func findEnd(of bytes: UnsafeRawBufferPointer, bytesMax: Int) throws(HTTP1Failure) -> Int? {
         while searched < bytes.count {
+            // Before the byte is looked at: what stands behind the limit must not decide which refusal it is.
+            guard searched < bytesMax else {
+                throw HTTP1Failure(status: 431, reason: "the request head is larger than \(bytesMax) bytes")
+            }
             let byte = bytes[searched]
             searched += 1
             guard byte == .lf else { continue }
@@ -228,9 +232,6 @@ private struct HeadScanner {
             let isEmptyLine = searched == lineStart + 2
             lineStart = searched
             if isEmptyLine { break }
-        }
-        guard searched <= bytesMax else {
-            throw HTTP1Failure(status: 431, reason: "the request head is larger than \(bytesMax) bytes")
         }
         return searched > 0 && lineStart == searched && endsWithEmptyLine(bytes) ? searched : nil
     }
