@@ -27,6 +27,7 @@ final class QueryContext {
     let keysOnly: Bool
     /// Whether order keys of candidates that come in order anyway are looked at.
     let needsOrderKeys: Bool
+    private let fetcher: DocumentFetcher
 
     /// - Parameter isMerged: the results come from several streams.
     init(
@@ -38,6 +39,7 @@ final class QueryContext {
         self.meter = meter
         matcher = QueryMatcher(query)
         overlay = try view.overlay()
+        fetcher = DocumentFetcher(view.snapshot, reverse: query.nameDescending)
         needsOrderKeys = isMerged || query.hasBounds || overlay != nil
     }
 
@@ -55,7 +57,7 @@ final class QueryContext {
     /// Reads a document of the present state. Candidates of index scans are never those that the overlay replaces.
     func load(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         meter.documentsRead += 1
-        return try view.snapshot.document(key)
+        return try fetcher.document(key)
     }
 }
 

@@ -1,0 +1,54 @@
+import HearthModel
+
+/// Reads the documents of a query's results, in the order in which an index gives their keys.
+///
+/// Often that is the order of the keys themselves: ids that grow with time in a query by time, equal values, where names
+/// decide. Then the documents lie one behind the other in the store, and a walk along them costs a third of looking each one
+/// up. So a walk is tried; where it doesn't lead to the next key, documents are looked up for a while, the longer the less
+/// often it does.
+final class DocumentFetcher {
+    private let snapshot: any Snapshot
+    private let reverse: Bool
+    private var walk: (any KeyCursor)?
+    /// Documents to look up before the next walk is tried.
+    private var pause = 0
+    private var lastPause = 0
+
+    private static let pauseMax = 64
+
+    /// - Parameter reverse: the keys are expected to descend.
+    init(_ snapshot: any Snapshot, reverse: Bool) {
+        self.snapshot = snapshot
+        self.reverse = reverse
+    }
+
+    deinit { walk?.close() }
+
+    func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        if pause > 0 {
+            pause -= 1
+            return try snapshot.document(key)
+        }
+        if let walk {
+            if try walk.next(), walk.key == key {
+                lastPause = 0
+                return try StoredDocument(stored: walk.value)
+            }
+        } else {
+            let begun = try begin(key)
+            walk = begun
+            if try begun.next(), begun.key == key { return try StoredDocument(stored: begun.value) }
+        }
+        walk?.close()
+        walk = nil
+        lastPause = min(Self.pauseMax, lastPause * 2 + 1)
+        pause = lastPause
+        return try snapshot.document(key)
+    }
+
+    /// A walk whose first step leads to a key.
+    private func begin(_ key: [UInt8]) throws(Status) -> any KeyCursor {
+        let range = reverse ? KeyRange(lower: [], upper: key + [0]) : KeyRange(lower: key, upper: nil)
+        return try snapshot.scan(.documents, range, reverse: reverse, values: true)
+    }
+}

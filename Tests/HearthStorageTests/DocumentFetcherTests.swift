@@ -1,0 +1,34 @@
+import HearthModel
+import HearthWire
+import Testing
+
+@testable import HearthStorage
+
+/// Documents are found whether or not they lie in the order in which they are asked for.
+struct DocumentFetcherTests {
+    @Test(arguments: [false, true]) func findsEveryDocumentInAnyOrder(reverse: Bool) throws {
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: ManualClock())
+        defer { database.close() }
+        let paths = (0..<200).map { "c/\(1000 + $0)" }
+        try database.commit(paths.map { .set($0, map(("p", .string($0)))) })
+        let snapshot = try database.store.snapshot()
+        defer { snapshot.close() }
+        let seed = TestRun.seed()
+        var random = SeededRandom(seed)
+        for order in [paths, paths.reversed(), paths.shuffled(using: &random), paths + paths] {
+            let fetcher = DocumentFetcher(snapshot, reverse: reverse)
+            for (index, path) in order.enumerated() {
+                let document = try fetcher.document(DocumentKey.encode(resource(path).path))
+                #expect(
+                    try document.map { document throws(Status) in try FieldsCodec.decode(document.fields) }
+                        == map(("p", .string(path))), "seed \(seed)")
+                // Now and then one that isn't there, within the run and before and behind all.
+                if index % 7 == 3 {
+                    #expect(try fetcher.document(DocumentKey.encode(resource(path + "x").path)) == nil)
+                    #expect(try fetcher.document(DocumentKey.encode(resource("a/a").path)) == nil)
+                    #expect(try fetcher.document(DocumentKey.encode(resource("z/z").path)) == nil)
+                }
+            }
+        }
+    }
+}
