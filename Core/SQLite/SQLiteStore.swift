@@ -227,7 +227,7 @@ public struct SQLiteStoreOptions: Sendable {
     /// Snapshots at a time; more are refused with RESOURCE_EXHAUSTED.
     public var readersMax = 64
     /// Bytes of pages that the writer keeps in memory.
-    public var writerCacheBytes = 48 << 20
+    public var writerCacheBytes = 32 << 20
     /// Bytes of pages that each reader keeps in memory.
     public var readerCacheBytes = 8 << 20
     /// Bytes of the file that are seen as memory. Halves the time of reads while nothing is written; but a mapped page is
