@@ -135,4 +135,19 @@ public enum Limits {
     public static let commitQueueMax = 20_000
     /// Bytes of queued commits (ours).
     public static let commitQueueBytesMax = 256 << 20
+
+    // MARK: Listeners; bounds of ours
+
+    /// Targets of one Listen stream.
+    public static let listenTargetsMax = 10_000
+    /// Documents of one documents target.
+    public static let listenDocumentsMax = 1000
+    /// Requests of a Listen or Write stream that wait for an earlier one; then no more are read.
+    public static let streamRequestsWaitingMax = 100
+    /// Their bytes; then no more are read.
+    public static let streamRequestsWaitingBytesMax = 1 << 20
+    /// Bytes of changes that wait for a slow client; beyond them its targets are sent anew.
+    public static let listenPendingBytesMax = 4 << 20
+    /// How often a quiet stream tells the time.
+    public static let listenHeartbeatSeconds = 30
 }

@@ -42,6 +42,7 @@ final class CommitPipeline: Sendable {
     private let recent: RecentChanges
     private let catalog: CurrentCatalog
     private let observers: ChangeObservers
+    private let hub: ChangeHub
     private let parked = Mutex(Parked())
     private let queuedBytes = Atomic<Int>(0)
     private let queuedCount = Atomic<Int>(0)
@@ -51,7 +52,7 @@ final class CommitPipeline: Sendable {
     /// - Parameter observers: told of every commit, in order, after it is durable and visible.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: CurrentCatalog, observers: ChangeObservers
+        catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub
     ) {
         self.store = store
         self.clock = clock
@@ -60,6 +61,7 @@ final class CommitPipeline: Sendable {
         self.recent = recent
         self.catalog = catalog
         self.observers = observers
+        self.hub = hub
         worker = Mutex(nil)
         // The thread must not keep alive what stops it: `stop` comes before the end of this object, and works everything
         // off.
@@ -188,6 +190,7 @@ final class CommitPipeline: Sendable {
         if case .success = result {
             recent.reset(to: version)
             commitClock.endGroup(committed: version)
+            hub.cleared(version: version)
         } else {
             commitClock.endGroup(committed: nil)
         }
@@ -228,6 +231,7 @@ final class CommitPipeline: Sendable {
         commitClock.endGroup(committed: failure == nil ? sets.last?.version : nil)
         if failure == nil {
             observers.tell(sets)
+            for set in sets { hub.committed(set) }
         }
         for (index, request) in group.enumerated() {
             if let failure {

@@ -16,6 +16,8 @@ public final class Database: Sendable {
     let pipeline: CommitPipeline
     let currentCatalog: CurrentCatalog
     private let observers = ChangeObservers()
+    /// Tells listeners of commits.
+    public let changes: ChangeHub
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
@@ -34,9 +36,10 @@ public final class Database: Sendable {
         locks = LockTable(clock: clock)
         transactions = TransactionTable(clock: clock, database: name)
         recent = RecentChanges(since: version)
+        changes = ChangeHub(version: version)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
-            observers: observers)
+            observers: observers, hub: changes)
     }
 
     deinit { pipeline.stop() }
@@ -65,6 +68,7 @@ public final class Database: Sendable {
 
     /// Ends the writer; what was queued is committed before.
     public func close() {
+        changes.closed()
         pipeline.stop()
         store.close()
     }
@@ -92,6 +96,14 @@ public final class Database: Sendable {
 
     private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
+    }
+
+    /// The state at the version of a commit: the present with its read time, when nothing came after it.
+    /// - Throws: FAILED_PRECONDITION when the history doesn't reach back so far.
+    public func view(atVersion version: Int64) throws(Status) -> ReadView {
+        let present = try view()
+        if present.version == version { return present }
+        return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)))
     }
 
     /// The state at a version within the retention.

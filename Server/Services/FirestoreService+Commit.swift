@@ -66,7 +66,7 @@ extension FirestoreService {
             updateTime: result.updateTime.map { TimestampMessage($0) }, transformResults: result.transformResults)
     }
 
-    private static func checkSize(_ sizeBytes: Int) throws(Status) {
+    static func checkSize(_ sizeBytes: Int) throws(Status) {
         if sizeBytes > Limits.requestSizeBytesMax {
             throw .invalidArgument("Request payload size exceeds the limit: \(Limits.requestSizeBytesMax) bytes.")
         }

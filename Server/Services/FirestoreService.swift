@@ -20,6 +20,8 @@ public final class FirestoreService: Sendable {
     let pool: WorkerPool
     let options: Options
     let large: LargeRequests
+    let listeners = Listeners()
+    let streams = OpenStreams()
 
     init(registry: DatabaseRegistry, pool: WorkerPool, options: Options) {
         self.registry = registry

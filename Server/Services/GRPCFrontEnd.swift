@@ -21,7 +21,7 @@ struct GRPCFrontEnd: GRPCHandler {
         for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
         for (path, method) in admin.methods { methods[path] = (Self.carry(method), .admin) }
         self.methods = methods
-        streams = Self.introspection()
+        streams = Self.introspection().merging(Self.streams(service, observer)) { $1 }
     }
 
     /// A method over bytes, which answers from any thread.
@@ -69,6 +69,25 @@ struct GRPCFrontEnd: GRPCHandler {
         ]
         for name in ReflectionService.names { streams["/\(name)/ServerReflectionInfo"] = { reflection.serve($0) } }
         return streams
+    }
+
+    /// The methods of Firestore whose requests come as a stream.
+    private static func streams(
+        _ service: FirestoreService, _ observer: RequestObserver
+    ) -> [String: @Sendable (GRPCCall) -> Void] {
+        func carry(_ name: String, _ serve: @escaping @Sendable (any StreamCall) -> Void) -> (
+            String, @Sendable (GRPCCall) -> Void
+        ) {
+            let path = "/\(FirestoreService.name)/\(name)"
+            let method = RequestMetrics.Method(path: path)
+            return (
+                path,
+                { call in serve(GRPCServiceCall(call, observer.begin(method, .grpc, remote: call.remoteAddress))) }
+            )
+        }
+        return Dictionary(uniqueKeysWithValues: [
+            carry("Listen") { _ = ListenStream($0, service) }, carry("Write") { _ = WriteStream($0, service) },
+        ])
     }
 
     private static func methods(_ service: FirestoreService) -> [String: Method] {
@@ -158,7 +177,7 @@ extension FirestoreService {
 }
 
 /// A gRPC call as the service sees it. `@unchecked Sendable`: belongs to the call's loop.
-private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
+private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     private let call: GRPCCall
     let cancellation = Cancellation()
     /// Nil when the call has ended.
@@ -171,8 +190,26 @@ private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
         call.onCancel = { [weak self] in
             cancellation.cancel()
             self?.observed(Status(.cancelled, "The client has gone."))
+            let onCancel = self?.onCancel
+            self?.onCancel = nil
+            onCancel?()
         }
     }
+
+    var onCancel: (() -> Void)?
+
+    var onMessage: (([UInt8]) -> Void)? {
+        get { call.onMessage }
+        set { call.onMessage = newValue }
+    }
+
+    var onHalfClose: (() -> Void)? {
+        get { call.onHalfClose }
+        set { call.onHalfClose = newValue }
+    }
+
+    func pauseReading() { call.pauseReading() }
+    func resumeReading() { call.resumeReading() }
 
     private func observed(_ status: Status) {
         observation?.end(status, on: loop)
@@ -192,6 +229,7 @@ private final class GRPCServiceCall: ServiceCall, @unchecked Sendable {
 
     func finish(_ status: Status) {
         observed(status)
+        onCancel = nil
         call.finish(status)
     }
 }

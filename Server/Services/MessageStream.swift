@@ -25,6 +25,7 @@ final class MessageStream: @unchecked Sendable {
     private let call: any ServiceCall
     private let source: any MessageSource
     private let pool: WorkerPool
+    private let completion: (Status) -> Void
     private var isAsking = false
     private var suspension: Timer?
 
@@ -34,10 +35,14 @@ final class MessageStream: @unchecked Sendable {
         var failure: Status?
     }
 
-    init(_ source: any MessageSource, to call: any ServiceCall, pool: WorkerPool) {
+    /// - Parameter completion: told on the loop when everything is sent or the source has failed; nil: ends the call.
+    init(
+        _ source: any MessageSource, to call: any ServiceCall, pool: WorkerPool, completion: ((Status) -> Void)? = nil
+    ) {
         self.source = source
         self.call = call
         self.pool = pool
+        self.completion = completion ?? { call.finish($0) }
     }
 
     /// Sends everything. To be called on the loop.
@@ -105,6 +110,6 @@ final class MessageStream: @unchecked Sendable {
     private func end(_ status: Status) {
         suspension?.cancel()
         call.onWritable = nil
-        call.finish(status)
+        completion(status)
     }
 }

@@ -26,6 +26,7 @@ public final class Server: Sendable {
 
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
+    private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
@@ -56,6 +57,7 @@ public final class Server: Sendable {
         pool = WorkerPool(threadsMax: configuration.workersMax)
         stopRequest = SharedRequest(onShutdownRequest)
         let service = FirestoreService(registry: registry, pool: pool, options: configuration.firestore)
+        streams = service.streams
         let request = stopRequest
         let pool = pool
         let registry = registry
@@ -89,6 +91,7 @@ public final class Server: Sendable {
 
     /// Refuses new requests, waits for the open ones, and closes the data.
     public func shutdown(graceSeconds: Double) {
+        streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
         pool.stop()

@@ -1,0 +1,157 @@
+import HearthModel
+import Synchronization
+
+/// Which documents somebody watches, as coarse as an index needs it.
+public enum WatchScope: Hashable, Sendable {
+    /// One document, by its key.
+    case document([UInt8])
+    /// The documents of one collection, by what their keys begin with.
+    case collection([UInt8])
+    /// The documents of all collections with an id, by its UTF-8 bytes.
+    case collectionGroup([UInt8])
+    case everything
+}
+
+/// Takes commits that concern what it watches.
+public protocol ChangeReceiver: AnyObject, Sendable {
+    /// Told of commits in order, on the writer's thread, under the hub's lock: hands them on and returns.
+    func receive(_ event: ChangeEvent)
+}
+
+public enum ChangeEvent: Sendable {
+    case committed(ChangeSet)
+    /// Everything was deleted, by a commit that leaves no history.
+    case cleared(version: Int64)
+    /// The database is closed.
+    case closed
+}
+
+/// Tells of each commit those whom it may concern.
+///
+/// A commit looks up its documents' scopes, so what nobody watches costs nothing, and many who watch other collections cost
+/// nothing either. A receiver stands for many listeners: those of one event loop.
+public final class ChangeHub: Sendable {
+    private struct Entry {
+        var receiver: any ChangeReceiver
+        var uses: Int
+    }
+
+    private struct State {
+        /// All commits up to this version have been handed on.
+        var version: Int64
+        var scopes: [WatchScope: [ObjectIdentifier: Entry]] = [:]
+        var isClosed = false
+    }
+
+    private let state: Mutex<State>
+
+    init(version: Int64) {
+        state = Mutex(State(version: version))
+    }
+
+    /// Begins to watch.
+    /// - Returns: false when the database is closed.
+    public func add(_ scopes: [WatchScope], for receiver: any ChangeReceiver) -> Bool {
+        state.withLock { state in
+            if state.isClosed { return false }
+            for scope in scopes {
+                state.scopes[scope, default: [:]][
+                    ObjectIdentifier(receiver), default: Entry(receiver: receiver, uses: 0)
+                ]
+                .uses += 1
+            }
+            return true
+        }
+    }
+
+    /// Ends what one call of `add` began.
+    public func remove(_ scopes: [WatchScope], for receiver: any ChangeReceiver) {
+        state.withLock { state in
+            let id = ObjectIdentifier(receiver)
+            for scope in scopes {
+                guard let uses = state.scopes[scope]?[id]?.uses else { continue }
+                if uses > 1 {
+                    state.scopes[scope]?[id]?.uses = uses - 1
+                } else {
+                    state.scopes[scope]?[id] = nil
+                    if state.scopes[scope]?.isEmpty == true { state.scopes[scope] = nil }
+                }
+            }
+        }
+    }
+
+    /// Runs `body` with the version up to which all commits have been handed on, before any later one is.
+    public func withVersion(_ body: (Int64) -> Void) {
+        state.withLock { body($0.version) }
+    }
+
+    // MARK: The writer's thread
+
+    func committed(_ set: ChangeSet) {
+        state.withLock { state in
+            state.version = set.version
+            if state.scopes.isEmpty { return }
+            var receivers: [ObjectIdentifier: any ChangeReceiver] = [:]
+            func look(_ scope: WatchScope) {
+                guard let entries = state.scopes[scope] else { return }
+                for (id, entry) in entries { receivers[id] = entry.receiver }
+            }
+            for change in set.changes { for scope in Self.scopes(of: change.key) { look(scope) } }
+            for receiver in receivers.values { receiver.receive(.committed(set)) }
+        }
+    }
+
+    func cleared(version: Int64) { tellAll(.cleared(version: version)) { $0.version = version } }
+
+    func closed() { tellAll(.closed) { $0.isClosed = true } }
+
+    private func tellAll(_ event: ChangeEvent, _ change: (inout State) -> Void) {
+        state.withLock { state in
+            change(&state)
+            var receivers: [ObjectIdentifier: any ChangeReceiver] = [:]
+            for entries in state.scopes.values { for (id, entry) in entries { receivers[id] = entry.receiver } }
+            for receiver in receivers.values { receiver.receive(event) }
+        }
+    }
+
+    /// The scopes that a document belongs to.
+    public static func scopes(of key: [UInt8]) -> [WatchScope] {
+        var scopes: [WatchScope] = [.document(key), .everything]
+        if let prefix = DocumentKey.collectionPrefix(of: key) { scopes.append(.collection(prefix)) }
+        if let path = DocumentKey.decode(key), path.isDocument {
+            scopes.append(.collectionGroup(Array(path.segments[path.segments.count - 2].utf8)))
+        }
+        return scopes
+    }
+}
+
+/// A query of which somebody wants to know every change of the result.
+public struct LiveQuery: Sendable {
+    public let query: NormalizedQuery
+    private let matcher: QueryMatcher
+
+    public init(_ query: NormalizedQuery) {
+        self.query = query
+        matcher = QueryMatcher(query)
+    }
+
+    /// Whether a document's place depends on others: a change of one can bring in or push out another.
+    public var isWindow: Bool { query.query.limit != nil || query.query.offset > 0 }
+
+    public var scope: WatchScope {
+        switch query.query.scope {
+        case .collection(let id):
+            .collection(DocumentKey.collectionPrefix(query.query.parent.path.appending(id)))
+        case .collectionGroup(let id): .collectionGroup(Array(id.utf8))
+        case .anyCollection, .allDescendants: .everything
+        }
+    }
+
+    /// Whether a document in one state belongs to the result, limit and offset left aside.
+    public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
+        guard let document, try matcher.matches(key: key, fields: document.fields) else { return false }
+        if !query.hasBounds { return true }
+        guard let orderKey = try query.orderKey(fields: document.fields, key: key) else { return false }
+        return query.isWithinBounds(orderKey)
+    }
+}

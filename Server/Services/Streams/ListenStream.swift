@@ -1,0 +1,451 @@
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+
+/// One Listen stream: many targets, and snapshots in which all of them show one version.
+///
+/// Requests are worked off in order. While one target is loaded, commits that concern the others are kept: a boundary
+/// speaks for the whole stream. The same holds while the client takes nothing: then the net effect of many commits is
+/// sent as one snapshot, and when even that grows too large, the client is told to forget all and gets everything anew.
+/// Source: google.firestore.v1.Firestore.Listen.
+///
+/// `@unchecked Sendable`: belongs to the call's loop.
+final class ListenStream: @unchecked Sendable {
+    /// What the commits since the last boundary did to one document.
+    private struct Net {
+        var targets: [(target: ListenTarget, was: Bool, now: Bool)] = []
+        var after: StoredDocument?
+    }
+
+    private enum Job {
+        case add(TargetMessage, sizeBytes: Int)
+        case remove(Int32)
+        /// Sends a target's whole result again.
+        case reload(ListenTarget)
+    }
+
+    private let call: any StreamCall
+    private let service: FirestoreService
+    private var listeners: LoopListeners?
+    private var names: DocumentNames?
+    private var targets: [Int32: ListenTarget] = [:]
+    private var jobs: [Job] = []
+    /// Bytes of requests among the jobs.
+    private var waitingBytes = 0
+    private var nextAssignedID: Int32 = 1
+    private var hasAssignedIDs = false
+
+    private var pending: [[UInt8]: Net] = [:]
+    private var pendingOrder: [[UInt8]] = []
+    private var pendingBytes = 0
+    private var windows: [ObjectIdentifier: ListenTarget] = [:]
+    /// A target is being loaded, or is about to be.
+    private var isLoading = false
+    private var hasRoom = true
+    private var lastReadTime = Timestamp(microseconds: 0)
+    private var heartbeat: Timer?
+
+    init(_ call: any StreamCall, _ service: FirestoreService) {
+        self.call = call
+        self.service = service
+        call.onMessage = { [self] in receive($0) }
+        // The client says that it is done: the only way in which a stream ends well.
+        call.onHalfClose = { [self] in end(.ok) }
+        call.onCancel = { [self] in leave() }
+        call.onWritable = { [self] in
+            hasRoom = true
+            proceed()
+        }
+        service.streams.add(call) { [weak self] status in
+            guard let self else { return }
+            self.call.loop.execute { [weak self] in self?.end(status) }
+        }
+    }
+
+    // MARK: Requests
+
+    private func receive(_ bytes: [UInt8]) {
+        do throws(Status) {
+            let request: ListenRequest
+            switch call.format {
+            case .protobuf: request = try ListenRequest(protobuf: bytes)
+            case .json: request = try ListenRequest(json: bytes, at: "")
+            }
+            try join(request.database)
+            if let target = request.addTarget {
+                jobs.append(.add(target, sizeBytes: bytes.count))
+                waitingBytes += bytes.count
+            } else if let id = request.removeTarget {
+                jobs.append(.remove(id))
+            } else {
+                throw .invalidArgument("A ListenRequest must add or remove a target.")
+            }
+            if isFull { call.pauseReading() }
+            proceed()
+        } catch {
+            end(error)
+        }
+    }
+
+    private func join(_ name: String) throws(Status) {
+        if let listeners {
+            if !name.isEmpty, try DatabaseName(parsing: name) != listeners.database.name {
+                throw .invalidArgument("A Listen stream is of one database, \(listeners.database.name).")
+            }
+            return
+        }
+        if name.isEmpty { throw .invalidArgument("'database' must be set on the first request of a Listen stream.") }
+        let database = try service.registry.database(try DatabaseName(parsing: name))
+        names = DocumentNames(database.name)
+        listeners = service.listeners.join(self, database, call.loop)
+        scheduleHeartbeat()
+    }
+
+    /// No more is read while so much waits for targets that are loaded.
+    private var isFull: Bool {
+        jobs.count >= Limits.streamRequestsWaitingMax + targets.count
+            || waitingBytes >= Limits.streamRequestsWaitingBytesMax
+    }
+
+    // MARK: Progress
+
+    /// Does what can be done now.
+    func proceed() {
+        while !call.isFinished, !isLoading, hasRoom {
+            do throws(Status) {
+                try flush()
+                if jobs.isEmpty { return }
+                let job = jobs.removeFirst()
+                if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
+                if !isFull { call.resumeReading() }
+                switch job {
+                case .add(let message, _): try add(message)
+                case .remove(let id): remove(id, cause: nil)
+                case .reload(let target): if targets[target.id] === target { load(target, resets: true) }
+                }
+            } catch {
+                end(error)
+            }
+        }
+    }
+
+    private func add(_ message: TargetMessage) throws(Status) {
+        guard let listeners else { return }
+        let id = try id(for: message)
+        if targets[id] != nil {
+            return refuse(id, Status(.alreadyExists, "Target ID already exists: \(id)"))
+        }
+        let target: ListenTarget
+        do throws(Status) {
+            if targets.count >= Limits.listenTargetsMax {
+                throw .resourceExhausted("A Listen stream has at most \(Limits.listenTargetsMax) targets.")
+            }
+            target = ListenTarget(
+                id: id, kind: try kind(message, listeners.database.name), once: message.once, stream: self)
+        } catch {
+            return refuse(id, error)
+        }
+        try listeners.add(target)
+        targets[id] = target
+        send(TargetChangeMessage(targetChangeType: .add, targetIds: [id]))
+        load(target, resets: !(message.resumeToken ?? []).isEmpty || message.readTime != nil)
+    }
+
+    private func id(for message: TargetMessage) throws(Status) -> Int32 {
+        if message.targetId < 0 { throw .invalidArgument("target_id must not be negative: \(message.targetId).") }
+        if message.targetId > 0 {
+            if hasAssignedIDs {
+                throw .invalidArgument("Either all targets of a stream have an id from the client, or none.")
+            }
+            return message.targetId
+        }
+        hasAssignedIDs = true
+        while targets[nextAssignedID] != nil { nextAssignedID += 1 }
+        defer { nextAssignedID += 1 }
+        return nextAssignedID
+    }
+
+    private func kind(_ message: TargetMessage, _ database: DatabaseName) throws(Status) -> ListenTarget.Kind {
+        if let query = message.query {
+            let parent = try ResourceName(parent: query.parent)
+            if parent.database != database { throw .invalidArgument("The query is of another database.") }
+            guard let structured = query.structuredQuery else {
+                throw .invalidArgument("'structured_query' must be set on a query target.")
+            }
+            let query = try structured.query(parent: parent)
+            if query.findNearest != nil { throw .invalidArgument("A query target can't search for neighbours.") }
+            return .query(LiveQuery(try NormalizedQuery(query)))
+        }
+        guard let documents = message.documents else {
+            throw .invalidArgument("A target must have a query or documents.")
+        }
+        if documents.documents.count > Limits.listenDocumentsMax {
+            throw .invalidArgument("A target names at most \(Limits.listenDocumentsMax) documents.")
+        }
+        var keys: Set<[UInt8]> = []
+        for name in documents.documents {
+            let name = try ResourceName(document: name)
+            if name.database != database { throw .invalidArgument("The document is of another database.") }
+            keys.insert(DocumentKey.encode(name.path))
+        }
+        return .documents(keys.sorted { UTF8Order.compare($0, $1) < 0 })
+    }
+
+    private func refuse(_ id: Int32, _ status: Status) {
+        send(
+            TargetChangeMessage(
+                targetChangeType: .remove, targetIds: [id],
+                cause: StatusMessage(code: Int32(status.code.rawValue), message: status.message)))
+    }
+
+    private func remove(_ id: Int32, cause: Status?) {
+        if let target = targets.removeValue(forKey: id) {
+            listeners?.remove(target)
+            windows[ObjectIdentifier(target)] = nil
+            for key in pending.keys { pending[key]?.targets.removeAll { $0.target === target } }
+        }
+        if let cause {
+            refuse(id, cause)
+        } else {
+            send(TargetChangeMessage(targetChangeType: .remove, targetIds: [id]))
+        }
+    }
+
+    // MARK: Loading
+
+    /// Sends a target's whole result as of one version, then a boundary.
+    private func load(_ target: ListenTarget, resets: Bool) {
+        isLoading = true
+        target.since = .max
+        target.window = [:]
+        listeners?.settle { [weak self] version in self?.load(target, at: version, resets: resets) }
+    }
+
+    private func load(_ target: ListenTarget, at version: Int64, resets: Bool) {
+        guard !call.isFinished, let database = listeners?.database else { return }
+        do throws(Status) {
+            // The others come to the same version first.
+            try flush()
+            target.since = version
+            if resets { send(TargetChangeMessage(targetChangeType: .reset, targetIds: [target.id])) }
+            let view = try database.view(atVersion: version)
+            switch target.kind {
+            case .documents(let keys):
+                for key in keys { try send(view.document(key: key), key, target, view.readTime) }
+                loaded(target, version, view.readTime)
+            case .query(let live):
+                let source: ListenLoad
+                do throws(Status) {
+                    source = try ListenLoad(
+                        live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
+                        format: call.format, cancellation: call.cancellation)
+                } catch {
+                    isLoading = false
+                    return remove(target.id, cause: error)
+                }
+                MessageStream(source, to: call, pool: service.pool) { [self] status in
+                    call.onWritable = { [self] in
+                        hasRoom = true
+                        proceed()
+                    }
+                    if status.code != .ok { return end(Status(.unavailable, status.message)) }
+                    target.window = source.window
+                    loaded(target, version, view.readTime)
+                }.start()
+            }
+        } catch {
+            end(error)
+        }
+    }
+
+    private func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
+        let token = ResumeToken(version: version).bytes
+        send(
+            TargetChangeMessage(
+                targetChangeType: .current, targetIds: [target.id], resumeToken: token,
+                readTime: TimestampMessage(readTime)))
+        boundary(version: version, readTime)
+        if target.once { remove(target.id, cause: nil) }
+        isLoading = false
+        proceed()
+    }
+
+    private func send(
+        _ document: StoredDocument?, _ key: [UInt8], _ target: ListenTarget, _ readTime: Timestamp
+    ) throws(Status) {
+        if let document {
+            try sendChange(document, key, [target.id], removed: [], target.projection)
+        } else {
+            send(
+                ListenResponse(
+                    documentDelete: DocumentDeleteMessage(
+                        document: try name(key), removedTargetIds: [target.id], readTime: TimestampMessage(readTime))))
+        }
+    }
+
+    // MARK: Changes
+
+    /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
+    func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
+        var net = pending.removeValue(forKey: key) ?? Net()
+        if net.targets.isEmpty, net.after == nil {
+            pendingOrder.append(key)
+            pendingBytes += key.count + 128
+        }
+        pendingBytes += (after?.fields.count ?? 0) - (net.after?.fields.count ?? 0)
+        net.after = after
+        if let place = net.targets.firstIndex(where: { $0.target === target }) {
+            net.targets[place].now = now
+        } else {
+            net.targets.append((target, was, now))
+        }
+        pending[key] = net
+        if pendingBytes > Limits.listenPendingBytesMax { startOver() }
+    }
+
+    func noteWindow(_ target: ListenTarget) { windows[ObjectIdentifier(target)] = target }
+
+    /// Forgets what is known of the client's state: `proceed` sends everything anew.
+    func startOver() {
+        clearPending()
+        let known = targets.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
+        for target in known { target.since = .max }
+        jobs = known.map { .reload($0) } + jobs
+    }
+
+    private func clearPending() {
+        pending = [:]
+        pendingOrder = []
+        pendingBytes = 0
+        windows = [:]
+    }
+
+    /// Sends what the commits since the last boundary changed, and a boundary.
+    private func flush() throws(Status) {
+        guard let listeners, !pending.isEmpty || !windows.isEmpty else { return }
+        let version = listeners.seen
+        for target in windows.values { try move(target, to: version, listeners.database) }
+        let changes = pendingOrder.compactMap { key in pending[key].map { (key, $0) } }
+        clearPending()
+        var hasChanged = false
+        for (key, net) in changes { if try send(net, key, version) { hasChanged = true } }
+        if hasChanged { boundary(version: version, Timestamp(microseconds: version)) }
+    }
+
+    /// Finds a window's documents again, and notes how they differ from those that the client has.
+    private func move(_ target: ListenTarget, to version: Int64, _ database: Database) throws(Status) {
+        guard case .query(let live) = target.kind, target.since != .max else { return }
+        let view = try database.view(atVersion: version)
+        let execution = try QueryExecution(live.query, view: view)
+        var window: [[UInt8]: Int64] = [:]
+        while let result = try execution.next() {
+            window[result.key] = result.document.updateVersion
+            let known = target.window.removeValue(forKey: result.key)
+            if known != result.document.updateVersion {
+                note(result.key, target, was: known != nil, now: true, result.document)
+            }
+        }
+        for key in target.window.keys.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
+            note(key, target, was: true, now: false, try view.document(key: key))
+        }
+        target.window = window
+    }
+
+    private func send(_ net: Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
+        let removed = net.targets.filter { $0.was && !$0.now }.map(\.target.id)
+        guard let after = net.after else {
+            if removed.isEmpty { return false }
+            send(
+                ListenResponse(
+                    documentDelete: DocumentDeleteMessage(
+                        document: try name(key), removedTargetIds: removed,
+                        readTime: TimestampMessage(Timestamp(microseconds: version)))))
+            return true
+        }
+        let matching = net.targets.filter(\.now).map(\.target)
+        if matching.isEmpty, removed.isEmpty { return false }
+        let plain = matching.filter { $0.projection == nil }.map(\.id)
+        if !plain.isEmpty || !removed.isEmpty { try sendChange(after, key, plain, removed: removed, nil) }
+        for target in matching where target.projection != nil {
+            try sendChange(after, key, [target.id], removed: [], target.projection)
+        }
+        return true
+    }
+
+    private func boundary(version: Int64, _ readTime: Timestamp) {
+        lastReadTime = max(lastReadTime, readTime)
+        send(
+            TargetChangeMessage(
+                resumeToken: ResumeToken(version: version).bytes, readTime: TimestampMessage(lastReadTime)))
+    }
+
+    // MARK: Answers
+
+    private func name(_ key: [UInt8]) throws(Status) -> String { try names?.name(key: key) ?? "" }
+
+    private func sendChange(
+        _ document: StoredDocument, _ key: [UInt8], _ ids: [Int32], removed: [Int32], _ projection: Projection?
+    ) throws(Status) {
+        let encoded = try FirestoreService.encoded(document, name: try name(key), projection)
+        send(try ListenLoad.change(encoded, ids, removed: removed, call.format))
+    }
+
+    private func send(_ change: TargetChangeMessage) { send(ListenResponse(targetChange: change)) }
+
+    private func send(_ response: ListenResponse) { send(call.format.encode(response)) }
+
+    private func send(_ message: [UInt8]) {
+        if !call.send(message) { hasRoom = false }
+    }
+
+    // MARK: The end
+
+    /// A boundary when nothing else happened, so that the client's token doesn't age.
+    private func scheduleHeartbeat() {
+        heartbeat = call.loop.schedule(afterMilliseconds: Limits.listenHeartbeatSeconds * 1000) { [weak self] in
+            guard let self else { return }
+            self.beat()
+            self.scheduleHeartbeat()
+        }
+    }
+
+    private func beat() {
+        listeners?.settle { [weak self] version in
+            guard let self, !self.call.isFinished, !self.isLoading, self.hasRoom, !self.targets.isEmpty,
+                let database = self.listeners?.database
+            else { return }
+            do throws(Status) {
+                try self.flush()
+                let view = try database.view()
+                if view.version == version { self.boundary(version: version, view.readTime) }
+            } catch {
+                self.end(error)
+            }
+        }
+    }
+
+    func end(_ status: Status) {
+        leave()
+        call.finish(status)
+    }
+
+    private func leave() {
+        heartbeat?.cancel()
+        heartbeat = nil
+        for target in targets.values { listeners?.remove(target) }
+        targets = [:]
+        jobs = []
+        clearPending()
+        service.streams.remove(call)
+        if let listeners { service.listeners.leave(self, listeners, call.loop) }
+        listeners = nil
+    }
+}
+
+/// What a client gives back to go on where it was: the version up to which it knows everything.
+struct ResumeToken {
+    var version: Int64
+
+    var bytes: [UInt8] { withUnsafeBytes(of: version.bigEndian) { Array($0) } }
+}

@@ -1,0 +1,37 @@
+import HearthModel
+import Synchronization
+
+/// The streams that clients hold open, so that a server which shuts down can end them: on their own they never would.
+final class OpenStreams: Sendable {
+    private struct State {
+        var isClosed = false
+        var ends: [ObjectIdentifier: @Sendable (Status) -> Void] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    private static let shutdown = Status.unavailable("The server is shutting down.")
+
+    /// - Parameter end: ends the stream; called once at most, from any thread.
+    func add(_ call: any StreamCall, end: @escaping @Sendable (Status) -> Void) {
+        let isClosed = state.withLock { state in
+            if !state.isClosed { state.ends[ObjectIdentifier(call)] = end }
+            return state.isClosed
+        }
+        if isClosed { end(Self.shutdown) }
+    }
+
+    func remove(_ call: any StreamCall) {
+        state.withLock { $0.ends[ObjectIdentifier(call)] = nil }
+    }
+
+    /// Ends all streams with UNAVAILABLE, whereupon clients go on with another server or later; and those that come yet.
+    func close() {
+        let ends = state.withLock { state in
+            state.isClosed = true
+            defer { state.ends = [:] }
+            return Array(state.ends.values)
+        }
+        for end in ends { end(Self.shutdown) }
+    }
+}

@@ -1,0 +1,14 @@
+/// A call whose requests come as a stream, whatever carries it.
+///
+/// All callbacks come on the call's loop; none comes after `finish` or `onCancel`.
+protocol StreamCall: ServiceCall {
+    /// One whole request.
+    var onMessage: (([UInt8]) -> Void)? { get set }
+    /// The client sends no more requests.
+    var onHalfClose: (() -> Void)? { get set }
+    /// The client has gone.
+    var onCancel: (() -> Void)? { get set }
+    /// No more requests until `resumeReading`.
+    func pauseReading()
+    func resumeReading()
+}
