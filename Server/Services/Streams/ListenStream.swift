@@ -241,14 +241,15 @@ final class ListenStream: @unchecked Sendable {
                         live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
                         format: call.format, cancellation: call.cancellation)
                 } catch {
-                    isLoading = false
-                    return remove(target.id, cause: error)
+                    return refused(target, error)
                 }
                 MessageStream(source, to: call, pool: service.pool) { [self] status in
                     call.onWritable = { [self] in
                         hasRoom = true
                         proceed()
                     }
+                    // A query that asks for too much would do so again; what else fails may succeed on a new stream.
+                    if status.code == .resourceExhausted { return refused(target, status) }
                     if status.code != .ok { return end(Status(.unavailable, status.message)) }
                     target.window = source.window
                     loaded(target, version, view.readTime)
@@ -257,6 +258,13 @@ final class ListenStream: @unchecked Sendable {
         } catch {
             end(error)
         }
+    }
+
+    /// Gives a target up whose result can't be had, and goes on with the others.
+    private func refused(_ target: ListenTarget, _ status: Status) {
+        remove(target.id, cause: status)
+        isLoading = false
+        proceed()
     }
 
     private func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
