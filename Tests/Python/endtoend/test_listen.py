@@ -14,7 +14,7 @@ import grpc
 import pytest
 from google.cloud import firestore
 
-from support.program import BINARY, Program
+from support.program import BINARY, Program, program
 from support.streams import Listen, ListenRequest, Stream, WriteRequest
 
 EQUAL, GREATER = 5, 3
@@ -243,6 +243,19 @@ def test_half_closing_ends_well(listen: Listen) -> None:
     listen.snapshot()
     listen.half_close()
     assert listen.next() is None
+
+
+@pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
+def test_a_missing_index_costs_its_target_alone(tmp_path: Path) -> None:
+    with program(tmp_path, "--require-indexes") as server, grpc.insecure_channel(server.address) as channel:
+        listen = Listen(channel, "p")
+        # Both are sent before the first is answered.
+        listen.add_query(2, "c", where=[("a", EQUAL, 1)], order=[("n", ASCENDING)])
+        listen.add_query(4, "c")
+        assert listen.next() == ("ADD", [2])
+        assert listen.next()[:3] == ("REMOVE", [2], grpc.StatusCode.FAILED_PRECONDITION.value[0])
+        assert listen.snapshot() == [("ADD", [4]), ("CURRENT", [4])]
+        listen.cancel()
 
 
 @pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
