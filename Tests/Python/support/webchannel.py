@@ -13,6 +13,7 @@ import http.client
 import json
 import queue
 import random
+import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -190,6 +191,7 @@ class Http1:
         self._connection = http.client.HTTPConnection(address, timeout=30)
 
     def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
+        self._forget_closed()
         try:
             self._connection.request(method, target, body, {**self._headers, **(headers or {})})
             response = self._connection.getresponse()
@@ -201,6 +203,12 @@ class Http1:
         except OSError:
             self._connection.close()
             raise
+
+    def _forget_closed(self) -> None:
+        """A kept connection that has anything to read was closed by the server."""
+        kept = self._connection.sock
+        if kept is not None and select.select([kept], [], [], 0)[0]:
+            self._connection.close()
 
     def send_and_leave(self, target: str, body: bytes, headers: dict[str, str]) -> None:
         """A POST whose answer nobody reads, because the connection breaks behind it."""
