@@ -80,7 +80,6 @@ class Get:
         return self._arrays
 
     def close(self) -> None:
-        self.download.cut()
         self.download.close()
 
 
@@ -174,7 +173,7 @@ def bare(way: Way, project: str) -> Iterator[Bare]:
 def listen(request: pytest.FixtureRequest, address: str, project: str) -> Iterator[WebListen]:
     if request.param == "http2" and request.getfixturevalue("is_emulator"):
         pytest.skip("the emulator takes only gRPC over HTTP/2")
-    options = {"stream": {}, "poll": {"polls": True}, "http2": {"way": Http2(address)}}[request.param]
+    options = {"stream": {}, "poll": {"polls": True}, "http2": {"way": Http2(address, is_shared=True)}}[request.param]
     stream = WebListen(address, project, **options)
     yield stream
     stream.cancel()
@@ -242,10 +241,11 @@ def test_the_first_post_may_bring_nothing(bare: Bare) -> None:
 
 
 def test_a_repeated_handshake_makes_another_session(way: Way, project: str) -> None:
-    sessions = [Bare(way, project).begin() for _ in range(2)]
-    assert sessions[0].session_id != sessions[1].session_id
-    for session in sessions:
-        session.leave()
+    one, other = Bare(way, project).begin(), Bare(way, project).begin()
+    assert one.session_id != other.session_id
+    with suppress(TimeoutError if isinstance(way, Http1) else ()):
+        one.terminate()
+    assert other.send(other.added(2))[1] >= 0
 
 
 # Requests
@@ -335,13 +335,13 @@ def test_a_large_message(address: str, project: str, db: firestore.Client) -> No
     write = WebWrite(address, project)
     write.send(WriteRequest(database=f"projects/{project}/databases/(default)"))
     request = WriteRequest(stream_token=write.take().stream_token)
-    for number in range(9):
+    for number in range(4):
         made = request.writes.add()
         made.update.name = f"projects/{project}/databases/(default)/documents/c/d{number}"
         made.update.fields["s"].string_value = "é" * 500_000
     write.send(request)
-    assert len(write.take(60).write_results) == 9
-    assert db.document("c/d8").get().get("s") == "é" * 500_000
+    assert len(write.take(60).write_results) == 4
+    assert db.document("c/d3").get().get("s") == "é" * 500_000
     write.cancel()
 
 
@@ -519,16 +519,14 @@ def test_terminating_without_a_beacon(bare: Bare) -> None:
 
 
 @pytest.mark.emulator_differs("its answer has no text")
-@pytest.mark.parametrize("which", ["GET", "POST", "after terminate", "of the other method", "empty"])
+@pytest.mark.parametrize("which", ["GET", "POST", "after terminate", "empty"])
 def test_unknown_sessions(bare: Bare, which: str) -> None:
     """Browsers look for these words anywhere but at the beginning."""
     bare.begin(bare.added(2))
-    path, changed = bare.path, bare.of_session()
+    changed = bare.of_session()
     match which:
         case "after terminate":
             bare.terminate()
-        case "of the other method":
-            path = path.replace("Listen", "Write")
         case "empty":
             changed = re.sub("SID=.*", "SID=", changed)
         case _:
@@ -536,7 +534,7 @@ def test_unknown_sessions(bare: Bare, which: str) -> None:
     verb = "GET" if which == "GET" else "POST"
     body = b"" if verb == "GET" else form([bare.removed(2)], 1)
     rid = "rpc" if verb == "GET" else "5"
-    answer = bare.way.send(verb, f"{path}?{changed}&RID={rid}&AID=0&CI=0", body, {"Content-Type": FORM})
+    answer = bare.way.send(verb, f"{bare.path}?{changed}&RID={rid}&AID=0&CI=0", body, {"Content-Type": FORM})
     assert answer.status == 400
     assert answer.text.find("Unknown SID") > 0
     assert answer.headers["access-control-allow-origin"] == "http://app.example"

@@ -250,12 +250,15 @@ class Watcher:
         if change.read_time.nanos % 1000:
             raise WatchFault(f"a read time finer than versions: {change}")
         active = [target for target in self.targets.values() if target.is_active]
+        if loading := [target.id for target in active if not target.is_current]:
+            # It would take the token, and resume with it after a break without ever having had its documents.
+            raise WatchFault(f"{self.log.name}: a boundary while {loading} aren't complete: {change}")
         changes: list[tuple[int, str, Entry | None]] = []
         for target in active:
             changes += target.changes()
             target.undo.clear()
             target.token, target.read_time = change.resume_token, time
-        shown = tuple(target.life for target in active if target.is_current and not target.is_in_mismatch)
+        shown = tuple(target.life for target in active if not target.is_in_mismatch)
         self.log.boundaries.append(Boundary(time, changes, shown))
         for target in active:
             if target.is_in_mismatch:

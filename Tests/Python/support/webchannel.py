@@ -227,7 +227,8 @@ class Http1:
 
 
 class _Http2Download:
-    def __init__(self, client: httpx.Client, target: str) -> None:
+    def __init__(self, client: httpx.Client, target: str, owns_client: bool) -> None:
+        self._client = client if owns_client else None
         self._response = client.send(client.build_request("GET", target), stream=True)
         self._socket: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
         self.status = self._response.status_code
@@ -244,17 +245,28 @@ class _Http2Download:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        # httpx doesn't reset a stream that it leaves: only the end of its connection tells the server.
+        if self._client is not None:
+            self.cut()
         with suppress(httpx.HTTPError):
             self._response.close()
+        if self._client is not None:
+            self._client.close()
 
 
 class Http2:
-    """Cleartext HTTP/2 with prior knowledge: everything on one connection, until it is cut."""
+    """Cleartext HTTP/2 with prior knowledge: all on one connection, or each GET on its own, so that it can be left."""
 
-    def __init__(self, address: str, origin: str = "http://app.example") -> None:
-        self._client = httpx.Client(
-            base_url=f"http://{address}",
-            headers={"Origin": origin},
+    def __init__(self, address: str, origin: str = "http://app.example", *, is_shared: bool = False) -> None:
+        self._address = address
+        self._origin = origin
+        self._is_shared = is_shared
+        self._client = self._connect()
+
+    def _connect(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=f"http://{self._address}",
+            headers={"Origin": self._origin},
             http1=False,
             http2=True,
             timeout=SILENCE_SECONDS,
@@ -269,7 +281,9 @@ class Http2:
 
     def open(self, target: str) -> Download:
         try:
-            return _Http2Download(self._client, target)
+            if self._is_shared:
+                return _Http2Download(self._client, target, False)
+            return _Http2Download(self._connect(), target, True)
         except httpx.HTTPError as error:
             raise ConnectionError(repr(error)) from error
 
