@@ -148,6 +148,10 @@ public enum Limits {
     public static let streamRequestsWaitingBytesMax = 1 << 20
     /// Bytes of changes that wait for a slow client; beyond them its targets are sent anew.
     public static let listenPendingBytesMax = 4 << 20
+    /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
+    public static let listenResumeChangesMax = 100_000
+    /// Names of a filter that lets a client find out what it lacks.
+    public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.
     public static let listenHeartbeatSeconds = 30
 
