@@ -83,8 +83,8 @@ final class ListenResume: MessageSource {
         let found: [Difference]?
         switch target.kind {
         case .documents(let keys): (found, count) = try documents(keys)
-        case .query(let live) where live.isWindow: (found, count) = try windows(live)
-        case .query(let live): (found, count) = try changes(live)
+        case .query(let shared) where shared.live.isWindow: (found, count) = try windows(shared.live)
+        case .query(let shared): (found, count) = try changes(shared.live)
         }
         guard let found else {
             isTooOld = true
@@ -153,9 +153,9 @@ final class ListenResume: MessageSource {
 
     private func prepareFilter(_ count: Int, isExpected: Bool) throws(Status) {
         var message = ExistenceFilterMessage(targetId: target.id, count: Int32(clamping: count))
-        if !isExpected, count > 0, count <= Limits.listenFilterNamesMax, case .query(let live) = target.kind {
+        if !isExpected, count > 0, count <= Limits.listenFilterNamesMax, case .query(let shared) = target.kind {
             var filter = BloomFilter(count: count, falsePositiveRate: Self.falsePositiveRate)
-            let execution = try keys(live)
+            let execution = try keys(shared.live)
             while let key = try execution.nextKey() { filter.insert(DocumentNameHash.md5(try names.name(key: key))) }
             message.unchangedNames = BloomFilterMessage(
                 bits: BitSequenceMessage(bitmap: filter.bitmap, padding: Int32(filter.padding)),

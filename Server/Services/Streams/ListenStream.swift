@@ -152,7 +152,7 @@ final class ListenStream: @unchecked Sendable {
                 throw .resourceExhausted("A Listen stream has at most \(Limits.listenTargetsMax) targets.")
             }
             target = ListenTarget(
-                id: id, kind: try kind(message, listeners.database.name), once: message.once, stream: self)
+                id: id, kind: try kind(message, listeners), once: message.once, stream: self)
             knowledge = try self.knowledge(message, listeners.database)
         } catch {
             return refuse(id, error)
@@ -195,16 +195,11 @@ final class ListenStream: @unchecked Sendable {
         return nextAssignedID
     }
 
-    private func kind(_ message: TargetMessage, _ database: DatabaseName) throws(Status) -> ListenTarget.Kind {
+    private func kind(_ message: TargetMessage, _ listeners: LoopListeners) throws(Status) -> ListenTarget.Kind {
+        let database = listeners.database.name
         if let query = message.query {
-            let parent = try ResourceName(parent: query.parent)
-            if parent.database != database { throw .invalidArgument("The query is of another database.") }
-            guard let structured = query.structuredQuery else {
-                throw .invalidArgument("'structured_query' must be set on a query target.")
-            }
-            let query = try structured.query(parent: parent)
-            if query.findNearest != nil { throw .invalidArgument("A query target can't search for neighbours.") }
-            return .query(LiveQuery(try NormalizedQuery(query)))
+            return .query(
+                try listeners.query(query.protobuf()) { () throws(Status) in try Self.live(query, database) })
         }
         guard let documents = message.documents else {
             throw .invalidArgument("A target must have a query or documents.")
@@ -219,6 +214,19 @@ final class ListenStream: @unchecked Sendable {
             keys.insert(DocumentKey.encode(name.path))
         }
         return .documents(keys.sorted { UTF8Order.compare($0, $1) < 0 })
+    }
+
+    private static func live(
+        _ message: TargetMessage.QueryTarget, _ database: DatabaseName
+    ) throws(Status) -> LiveQuery {
+        let parent = try ResourceName(parent: message.parent)
+        if parent.database != database { throw .invalidArgument("The query is of another database.") }
+        guard let structured = message.structuredQuery else {
+            throw .invalidArgument("'structured_query' must be set on a query target.")
+        }
+        let query = try structured.query(parent: parent)
+        if query.findNearest != nil { throw .invalidArgument("A query target can't search for neighbours.") }
+        return LiveQuery(try NormalizedQuery(query))
     }
 
     private func refuse(_ id: Int32, _ status: Status) {
@@ -271,11 +279,11 @@ final class ListenStream: @unchecked Sendable {
             case .documents(let keys):
                 for key in keys { try send(view.document(key: key), key, target, view.readTime) }
                 loaded(target, version, view.readTime)
-            case .query(let live):
+            case .query(let shared):
                 let source: ListenLoad
                 do throws(Status) {
                     source = try ListenLoad(
-                        live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
+                        shared.live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
                         format: call.format, cancellation: call.cancellation)
                 } catch {
                     return refused(target, error)
@@ -405,9 +413,9 @@ final class ListenStream: @unchecked Sendable {
 
     /// Finds a window's documents again, and notes how they differ from those that the client has.
     private func move(_ target: ListenTarget, to version: Int64, _ database: Database) throws(Status) {
-        guard case .query(let live) = target.kind, target.since != .max else { return }
+        guard case .query(let shared) = target.kind, target.since != .max else { return }
         let view = try database.view(atVersion: version)
-        let execution = try QueryExecution(live.query, view: view)
+        let execution = try QueryExecution(shared.live.query, view: view)
         var window: [[UInt8]: Int64] = [:]
         while let result = try execution.next() {
             window[result.key] = result.document.updateVersion
@@ -449,20 +457,33 @@ final class ListenStream: @unchecked Sendable {
 
     private func boundary(version: Int64, _ readTime: Timestamp) {
         lastReadTime = max(lastReadTime, readTime)
+        guard let listeners else { return }
+        let key = ListenEncodings.Boundary(version: version, readTime: lastReadTime, isJSON: call.format.isJSON)
         send(
-            TargetChangeMessage(
-                resumeToken: token(version), readTime: TimestampMessage(lastReadTime)))
+            listeners.encodings.boundary(key) {
+                let change = TargetChangeMessage(
+                    resumeToken: token(version), readTime: TimestampMessage(lastReadTime))
+                return call.format.encode(ListenResponse(targetChange: change))
+            })
     }
 
     // MARK: Answers
 
     private func name(_ key: [UInt8]) throws(Status) -> String { try names?.name(key: key) ?? "" }
 
+    /// - Parameter projection: nil for the whole document, which other streams may send as well.
     private func sendChange(
         _ document: StoredDocument, _ key: [UInt8], _ ids: [Int32], removed: [Int32], _ projection: Projection?
     ) throws(Status) {
-        let encoded = try FirestoreService.encoded(document, name: try name(key), projection)
-        send(try ListenLoad.change(encoded, ids, removed: removed, call.format))
+        func encode() throws(Status) -> [UInt8] {
+            let encoded = try FirestoreService.encoded(document, name: try name(key), projection)
+            return try ListenLoad.change(encoded, ids, removed: removed, call.format)
+        }
+        guard projection == nil, let listeners, document.updateVersion == listeners.seen else {
+            return send(try encode())
+        }
+        let shared = ListenEncodings.Key(document: key, ids: ids, removed: removed, isJSON: call.format.isJSON)
+        send(try listeners.encodings.change(shared, encode))
     }
 
     private func send(_ change: TargetChangeMessage) { send(ListenResponse(targetChange: change)) }
