@@ -41,7 +41,7 @@ let package = Package(
             path: "Server/Network", exclude: ["CLinux", "CNghttp2", "COpenSSL", "CZlib"]),
         .target(
             name: "HearthServer",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork"],
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "COpenSSL"],
             path: "Server/Services"),
 
         // The tool.

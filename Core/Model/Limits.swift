@@ -148,6 +148,33 @@ public enum Limits {
     public static let streamRequestsWaitingBytesMax = 1 << 20
     /// Bytes of changes that wait for a slow client; beyond them its targets are sent anew.
     public static let listenPendingBytesMax = 4 << 20
+    /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
+    public static let listenResumeChangesMax = 100_000
+    /// Names of a filter that lets a client find out what it lacks.
+    public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.
     public static let listenHeartbeatSeconds = 30
+
+    // MARK: WebChannel; bounds of ours
+
+    /// Sessions open at a time.
+    public static let webChannelSessionsMax = 20_000
+    /// How often a quiet back channel is written to, so that its client knows that it lives.
+    public static let webChannelKeepAliveSeconds = 30
+    /// Seconds without a request after which a session is given up; a client's own delays come to 45.
+    public static let webChannelIdleSeconds = 120
+    /// Seconds for which a client may fetch the last messages of a session that has ended.
+    public static let webChannelFarewellSeconds = 30
+    /// Seconds after which a back channel is ended so that its client acknowledges what it got.
+    public static let webChannelTurnSeconds = 300
+    /// Bytes that wait to be acknowledged by a client which reads; then its stream is held up.
+    public static let webChannelQueueBytesMax = 2 << 20
+    /// The same while a client doesn't read.
+    public static let webChannelDetachedQueueBytesMax = 256 << 10
+    /// Messages of a client that came before one with a lower number.
+    public static let webChannelEarlyMessagesMax = 100
+    /// Bytes of such messages, and of those that wait for the stream.
+    public static let webChannelEarlyBytesMax = 24 << 20
+    /// Requests of one session that wait for their messages to be taken.
+    public static let webChannelWaitingPostsMax = 16
 }

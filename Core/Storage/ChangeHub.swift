@@ -147,6 +147,9 @@ public struct LiveQuery: Sendable {
         }
     }
 
+    /// Whether a document can belong to the result by its name alone.
+    public func concerns(_ key: [UInt8]) -> Bool { ChangeHub.scopes(of: key).contains(scope) }
+
     /// Whether a document in one state belongs to the result, limit and offset left aside.
     public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
         guard let document, try matcher.matches(key: key, fields: document.fields) else { return false }

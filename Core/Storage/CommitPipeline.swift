@@ -43,6 +43,7 @@ final class CommitPipeline: Sendable {
     private let catalog: CurrentCatalog
     private let observers: ChangeObservers
     private let hub: ChangeHub
+    private let incarnation: Incarnation
     private let parked = Mutex(Parked())
     private let queuedBytes = Atomic<Int>(0)
     private let queuedCount = Atomic<Int>(0)
@@ -52,7 +53,7 @@ final class CommitPipeline: Sendable {
     /// - Parameter observers: told of every commit, in order, after it is durable and visible.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub
+        catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub, incarnation: Incarnation
     ) {
         self.store = store
         self.clock = clock
@@ -62,6 +63,7 @@ final class CommitPipeline: Sendable {
         self.catalog = catalog
         self.observers = observers
         self.hub = hub
+        self.incarnation = incarnation
         worker = Mutex(nil)
         // The thread must not keep alive what stops it: `stop` comes before the end of this object, and works everything
         // off.
@@ -213,6 +215,7 @@ final class CommitPipeline: Sendable {
         var verdicts: [Verdict] = []
         var sets: [ChangeSet] = []
         var failure: Status?
+        var newIncarnation: Int64?
         do {
             try store.write { transaction throws(Status) in
                 for request in group {
@@ -220,6 +223,7 @@ final class CommitPipeline: Sendable {
                 }
                 if let last = sets.last {
                     try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
+                    newIncarnation = try self.incarnation.begin(in: transaction)
                 }
             }
         } catch {
@@ -227,6 +231,7 @@ final class CommitPipeline: Sendable {
         }
         if failure == nil {
             for set in sets { recent.append(set) }
+            if let newIncarnation { incarnation.set(newIncarnation) }
         }
         commitClock.endGroup(committed: failure == nil ? sets.last?.version : nil)
         if failure == nil {

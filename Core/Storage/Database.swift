@@ -18,6 +18,7 @@ public final class Database: Sendable {
     private let observers = ChangeObservers()
     /// Tells listeners of commits.
     public let changes: ChangeHub
+    private let incarnationNumber: Incarnation
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
@@ -37,9 +38,10 @@ public final class Database: Sendable {
         transactions = TransactionTable(clock: clock, database: name)
         recent = RecentChanges(since: version)
         changes = ChangeHub(version: version)
+        incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
-            observers: observers, hub: changes)
+            observers: observers, hub: changes, incarnation: incarnationNumber)
     }
 
     deinit { pipeline.stop() }
@@ -53,6 +55,8 @@ public final class Database: Sendable {
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
 
     public var catalog: IndexCatalog { currentCatalog.value }
+    /// Differs between databases, also between one and its successor of the same name; 0 before the first commit.
+    public var incarnation: Int64 { incarnationNumber.value }
     public var openTransactions: Int { transactions.openCount }
     public var statistics: DatabaseStatistics {
         var statistics = pipeline.statistics

@@ -232,7 +232,7 @@ public struct IntegrityCheck {
                 } catch {
                     note("meta: \(String(decoding: key, as: UTF8.self)) can't be read: \(error.message)")
                 }
-            } else if ![Database.versionKey, Database.earliestKey, CatalogStore.key].contains(key) {
+            } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
                 note("meta: a key of \(key.count) bytes is of nothing known")
             }
         }

@@ -34,9 +34,9 @@ public final class QueryExecution {
         try self.init(query, view: view, meter: meter, requireIndexes: requireIndexes, keysOnly: false)
     }
 
-    /// - Parameter keysOnly: only `nextKey` will be called.
-    init(
-        _ query: NormalizedQuery, view: ReadView, meter: WorkMeter, requireIndexes: Bool, keysOnly: Bool
+    /// - Parameter keysOnly: only `nextKey` and `count` will be called.
+    public init(
+        _ query: NormalizedQuery, view: ReadView, meter: WorkMeter, requireIndexes: Bool = false, keysOnly: Bool
     ) throws(Status) {
         self.query = query
         self.view = view
@@ -84,7 +84,7 @@ public final class QueryExecution {
     }
 
     /// The next result's key alone, without reading the document. Not for nearest-neighbour searches.
-    func nextKey() throws(Status) -> [UInt8]? {
+    public func nextKey() throws(Status) -> [UInt8]? {
         guard remaining > 0 else { return nil }
         while toSkip > 0 {
             guard try stream.next() != nil else { return nil }
@@ -97,7 +97,7 @@ public final class QueryExecution {
     }
 
     /// The number of results, counted up to a limit: from the store's own count where the plan's ranges hold nothing else.
-    func count(limit: Int) throws(Status) -> Int {
+    public func count(limit: Int) throws(Status) -> Int {
         let limit = min(limit, remaining)
         guard !view.isPast, plan.isDisjoint, plan.branches.allSatisfy({ $0.sources.count == 1 && $0.isExact }) else {
             var count = 0

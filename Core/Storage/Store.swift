@@ -73,6 +73,10 @@ public struct KeyRange: Sendable, Equatable {
         return UTF8Order.compare(lower, upper) >= 0
     }
 
+    public func contains(_ key: [UInt8]) -> Bool {
+        UTF8Order.compare(key, lower) >= 0 && (upper.map { UTF8Order.compare(key, $0) < 0 } ?? true)
+    }
+
     /// The first key after all keys that begin with `prefix`; nil when there is none.
     public static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
         var bound = prefix

@@ -177,10 +177,7 @@ struct ValueRanges: Sendable {
     }
 
     func contains(_ encoded: [UInt8]) -> Bool {
-        ranges.contains { range in
-            UTF8Order.compare(encoded, range.lower) >= 0
-                && (range.upper.map { UTF8Order.compare(encoded, $0) < 0 } ?? true)
-        }
+        ranges.contains { $0.contains(encoded) }
     }
 
     static func lesser(_ lhs: [UInt8]?, _ rhs: [UInt8]?) -> [UInt8]? {

@@ -73,7 +73,11 @@ public final class Server: Sendable {
         network = NetworkServer(
             configuration: configuration.network,
             http: RESTFrontEnd(
-                service, extensions: [MetricsHTTP(metrics: metrics), AdminHTTP(admin: admin, observer: observer)],
+                service,
+                extensions: [
+                    WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
+                    AdminHTTP(admin: admin, observer: observer),
+                ],
                 observer: observer, servesEmulatorRoutes: configuration.servesEmulatorRoutes,
                 shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))

@@ -7,6 +7,10 @@ enum MessageFormat: Sendable {
     case protobuf
     case json(JSONOptions)
 
+    var isJSON: Bool {
+        if case .json = self { true } else { false }
+    }
+
     func encode(_ message: some WireMessage) -> [UInt8] {
         switch self {
         case .protobuf: message.protobuf()

@@ -3,9 +3,16 @@ enum URLText {
     /// Decodes one part; nil when an escape is malformed or the result isn't UTF-8.
     /// - Parameter plusIsSpace: as in queries.
     static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
+        decode(bytes: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Decodes a name or a value of a form; nil when an escape is malformed.
+    static func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8]? { decode(bytes: bytes, plusIsSpace: true) }
+
+    private static func decode(bytes text: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count)
-        var iterator = text.utf8.makeIterator()
+        bytes.reserveCapacity(text.count)
+        var iterator = text.makeIterator()
         while let byte = iterator.next() {
             switch byte {
             case UInt8(ascii: "%"):
@@ -17,7 +24,7 @@ enum URLText {
             default: bytes.append(byte)
             }
         }
-        return String(validating: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// What stands between the slashes of a path: of `/a/b` nothing, `a`, `b`; still percent-encoded.

@@ -35,8 +35,15 @@ public final class RequestMetrics: Sendable {
     public enum Transport: Int, Sendable, CaseIterable {
         case grpc
         case rest
+        case webChannel
 
-        var name: String { self == .grpc ? "grpc" : "rest" }
+        var name: String {
+            switch self {
+            case .grpc: "grpc"
+            case .rest: "rest"
+            case .webChannel: "webchannel"
+            }
+        }
     }
 
     /// Upper bounds of the latency buckets in microseconds; what is slower falls into a last one without a bound.

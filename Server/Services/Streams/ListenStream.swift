@@ -25,6 +25,15 @@ final class ListenStream: @unchecked Sendable {
         case reload(ListenTarget)
     }
 
+    /// What a client knows of a target that is to be loaded.
+    private enum Knowledge {
+        case none
+        /// Something, but not what: it is told to forget it.
+        case unknown
+        /// Everything up to a version, or up to a time.
+        case version(Int64, isTime: Bool = false, expectedCount: Int?)
+    }
+
     private let call: any StreamCall
     private let service: FirestoreService
     private var listeners: LoopListeners?
@@ -122,7 +131,7 @@ final class ListenStream: @unchecked Sendable {
                 switch job {
                 case .add(let message, _): try add(message)
                 case .remove(let id): remove(id, cause: nil)
-                case .reload(let target): if targets[target.id] === target { load(target, resets: true) }
+                case .reload(let target): if targets[target.id] === target { load(target, .unknown) }
                 }
             } catch {
                 end(error)
@@ -137,19 +146,39 @@ final class ListenStream: @unchecked Sendable {
             return refuse(id, Status(.alreadyExists, "Target ID already exists: \(id)"))
         }
         let target: ListenTarget
+        let knowledge: Knowledge
         do throws(Status) {
             if targets.count >= Limits.listenTargetsMax {
                 throw .resourceExhausted("A Listen stream has at most \(Limits.listenTargetsMax) targets.")
             }
             target = ListenTarget(
-                id: id, kind: try kind(message, listeners.database.name), once: message.once, stream: self)
+                id: id, kind: try kind(message, listeners), once: message.once, stream: self)
+            knowledge = try self.knowledge(message, listeners.database)
         } catch {
             return refuse(id, error)
         }
         try listeners.add(target)
         targets[id] = target
         send(TargetChangeMessage(targetChangeType: .add, targetIds: [id]))
-        load(target, resets: !(message.resumeToken ?? []).isEmpty || message.readTime != nil)
+        load(target, knowledge)
+    }
+
+    /// - Throws: INVALID_ARGUMENT for a read time in the future.
+    private func knowledge(_ message: TargetMessage, _ database: Database) throws(Status) -> Knowledge {
+        let expectedCount = message.expectedCount.map(Int.init)
+        if let time = message.readTime {
+            let time = try time.timestamp()
+            if time > (try database.view().readTime) {
+                throw .invalidArgument("The requested 'read_time' cannot be in the future.")
+            }
+            return .version(time.microseconds, isTime: true, expectedCount: expectedCount)
+        }
+        guard let bytes = message.resumeToken, !bytes.isEmpty else { return .none }
+        guard let token = ResumeToken(bytes),
+            // Before the first commit all histories are the same.
+            token.incarnation == database.incarnation || token.incarnation == 0 && token.version == 0
+        else { return .unknown }
+        return .version(token.version, expectedCount: expectedCount)
     }
 
     private func id(for message: TargetMessage) throws(Status) -> Int32 {
@@ -166,16 +195,11 @@ final class ListenStream: @unchecked Sendable {
         return nextAssignedID
     }
 
-    private func kind(_ message: TargetMessage, _ database: DatabaseName) throws(Status) -> ListenTarget.Kind {
+    private func kind(_ message: TargetMessage, _ listeners: LoopListeners) throws(Status) -> ListenTarget.Kind {
+        let database = listeners.database.name
         if let query = message.query {
-            let parent = try ResourceName(parent: query.parent)
-            if parent.database != database { throw .invalidArgument("The query is of another database.") }
-            guard let structured = query.structuredQuery else {
-                throw .invalidArgument("'structured_query' must be set on a query target.")
-            }
-            let query = try structured.query(parent: parent)
-            if query.findNearest != nil { throw .invalidArgument("A query target can't search for neighbours.") }
-            return .query(LiveQuery(try NormalizedQuery(query)))
+            return .query(
+                try listeners.query(query.protobuf()) { () throws(Status) in try Self.live(query, database) })
         }
         guard let documents = message.documents else {
             throw .invalidArgument("A target must have a query or documents.")
@@ -190,6 +214,19 @@ final class ListenStream: @unchecked Sendable {
             keys.insert(DocumentKey.encode(name.path))
         }
         return .documents(keys.sorted { UTF8Order.compare($0, $1) < 0 })
+    }
+
+    private static func live(
+        _ message: TargetMessage.QueryTarget, _ database: DatabaseName
+    ) throws(Status) -> LiveQuery {
+        let parent = try ResourceName(parent: message.parent)
+        if parent.database != database { throw .invalidArgument("The query is of another database.") }
+        guard let structured = message.structuredQuery else {
+            throw .invalidArgument("'structured_query' must be set on a query target.")
+        }
+        let query = try structured.query(parent: parent)
+        if query.findNearest != nil { throw .invalidArgument("A query target can't search for neighbours.") }
+        return LiveQuery(try NormalizedQuery(query))
     }
 
     private func refuse(_ id: Int32, _ status: Status) {
@@ -214,50 +251,84 @@ final class ListenStream: @unchecked Sendable {
 
     // MARK: Loading
 
-    /// Sends a target's whole result as of one version, then a boundary.
-    private func load(_ target: ListenTarget, resets: Bool) {
+    /// Sends what a target's client doesn't know as of one version, then a boundary.
+    private func load(_ target: ListenTarget, _ knowledge: Knowledge) {
         isLoading = true
         target.since = .max
         target.window = [:]
-        listeners?.settle { [weak self] version in self?.load(target, at: version, resets: resets) }
+        listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge) }
     }
 
-    private func load(_ target: ListenTarget, at version: Int64, resets: Bool) {
+    private func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge) {
         guard !call.isFinished, let database = listeners?.database else { return }
         do throws(Status) {
             // The others come to the same version first.
             try flush()
             target.since = version
-            if resets { send(TargetChangeMessage(targetChangeType: .reset, targetIds: [target.id])) }
             let view = try database.view(atVersion: version)
+            switch knowledge {
+            case .none: break
+            case .version(let known, let isTime, let expectedCount) where isTime || known <= version:
+                if let past = try past(min(known, version), database, view) {
+                    return resume(target, at: version, view, since: past, expectedCount)
+                }
+                fallthrough
+            case .unknown, .version: send(TargetChangeMessage(targetChangeType: .reset, targetIds: [target.id]))
+            }
             switch target.kind {
             case .documents(let keys):
                 for key in keys { try send(view.document(key: key), key, target, view.readTime) }
                 loaded(target, version, view.readTime)
-            case .query(let live):
+            case .query(let shared):
                 let source: ListenLoad
                 do throws(Status) {
                     source = try ListenLoad(
-                        live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
+                        shared.live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
                         format: call.format, cancellation: call.cancellation)
                 } catch {
                     return refused(target, error)
                 }
-                MessageStream(source, to: call, pool: service.pool) { [self] status in
-                    call.onWritable = { [self] in
-                        hasRoom = true
-                        proceed()
-                    }
-                    // A query that asks for too much would do so again; what else fails may succeed on a new stream.
-                    if status.code == .resourceExhausted { return refused(target, status) }
-                    if status.code != .ok { return end(Status(.unavailable, status.message)) }
+                run(source, of: target) { [self] in
                     target.window = source.window
                     loaded(target, version, view.readTime)
-                }.start()
+                }
             }
         } catch {
             end(error)
         }
+    }
+
+    /// The state that a client knows; nil when the history doesn't go back so far.
+    private func past(_ version: Int64, _ database: Database, _ view: ReadView) throws(Status) -> ReadView? {
+        guard try view.reaches(version) else { return nil }
+        return try database.view(atVersion: version)
+    }
+
+    private func resume(
+        _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
+    ) {
+        guard let database = listeners?.database.name else { return }
+        let source = ListenResume(
+            target, view, since: past, database: database, expectedCount: expectedCount, format: call.format,
+            cancellation: call.cancellation)
+        run(source, of: target) { [self] in
+            if source.isTooOld { return load(target, .unknown) }
+            target.window = source.window
+            loaded(target, version, view.readTime)
+        }
+    }
+
+    private func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
+        MessageStream(source, to: call, pool: service.pool) { [self] status in
+            call.onWritable = { [self] in
+                hasRoom = true
+                proceed()
+            }
+            // A query that asks for too much would do so again; what else fails may succeed on a new stream.
+            if status.code == .resourceExhausted { return refused(target, status) }
+            if status.code != .ok { return end(Status(.unavailable, status.message)) }
+            completion()
+        }.start()
     }
 
     /// Gives a target up whose result can't be had, and goes on with the others.
@@ -268,10 +339,9 @@ final class ListenStream: @unchecked Sendable {
     }
 
     private func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
-        let token = ResumeToken(version: version).bytes
         send(
             TargetChangeMessage(
-                targetChangeType: .current, targetIds: [target.id], resumeToken: token,
+                targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
         boundary(version: version, readTime)
         if target.once { remove(target.id, cause: nil) }
@@ -343,9 +413,9 @@ final class ListenStream: @unchecked Sendable {
 
     /// Finds a window's documents again, and notes how they differ from those that the client has.
     private func move(_ target: ListenTarget, to version: Int64, _ database: Database) throws(Status) {
-        guard case .query(let live) = target.kind, target.since != .max else { return }
+        guard case .query(let shared) = target.kind, target.since != .max else { return }
         let view = try database.view(atVersion: version)
-        let execution = try QueryExecution(live.query, view: view)
+        let execution = try QueryExecution(shared.live.query, view: view)
         var window: [[UInt8]: Int64] = [:]
         while let result = try execution.next() {
             window[result.key] = result.document.updateVersion
@@ -381,22 +451,39 @@ final class ListenStream: @unchecked Sendable {
         return true
     }
 
+    private func token(_ version: Int64) -> [UInt8] {
+        ResumeToken(incarnation: listeners?.database.incarnation ?? 0, version: version).bytes
+    }
+
     private func boundary(version: Int64, _ readTime: Timestamp) {
         lastReadTime = max(lastReadTime, readTime)
+        guard let listeners else { return }
+        let key = ListenEncodings.Boundary(version: version, readTime: lastReadTime, isJSON: call.format.isJSON)
         send(
-            TargetChangeMessage(
-                resumeToken: ResumeToken(version: version).bytes, readTime: TimestampMessage(lastReadTime)))
+            listeners.encodings.boundary(key) {
+                let change = TargetChangeMessage(
+                    resumeToken: token(version), readTime: TimestampMessage(lastReadTime))
+                return call.format.encode(ListenResponse(targetChange: change))
+            })
     }
 
     // MARK: Answers
 
     private func name(_ key: [UInt8]) throws(Status) -> String { try names?.name(key: key) ?? "" }
 
+    /// - Parameter projection: nil for the whole document, which other streams may send as well.
     private func sendChange(
         _ document: StoredDocument, _ key: [UInt8], _ ids: [Int32], removed: [Int32], _ projection: Projection?
     ) throws(Status) {
-        let encoded = try FirestoreService.encoded(document, name: try name(key), projection)
-        send(try ListenLoad.change(encoded, ids, removed: removed, call.format))
+        func encode() throws(Status) -> [UInt8] {
+            let encoded = try FirestoreService.encoded(document, name: try name(key), projection)
+            return try ListenLoad.change(encoded, ids, removed: removed, call.format)
+        }
+        guard projection == nil, let listeners, document.updateVersion == listeners.seen else {
+            return send(try encode())
+        }
+        let shared = ListenEncodings.Key(document: key, ids: ids, removed: removed, isJSON: call.format.isJSON)
+        send(try listeners.encodings.change(shared, encode))
     }
 
     private func send(_ change: TargetChangeMessage) { send(ListenResponse(targetChange: change)) }
@@ -449,11 +536,4 @@ final class ListenStream: @unchecked Sendable {
         if let listeners { service.listeners.leave(self, listeners, call.loop) }
         listeners = nil
     }
-}
-
-/// What a client gives back to go on where it was: the version up to which it knows everything.
-struct ResumeToken {
-    var version: Int64
-
-    var bytes: [UInt8] { withUnsafeBytes(of: version.bigEndian) { Array($0) } }
 }

@@ -5,7 +5,7 @@ import HearthWire
 /// What one target of a Listen stream watches. `@unchecked Sendable`: belongs to the stream's loop.
 final class ListenTarget: @unchecked Sendable {
     enum Kind {
-        case query(LiveQuery)
+        case query(SharedQuery)
         /// Keys of documents, each once.
         case documents([[UInt8]])
     }
@@ -25,8 +25,8 @@ final class ListenTarget: @unchecked Sendable {
         self.kind = kind
         self.once = once
         self.stream = stream
-        if case .query(let live) = kind {
-            projection = live.query.query.projection.map { Projection($0) }
+        if case .query(let shared) = kind {
+            projection = shared.live.query.query.projection.map { Projection($0) }
         } else {
             projection = nil
         }
@@ -34,29 +34,26 @@ final class ListenTarget: @unchecked Sendable {
 
     var scopes: [WatchScope] {
         switch kind {
-        case .query(let live): [live.scope]
+        case .query(let shared): [shared.live.scope]
         case .documents(let keys): keys.map { .document($0) }
         }
     }
+}
 
-    /// Notes what a commit did to a document in the target's scope.
-    /// - Returns: whether it concerns the target.
-    func take(_ change: Change, at version: Int64) throws(Status) -> Bool {
-        guard version > since else { return false }
-        switch kind {
-        case .documents:
-            stream.note(change.key, self, was: change.before != nil, now: change.after != nil, change.after)
-            return true
-        case .query(let live):
-            let was = try live.matches(change.before, key: change.key)
-            let now = try live.matches(change.after, key: change.key)
-            guard was || now else { return false }
-            if live.isWindow {
-                stream.noteWindow(self)
-            } else {
-                stream.note(change.key, self, was: was, now: now, change.after)
-            }
-            return true
-        }
+/// A query that one or more targets of a loop watch: what a commit does to it is worked out once for all of them.
+/// `@unchecked Sendable`: belongs to the loop.
+final class SharedQuery: @unchecked Sendable {
+    /// What is the same for the same query.
+    let text: [UInt8]
+    let live: LiveQuery
+    fileprivate(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
+
+    init(text: [UInt8], _ live: LiveQuery) {
+        self.text = text
+        self.live = live
     }
+
+    func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
+
+    func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
 }

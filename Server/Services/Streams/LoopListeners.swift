@@ -8,8 +8,14 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     let database: Database
     private let loop: EventLoop
     /// All commits up to this version that concern the loop's targets have been worked in.
-    private(set) var seen: Int64 = 0
-    private var targets: [WatchScope: [ObjectIdentifier: ListenTarget]] = [:]
+    private(set) var seen: Int64 = 0 {
+        didSet { if seen != oldValue { encodings = ListenEncodings() } }
+    }
+    /// Messages that many streams send about one version.
+    var encodings = ListenEncodings()
+    private var documents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
+    private var queries: [WatchScope: QueryIndex<SharedQuery>] = [:]
+    private var queriesByText: [[UInt8]: SharedQuery] = [:]
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
     init(_ database: Database, _ loop: EventLoop) {
@@ -27,17 +33,41 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     var isUnused: Bool { streams.isEmpty }
 
+    /// The query with a text, made when nobody watches it yet.
+    func query(_ text: [UInt8], _ make: () throws(Status) -> LiveQuery) throws(Status) -> SharedQuery {
+        if let known = queriesByText[text] { return known }
+        return SharedQuery(text: text, try make())
+    }
+
     /// - Throws: UNAVAILABLE when the database is closed.
     func add(_ target: ListenTarget) throws(Status) {
         guard database.changes.add(target.scopes, for: self) else { throw .unavailable("The database is closed.") }
-        for scope in target.scopes { targets[scope, default: [:]][ObjectIdentifier(target)] = target }
+        switch target.kind {
+        case .documents(let keys):
+            for key in keys { documents[key, default: [:]][ObjectIdentifier(target)] = target }
+        case .query(let shared):
+            if shared.targets.isEmpty {
+                queriesByText[shared.text] = shared
+                queries[shared.live.scope, default: QueryIndex()].insert(shared, for: shared.live)
+            }
+            shared.add(target)
+        }
     }
 
     func remove(_ target: ListenTarget) {
         database.changes.remove(target.scopes, for: self)
-        for scope in target.scopes {
-            targets[scope]?[ObjectIdentifier(target)] = nil
-            if targets[scope]?.isEmpty == true { targets[scope] = nil }
+        switch target.kind {
+        case .documents(let keys):
+            for key in keys {
+                documents[key]?[ObjectIdentifier(target)] = nil
+                if documents[key]?.isEmpty == true { documents[key] = nil }
+            }
+        case .query(let shared):
+            shared.remove(target)
+            guard shared.targets.isEmpty else { return }
+            queriesByText[shared.text] = nil
+            queries[shared.live.scope]?.remove(shared, for: shared.live)
+            if queries[shared.live.scope]?.isEmpty == true { queries[shared.live.scope] = nil }
         }
     }
 
@@ -70,20 +100,49 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         seen = max(seen, set.version)
         var touched: [ObjectIdentifier: ListenStream] = [:]
         for change in set.changes {
-            for scope in ChangeHub.scopes(of: change.key) {
-                guard let watching = targets[scope] else { continue }
-                for target in watching.values {
-                    do throws(Status) {
-                        if try target.take(change, at: set.version) {
-                            touched[ObjectIdentifier(target.stream)] = target.stream
-                        }
-                    } catch {
-                        target.stream.end(error)
-                    }
-                }
+            do throws(Status) {
+                try take(change, set.version, &touched)
+            } catch {
+                // What is stored can't be read: nobody can be told the truth.
+                for stream in streams.values { stream.end(error) }
+                return
             }
         }
         for stream in touched.values { stream.proceed() }
+    }
+
+    private func take(
+        _ change: Change, _ version: Int64, _ touched: inout [ObjectIdentifier: ListenStream]
+    ) throws(Status) {
+        for scope in ChangeHub.scopes(of: change.key) {
+            if case .document(let key) = scope {
+                guard let watching = documents[key] else { continue }
+                let was = change.before != nil
+                let now = change.after != nil
+                for target in watching.values where version > target.since {
+                    target.stream.note(key, target, was: was, now: now, change.after)
+                    touched[ObjectIdentifier(target.stream)] = target.stream
+                }
+            } else if let index = queries[scope] {
+                for shared in try index.candidates(for: change) { try take(change, version, shared, &touched) }
+            }
+        }
+    }
+
+    private func take(
+        _ change: Change, _ version: Int64, _ shared: SharedQuery, _ touched: inout [ObjectIdentifier: ListenStream]
+    ) throws(Status) {
+        let was = try shared.live.matches(change.before, key: change.key)
+        let now = try shared.live.matches(change.after, key: change.key)
+        guard was || now else { return }
+        for target in shared.targets.values where version > target.since {
+            if shared.live.isWindow {
+                target.stream.noteWindow(target)
+            } else {
+                target.stream.note(change.key, target, was: was, now: now, change.after)
+            }
+            touched[ObjectIdentifier(target.stream)] = target.stream
+        }
     }
 }
 

@@ -174,29 +174,6 @@ def test_clearing_sends_all_anew(rest: Any, project: str, db: firestore.Client, 
     assert listen.snapshot() == [("RESET", [2]), ("CURRENT", [2])]
 
 
-# Resuming
-
-
-def test_a_resumed_target_knows_the_present(db: firestore.Client, listen: Listen) -> None:
-    fill(db, a=1, b=2)
-    listen.add_query(2, "c")
-    listen.snapshot()
-    listen.remove(2)
-    assert listen.next() == ("REMOVE", [2])
-    fill(db, a=5)
-    db.document("c/b").delete()
-    listen.add_query(2, "c", resume_token=listen.token)
-    state = {"c/a": 1, "c/b": 2}
-    for message in listen.snapshot():
-        if message[0] == "RESET":
-            state = {}
-        elif message[0] == "change":
-            state[message[1]] = message[2]
-        elif message[0] == "delete":
-            state.pop(message[1])
-    assert state == {"c/a": 5}
-
-
 # Requests that are wrong
 
 

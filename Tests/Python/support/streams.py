@@ -90,15 +90,22 @@ class ListenWords:
             query.order_by.add(field=dict(field_path=path), direction=direction)
         if "limit" in more:
             query.limit.value = more.pop("limit")
+        self._add(request, more)
+
+    def _add(self, request: Any, more: dict[str, Any]) -> None:
+        if "read_time" in more:
+            request.add_target.read_time.FromNanoseconds(more.pop("read_time"))
+        if "expected_count" in more:
+            request.add_target.expected_count.value = more.pop("expected_count")
         for name, value in more.items():
             setattr(request.add_target, name, value)
         self.send(request)
 
-    def add_documents(self, target: int, *paths: str) -> None:
+    def add_documents(self, target: int, *paths: str, **more: Any) -> None:
         request = ListenRequest(database=self.database)
         request.add_target.target_id = target
         request.add_target.documents.documents.extend(f"{self.root}/{path}" for path in paths)
-        self.send(request)
+        self._add(request, more)
 
     def remove(self, target: int) -> None:
         self.send(ListenRequest(database=self.database, remove_target=target))

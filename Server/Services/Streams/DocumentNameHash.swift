@@ -1,0 +1,16 @@
+import COpenSSL
+import HearthModel
+
+/// How a document's name goes into a Bloom filter.
+public enum DocumentNameHash {
+    /// - Parameter name: the full name, as messages give it.
+    public static func md5(_ name: String) -> BloomFilter.Hash {
+        var name = name
+        var digest = [UInt8](repeating: 0, count: 16)
+        name.withUTF8 { bytes in
+            let isDone = EVP_Digest(bytes.baseAddress, bytes.count, &digest, nil, EVP_md5(), nil) == 1
+            precondition(isDone, "MD5 is part of every OpenSSL")
+        }
+        return BloomFilter.Hash(digest: digest)
+    }
+}

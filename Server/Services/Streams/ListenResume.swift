@@ -1,0 +1,166 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// What a target's client doesn't know yet, as messages of a Listen stream: the documents that came, changed or went since
+/// the version that it knows, and, where it says how many documents it holds, how many it should.
+///
+/// The history tells exactly what went, so a count that doesn't fit means that the client has lost or kept something on its
+/// own account; then a filter of the matching names lets it find out what. Source: google.firestore.v1.ExistenceFilter.
+final class ListenResume: MessageSource {
+    private static let falsePositiveRate = 0.0001
+
+    private let target: ListenTarget
+    private let view: ReadView
+    private let past: ReadView
+    private let expectedCount: Int?
+    private let format: MessageFormat
+    private let meter: WorkMeter
+    private var names: DocumentNames
+    private var isPrepared = false
+    private var differences: [Difference] = []
+    private var sentCount = 0
+    private var filter: [UInt8]?
+    /// The history doesn't tell what the client needs: it gets everything anew.
+    private(set) var isTooOld = false
+    /// See `ListenTarget.window`.
+    private(set) var window: [[UInt8]: Int64] = [:]
+
+    private struct Difference {
+        var key: [UInt8]
+        var was: Bool
+        var now: Bool
+        var document: StoredDocument?
+    }
+
+    /// - Parameters:
+    ///   - view: the state that the client is brought to.
+    ///   - past: the state that it knows.
+    init(
+        _ target: ListenTarget, _ view: ReadView, since past: ReadView, database: DatabaseName, expectedCount: Int?,
+        format: MessageFormat, cancellation: Cancellation
+    ) {
+        self.target = target
+        self.view = view
+        self.past = past
+        self.expectedCount = expectedCount
+        self.format = format
+        names = DocumentNames(database)
+        meter = WorkMeter { () throws(Status) in try cancellation.check() }
+    }
+
+    var isLight: Bool { false }
+
+    func suspend() {}
+
+    func next() throws(Status) -> [UInt8]? {
+        if !isPrepared { try prepare() }
+        isPrepared = true
+        if sentCount < differences.count {
+            sentCount += 1
+            return try message(differences[sentCount - 1])
+        }
+        defer { filter = nil }
+        return filter
+    }
+
+    private func message(_ difference: Difference) throws(Status) -> [UInt8] {
+        let name = try names.name(key: difference.key)
+        guard let document = difference.document else {
+            return format.encode(
+                ListenResponse(
+                    documentDelete: DocumentDeleteMessage(
+                        document: name, removedTargetIds: [target.id], readTime: TimestampMessage(view.readTime))))
+        }
+        let projection = difference.now ? target.projection : nil
+        return try ListenLoad.change(
+            try FirestoreService.encoded(document, name: name, projection), difference.now ? [target.id] : [],
+            removed: difference.now ? [] : [target.id], format)
+    }
+
+    private func prepare() throws(Status) {
+        let count: Int
+        let found: [Difference]?
+        switch target.kind {
+        case .documents(let keys): (found, count) = try documents(keys)
+        case .query(let shared) where shared.live.isWindow: (found, count) = try windows(shared.live)
+        case .query(let shared): (found, count) = try changes(shared.live)
+        }
+        guard let found else {
+            isTooOld = true
+            return
+        }
+        differences = found
+        if let expectedCount {
+            let known = count - found.count { $0.now && !$0.was } + found.count { $0.was && !$0.now }
+            try prepareFilter(count, isExpected: known == expectedCount)
+        }
+    }
+
+    private func documents(_ keys: [[UInt8]]) throws(Status) -> ([Difference]?, Int) {
+        var found: [Difference] = []
+        var count = 0
+        for key in keys {
+            let document = try view.document(key: key)
+            if document != nil { count += 1 }
+            if let document, document.updateVersion <= past.version { continue }
+            let was = try past.document(key: key) != nil
+            if was || document != nil {
+                found.append(Difference(key: key, was: was, now: document != nil, document: document))
+            }
+        }
+        return (found, count)
+    }
+
+    private func windows(_ live: LiveQuery) throws(Status) -> ([Difference]?, Int) {
+        var known: Set<[UInt8]> = []
+        let before = try QueryExecution(live.query, view: past, meter: meter)
+        while let result = try before.next() { known.insert(result.key) }
+        var found: [Difference] = []
+        let execution = try QueryExecution(live.query, view: view, meter: meter)
+        while let result = try execution.next() {
+            window[result.key] = result.document.updateVersion
+            let was = known.remove(result.key) != nil
+            if was, result.document.updateVersion <= past.version { continue }
+            found.append(Difference(key: result.key, was: was, now: true, document: result.document))
+        }
+        for key in known.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
+            found.append(Difference(key: key, was: true, now: false, document: try view.document(key: key)))
+        }
+        return (found, window.count)
+    }
+
+    private func changes(_ live: LiveQuery) throws(Status) -> ([Difference]?, Int) {
+        guard let all = try view.differences(since: past.version, changesMax: Limits.listenResumeChangesMax) else {
+            return (nil, 0)
+        }
+        var found: [Difference] = []
+        for difference in all where live.concerns(difference.key) {
+            let was = try live.matches(difference.before, key: difference.key)
+            let now = try live.matches(difference.after, key: difference.key)
+            guard was || now else { continue }
+            found.append(Difference(key: difference.key, was: was, now: now, document: difference.after))
+        }
+        let count = expectedCount == nil ? 0 : try keys(live).count(limit: .max)
+        return (found, count)
+    }
+
+    private func keys(_ live: LiveQuery) throws(Status) -> QueryExecution {
+        try QueryExecution(live.query, view: view, meter: meter, keysOnly: true)
+    }
+
+    // MARK: Filter
+
+    private func prepareFilter(_ count: Int, isExpected: Bool) throws(Status) {
+        var message = ExistenceFilterMessage(targetId: target.id, count: Int32(clamping: count))
+        if !isExpected, count > 0, count <= Limits.listenFilterNamesMax, case .query(let shared) = target.kind {
+            var filter = BloomFilter(count: count, falsePositiveRate: Self.falsePositiveRate)
+            let execution = try keys(shared.live)
+            while let key = try execution.nextKey() { filter.insert(DocumentNameHash.md5(try names.name(key: key))) }
+            message.unchangedNames = BloomFilterMessage(
+                bits: BitSequenceMessage(bitmap: filter.bitmap, padding: Int32(filter.padding)),
+                hashCount: Int32(filter.hashCount))
+        }
+        filter = format.encode(ListenResponse(filter: message))
+    }
+}

@@ -1,0 +1,53 @@
+import HearthNetwork
+
+/// The answer of one GET on which a session's messages go out. `@unchecked Sendable`: the exchange is touched on its own
+/// loop, the rest on the session's.
+final class BackChannel: @unchecked Sendable {
+    private let exchange: HTTPExchange
+    private let home: EventLoop
+    /// On the session's loop: whether the client takes more for now.
+    private(set) var hasRoom = true
+    var onWritable: (() -> Void)?
+    /// The client has gone.
+    var onBreak: (() -> Void)?
+
+    /// To be called on the exchange's loop.
+    init(_ exchange: HTTPExchange, home: EventLoop) {
+        self.exchange = exchange
+        self.home = home
+        exchange.onCancel = { [self] in
+            atHome { [self] in
+                onBreak?()
+                forget()
+            }
+        }
+        exchange.onWritable = { [self] in
+            atHome { [self] in
+                hasRoom = true
+                onWritable?()
+            }
+        }
+        exchange.start(status: 200, headers: WebChannelHTTP.headers(for: exchange.head))
+    }
+
+    func write(_ output: WebChannelSession.Output) {
+        onExchange { [self] in
+            if !exchange.write(output.bytes), !output.endsBackChannel { atHome { [self] in hasRoom = false } }
+            if output.endsBackChannel { exchange.end() }
+        }
+        if output.endsBackChannel { forget() }
+    }
+
+    private func forget() {
+        onWritable = nil
+        onBreak = nil
+    }
+
+    private func atHome(_ body: @escaping @Sendable () -> Void) {
+        if home.isCurrent { body() } else { home.execute(body) }
+    }
+
+    private func onExchange(_ body: @escaping @Sendable () -> Void) {
+        if exchange.loop.isCurrent { body() } else { exchange.loop.execute(body) }
+    }
+}

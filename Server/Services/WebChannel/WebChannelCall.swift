@@ -1,0 +1,265 @@
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// A stream that a client speaks over WebChannel: many HTTP requests, one session. `@unchecked Sendable`: belongs to the
+/// loop on which the session began; its requests come over from theirs.
+final class WebChannelCall: StreamCall, @unchecked Sendable {
+    let loop: EventLoop
+    let cancellation = Cancellation()
+    let format = MessageFormat.json(JSONOptions())
+    /// Those of the handshake: a client's credentials hold for the whole session.
+    let headers: [HTTPHeader]
+
+    var onMessage: (([UInt8]) -> Void)?
+    var onHalfClose: (() -> Void)?
+    var onCancel: (() -> Void)?
+    var onWritable: (() -> Void)?
+
+    private var session: WebChannelSession
+    private var observation: RequestObserver.Observation?
+    private let forget: () -> Void
+    private(set) var isFinished = false
+    private var hasRoom = true
+    private var isFlushScheduled = false
+
+    private var backChannel: BackChannel?
+    private var attachedAt: UInt64 = 0
+    private var writtenAt: UInt64 = 0
+    /// Wakes for what is due next: a sign of life, the end of a poll, the end of the session.
+    private var timer: Timer?
+    private var pollEnds: UInt64?
+
+    private var inbox: [[UInt8]] = []
+    private var inboxBytes = 0
+    private var isPaused = false
+    private var isDelivering = false
+    private var waitingPosts: [@Sendable ([UInt8]) -> Void] = []
+
+    /// - Parameter forget: called when the session is over.
+    init(
+        id: String, headers: [HTTPHeader], loop: EventLoop, observation: RequestObserver.Observation,
+        forget: @escaping () -> Void
+    ) {
+        self.loop = loop
+        self.headers = headers
+        self.observation = observation
+        self.forget = forget
+        session = WebChannelSession(id: id)
+        scheduleTimer()
+    }
+
+    // MARK: The stream's side
+
+    func send(_ message: [UInt8]) -> Bool {
+        if isFinished { return false }
+        session.append([UInt8(ascii: "[")] + message + [UInt8(ascii: "]")])
+        hasRoom = session.hasRoom
+        flushLater()
+        return hasRoom
+    }
+
+    func finish(_ status: Status) {
+        if isFinished { return }
+        isFinished = true
+        observed(status)
+        forgetStream()
+        if status.code != .ok { session.append([UInt8(ascii: "[")] + ErrorBody.json(status) + [UInt8(ascii: "]")]) }
+        session.close()
+        flush()
+        scheduleTimer()
+    }
+
+    func pauseReading() { isPaused = true }
+
+    func resumeReading() {
+        guard isPaused else { return }
+        isPaused = false
+        loop.execute { [self] in deliver() }
+    }
+
+    private func observed(_ status: Status) {
+        observation?.end(status, on: loop)
+        observation = nil
+    }
+
+    /// The stream's closures hold the call, and it holds them: the end is where the ring is opened.
+    private func forgetStream() {
+        onMessage = nil
+        onHalfClose = nil
+        onCancel = nil
+        onWritable = nil
+        inbox = []
+        inboxBytes = 0
+        answerPosts()
+    }
+
+    // MARK: The client's side
+
+    var handshake: [UInt8] { session.handshake }
+
+    /// Takes messages. `answer` is called with the text of the answer when they are taken, or the session is over.
+    /// - Throws: a status that ends the session.
+    func receive(
+        _ body: ForwardBody, acknowledging id: Int64?, answer: @escaping @Sendable ([UInt8]) -> Void
+    ) throws(Status) {
+        acknowledge(id)
+        do throws(Status) {
+            let messages = try session.receive(body)
+            if !isFinished {
+                inbox.append(contentsOf: messages)
+                inboxBytes += messages.reduce(0) { $0 + $1.count }
+            }
+            if waitingPosts.count >= Limits.webChannelWaitingPostsMax || inboxBytes > Limits.webChannelEarlyBytesMax {
+                throw .resourceExhausted("The client sends faster than its stream takes.")
+            }
+        } catch {
+            abandon()
+            throw error
+        }
+        waitingPosts.append(answer)
+        deliver()
+        if let missing = session.missingNumber { watchGap(missing) }
+        if backChannel == nil { scheduleTimer() }
+    }
+
+    /// What a client has sent and nobody got is never sent again.
+    private func watchGap(_ missing: Int64) {
+        loop.schedule(afterMilliseconds: Limits.webChannelIdleSeconds * 1000) { [weak self] in
+            if let self, !self.isFinished, self.session.missingNumber == missing { self.abandon() }
+        }
+    }
+
+    private func deliver() {
+        if isDelivering { return }
+        isDelivering = true
+        var taken = 0
+        while !isPaused, taken < inbox.count, let onMessage {
+            let message = inbox[taken]
+            taken += 1
+            inboxBytes -= message.count
+            onMessage(message)
+        }
+        isDelivering = false
+        inbox.removeFirst(min(taken, inbox.count))
+        if inbox.isEmpty { answerPosts() }
+    }
+
+    private func answerPosts() {
+        let posts = waitingPosts
+        waitingPosts = []
+        if posts.isEmpty { return }
+        flush()
+        for answer in posts { answer(session.answer) }
+    }
+
+    private func acknowledge(_ id: Int64?) {
+        if let id { session.acknowledge(id) }
+        if isFinished, session.isAcknowledged { return end() }
+        tellRoom()
+    }
+
+    private func tellRoom() {
+        guard !hasRoom, session.hasRoom else { return }
+        hasRoom = true
+        onWritable?()
+    }
+
+    /// Goes on over a new back channel, whose client has everything up to an array.
+    /// - Parameter pollMilliseconds: nil for a stream; else how long the answer may wait for something to say.
+    func attach(_ new: BackChannel, acknowledging id: Int64?, pollMilliseconds: Int?) {
+        // Its client has turned away from the one before.
+        backChannel?.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
+        if let id { session.acknowledge(id) }
+        backChannel = new
+        session.attach(polls: pollMilliseconds != nil)
+        attachedAt = EventLoop.monotonicNanoseconds()
+        writtenAt = attachedAt
+        pollEnds = pollMilliseconds.map { attachedAt + UInt64($0) * 1_000_000 }
+        new.onBreak = { [weak self, weak new] in if let self, self.backChannel === new { self.detached() } }
+        new.onWritable = { [weak self] in self?.flush() }
+        tellRoom()
+        flush()
+        scheduleTimer()
+    }
+
+    private func detached() {
+        backChannel = nil
+        session.detach()
+        hasRoom = session.hasRoom
+        scheduleTimer()
+    }
+
+    /// The client says that it is done, or nobody knows any more whether there is one.
+    func abandon() {
+        if !isFinished {
+            isFinished = true
+            cancellation.cancel()
+            observed(Status(.cancelled, "The client has gone."))
+            let onCancel = onCancel
+            forgetStream()
+            onCancel?()
+        }
+        end()
+    }
+
+    private func end() {
+        timer?.cancel()
+        timer = nil
+        backChannel?.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
+        backChannel = nil
+        forget()
+    }
+
+    // MARK: Output
+
+    /// What a turn of the loop says goes out as one frame.
+    private func flushLater() {
+        guard backChannel != nil, !isFlushScheduled else { return }
+        isFlushScheduled = true
+        loop.execute { [self] in
+            isFlushScheduled = false
+            flush()
+        }
+    }
+
+    private func flush() {
+        while let channel = backChannel, channel.hasRoom, let output = session.takeOutput() {
+            channel.write(output)
+            writtenAt = EventLoop.monotonicNanoseconds()
+            if output.endsBackChannel { detached() }
+        }
+    }
+
+    // MARK: Time
+
+    private func scheduleTimer() {
+        timer?.cancel()
+        let delay: Int
+        if backChannel == nil {
+            delay = (isFinished ? Limits.webChannelFarewellSeconds : Limits.webChannelIdleSeconds) * 1000
+        } else {
+            let keepAlive = writtenAt + UInt64(Limits.webChannelKeepAliveSeconds) * 1_000_000_000
+            let due = min(pollEnds ?? .max, keepAlive)
+            let now = EventLoop.monotonicNanoseconds()
+            delay = due > now ? Int((due - now + 999_999) / 1_000_000) : 0
+        }
+        timer = loop.schedule(afterMilliseconds: delay) { [weak self] in self?.wake() }
+    }
+
+    private func wake() {
+        guard backChannel != nil else { return abandon() }
+        let now = EventLoop.monotonicNanoseconds()
+        let isSilent = now >= writtenAt + UInt64(Limits.webChannelKeepAliveSeconds) * 1_000_000_000
+        if isSilent || now >= pollEnds ?? .max {
+            session.appendNoop()
+            flush()
+        }
+        let turnEnds = attachedAt + UInt64(Limits.webChannelTurnSeconds) * 1_000_000_000
+        if let channel = backChannel, pollEnds == nil, now >= turnEnds, channel.hasRoom {
+            channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
+            return detached()
+        }
+        scheduleTimer()
+    }
+}

@@ -1,0 +1,236 @@
+import HearthModel
+import HearthNetwork
+import Synchronization
+
+/// `/google.firestore.v1.Firestore/{Listen,Write}/channel`: streams for clients that have only HTTP requests.
+///
+/// A POST without `SID` begins a session and carries the first messages, later ones carry more; the answer to a GET carries
+/// what the server says, as long as the two can hold it open.
+struct WebChannelHTTP: HTTPExtension {
+    private let service: FirestoreService
+    private let observer: RequestObserver
+    private let sessions = WebChannelSessions()
+
+    private typealias Begin = @Sendable (any StreamCall, FirestoreService) -> Void
+    private static let prefix = "/google.firestore.v1.Firestore/"
+    private static let methods: [String: (observed: RequestMetrics.Method, begin: Begin)] = [
+        prefix + "Listen/channel": (.listen, { _ = ListenStream($0, $1) }),
+        prefix + "Write/channel": (.write, { _ = WriteStream($0, $1) }),
+    ]
+
+    init(_ service: FirestoreService, observer: RequestObserver) {
+        self.service = service
+        self.observer = observer
+    }
+
+    func begin(_ exchange: HTTPExchange) -> Bool {
+        guard exchange.head.path.hasPrefix(Self.prefix), let method = Self.methods[exchange.head.path] else {
+            return false
+        }
+        let parameters = Parameters(exchange.head.query)
+        if let fault = parameters.fault {
+            Self.refuse(exchange, 400, fault)
+        } else if parameters.isTermination {
+            terminate(exchange, parameters)
+        } else {
+            switch exchange.head.method {
+            case "POST": post(exchange, parameters, method)
+            case "GET": get(exchange, parameters)
+            default: Self.refuse(exchange, 405, "A channel is used by POST and GET.")
+            }
+        }
+        return true
+    }
+
+    // MARK: Requests
+
+    private func post(
+        _ exchange: HTTPExchange, _ parameters: Parameters, _ method: (observed: RequestMetrics.Method, begin: Begin)
+    ) {
+        // A message's characters may take three bytes each.
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 4) { [self] result in
+            do throws(Status) {
+                let bytes = try result.get()
+                guard bytes.count >= LargeRequests.sizeBytesMin else {
+                    return try take(ForwardBody(bytes), exchange, parameters, method)
+                }
+                service.pool.run { [self] in
+                    let body = Result { () throws(Status) in try ForwardBody(bytes) }
+                    exchange.loop.execute { [self] in
+                        do throws(Status) {
+                            try take(try body.get(), exchange, parameters, method)
+                        } catch {
+                            Self.refuse(exchange, error)
+                        }
+                    }
+                }
+            } catch {
+                Self.refuse(exchange, error)
+            }
+        }
+    }
+
+    private func take(
+        _ body: ForwardBody, _ exchange: HTTPExchange, _ parameters: Parameters,
+        _ method: (observed: RequestMetrics.Method, begin: Begin)
+    ) throws(Status) {
+        guard let id = parameters.session else { return try handshake(body, exchange, parameters, method) }
+        guard let call = sessions[id] else { return Self.refuseUnknown(exchange) }
+        call.onLoop {
+            do throws(Status) {
+                try call.receive(body, acknowledging: parameters.acknowledged) { text in
+                    Self.onLoop(exchange) { Self.answer(exchange, text) }
+                }
+            } catch {
+                Self.onLoop(exchange) { Self.refuse(exchange, error) }
+            }
+        }
+    }
+
+    private func handshake(
+        _ body: ForwardBody, _ exchange: HTTPExchange, _ parameters: Parameters,
+        _ method: (observed: RequestMetrics.Method, begin: Begin)
+    ) throws(Status) {
+        let id = WebChannelSessions.newID()
+        let sessions = sessions
+        let call = WebChannelCall(
+            id: id, headers: body.headers + parameters.headers, loop: exchange.loop,
+            observation: observer.begin(method.observed, .webChannel, remote: exchange.head.remoteAddress),
+            forget: { sessions[id] = nil })
+        guard sessions.add(call, id) else {
+            call.abandon()
+            throw .resourceExhausted("The server has too many sessions.")
+        }
+        method.begin(call, service)
+        let handshake = call.handshake
+        try call.receive(body, acknowledging: nil) { _ in
+            Self.onLoop(exchange) { Self.answer(exchange, handshake) }
+        }
+    }
+
+    private func get(_ exchange: HTTPExchange, _ parameters: Parameters) {
+        guard let id = parameters.session else {
+            return Self.refuse(exchange, 400, "A back channel needs the SID of a session.")
+        }
+        guard let call = sessions[id] else { return Self.refuseUnknown(exchange) }
+        let channel = BackChannel(exchange, home: call.loop)
+        call.onLoop {
+            guard sessions[id] != nil else {
+                // The session ended meanwhile; what the client asks next tells it.
+                return channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
+            }
+            call.attach(
+                channel, acknowledging: parameters.acknowledged, pollMilliseconds: parameters.pollMilliseconds)
+        }
+    }
+
+    private func terminate(_ exchange: HTTPExchange, _ parameters: Parameters) {
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { [self] _ in
+            guard let id = parameters.session, let call = sessions[id] else { return Self.refuseUnknown(exchange) }
+            call.onLoop { call.abandon() }
+            exchange.respond(status: 200, headers: Self.headers(for: exchange.head), body: [])
+        }
+    }
+
+    // MARK: Answers
+
+    static func headers(for head: HTTPRequestHead) -> [HTTPHeader] {
+        [
+            HTTPHeader("content-type", "text/plain; charset=utf-8"),
+            // Browsers would otherwise hold the first kilobyte back to guess what it is.
+            HTTPHeader("x-content-type-options", "nosniff"),
+            HTTPHeader("cache-control", "no-cache, no-store, max-age=0, must-revalidate"),
+        ] + CORS.headers(for: head)
+    }
+
+    private static func answer(_ exchange: HTTPExchange, _ text: [UInt8]) {
+        exchange.respond(status: 200, headers: headers(for: exchange.head), body: text)
+    }
+
+    private static func refuse(_ exchange: HTTPExchange, _ httpStatus: Int, _ message: String) {
+        exchange.respond(status: httpStatus, headers: headers(for: exchange.head), body: Array("\(message)\n".utf8))
+    }
+
+    private static func refuse(_ exchange: HTTPExchange, _ status: Status) {
+        refuse(exchange, status.code.httpStatus, status.message)
+    }
+
+    /// Clients look for these words, not at the beginning, and begin a new session.
+    private static func refuseUnknown(_ exchange: HTTPExchange) { refuse(exchange, 400, "Error: Unknown SID") }
+
+    private static func onLoop(_ exchange: HTTPExchange, _ body: @escaping @Sendable () -> Void) {
+        if exchange.loop.isCurrent { body() } else { exchange.loop.execute(body) }
+    }
+}
+
+extension WebChannelHTTP {
+    /// What the query of a channel's URL says.
+    struct Parameters: Sendable {
+        private(set) var session: String?
+        private(set) var acknowledged: Int64?
+        private(set) var isTermination = false
+        /// Nil for a stream.
+        private(set) var pollMilliseconds: Int?
+        /// Headers that the client could not send as such.
+        private(set) var headers: [HTTPHeader] = []
+        /// What is wrong with it.
+        private(set) var fault: String?
+
+        init(_ query: String?) {
+            guard let parameters = URLText.parameters(query) else {
+                fault = "The query of the URL can't be decoded."
+                return
+            }
+            var polls = false
+            var wish: Int64?
+            for (name, value) in parameters {
+                switch name {
+                case "VER": if value != "8" { fault = "VER must be 8." }
+                case "SID": session = value == "null" ? nil : value
+                case "AID": acknowledged = number(name, value)
+                case "TYPE": isTermination = value == "terminate"
+                case "CI": polls = value == "1"
+                case "TO": wish = number(name, value)
+                case "$httpHeaders": headers = ForwardBody.headers(value)
+                default: break
+                }
+            }
+            let longest = Int64(Limits.webChannelKeepAliveSeconds * 1000)
+            if polls { pollMilliseconds = Int(min(wish ?? longest, longest)) }
+        }
+
+        private mutating func number(_ name: String, _ value: String) -> Int64? {
+            // Before it has got anything, a client may say so.
+            if value == "-1" { return 0 }
+            let number = ForwardBody.decimal(value)
+            if number == nil { fault = "\(name) must be a number." }
+            return number
+        }
+    }
+}
+
+/// The open sessions, by id.
+private final class WebChannelSessions: Sendable {
+    private let calls = Mutex<[String: WebChannelCall]>([:])
+
+    subscript(id: String) -> WebChannelCall? {
+        get { calls.withLock { $0[id] } }
+        set { calls.withLock { $0[id] = newValue } }
+    }
+
+    /// False when there are too many.
+    func add(_ call: WebChannelCall, _ id: String) -> Bool {
+        calls.withLock { calls in
+            if calls.count >= Limits.webChannelSessionsMax { return false }
+            calls[id] = call
+            return true
+        }
+    }
+
+    /// Whoever knows it may speak for the session, so nobody must guess it.
+    static func newID() -> String {
+        var random = SystemRandomNumberGenerator()
+        return (0..<2).map { _ in String(UInt64.random(in: .min ... .max, using: &random), radix: 36) }.joined(
+            separator: "-")
+    }
+}

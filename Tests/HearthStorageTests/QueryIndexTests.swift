@@ -1,0 +1,162 @@
+import HearthModel
+import HearthWire
+import Synchronization
+import Testing
+
+@testable import HearthStorage
+
+/// What a commit concerns is found, and little besides.
+@Suite struct QueryIndexTests {
+    private final class Watcher {
+        let live: LiveQuery
+        init(_ live: LiveQuery) { self.live = live }
+    }
+
+    private final class Sets: Sendable {
+        let all = Mutex<[ChangeSet]>([])
+    }
+
+    /// Whatever matches before or after a change is among the candidates, while queries come and go.
+    @Test func nothingIsMissed() throws {
+        var random = SeededRandom(TestRun.seed())
+        var matches = 0
+        var looked = 0
+        var present = 0
+        for _ in 0..<(30 * TestRun.effort) {
+            var twin = try RandomDatabase(SeededRandom(random.next()))
+            defer { twin.database.close() }
+            let sets = Sets()
+            twin.database.observe { set in sets.all.withLock { $0.append(set) } }
+            let watchers = (0..<80).compactMap { _ in
+                (try? NormalizedQuery(twin.randomQuery())).map { Watcher(LiveQuery($0)) }
+            }
+            var index = QueryIndex<Watcher>()
+            var inserted: [ObjectIdentifier: Watcher] = [:]
+            for _ in 0..<30 {
+                for watcher in watchers where random.chance(30) {
+                    if inserted.removeValue(forKey: ObjectIdentifier(watcher)) != nil {
+                        index.remove(watcher, for: watcher.live)
+                    } else {
+                        inserted[ObjectIdentifier(watcher)] = watcher
+                        index.insert(watcher, for: watcher.live)
+                    }
+                }
+                try twin.commit(documents: 1 + twin.random.below(4))
+                let changes = sets.all.withLock { all in
+                    defer { all = [] }
+                    return all.flatMap(\.changes)
+                }
+                for change in changes {
+                    let found = try index.candidates(for: change)
+                    #expect(Set(found.map { ObjectIdentifier($0) }).count == found.count)
+                    #expect(found.allSatisfy { inserted[ObjectIdentifier($0)] != nil })
+                    for watcher in inserted.values {
+                        let isConcerned =
+                            try watcher.live.matches(change.before, key: change.key)
+                            || watcher.live.matches(change.after, key: change.key)
+                        if isConcerned {
+                            matches += 1
+                            #expect(found.contains { $0 === watcher }, "\(watcher.live.query.query)")
+                        }
+                    }
+                    looked += found.count
+                    present += inserted.count
+                }
+            }
+            for watcher in inserted.values { index.remove(watcher, for: watcher.live) }
+            #expect(index.isEmpty)
+        }
+        #expect(matches > 1000)
+        // Operands are taken from few values, so much does match; still the index has to leave much out.
+        #expect(looked * 10 < present * 9)
+    }
+
+    private func live(_ filter: Filter) throws -> LiveQuery {
+        let parent = ResourceName(database: testDatabaseName, path: ResourcePath([]))
+        var query = Query(parent: parent, scope: .collection("c"))
+        query.filter = filter
+        return LiveQuery(try NormalizedQuery(query))
+    }
+
+    private func change(_ value: Value) -> Change {
+        var fields = MapValue()
+        fields.set("n", value)
+        let document = StoredDocument(createVersion: 1, updateVersion: 1, fields: FieldsCodec.encode(fields))
+        return Change(key: DocumentKey.encode(ResourcePath(["c", "a"])), before: nil, after: document)
+    }
+
+    @Test func oneOfManyQueriesIsFound() throws {
+        let filters: [(Int) -> Filter] = [
+            { .field(FieldPath("n"), .equal, .integer(Int64($0))) },
+            { .field(FieldPath("n"), .in, .array([.integer(Int64($0)), .string("x\($0)")])) },
+            {
+                .and([
+                    .field(FieldPath("n"), .greaterThanOrEqual, .integer(Int64($0))),
+                    .field(FieldPath("n"), .lessThan, .integer(Int64($0 + 1))),
+                ])
+            },
+            {
+                .and([
+                    .field(FieldPath("n"), .equal, .integer(Int64($0))),
+                    .field(FieldPath("m"), .greaterThan, .integer(1)),
+                ])
+            },
+        ]
+        for filter in filters {
+            var index = QueryIndex<Watcher>()
+            let watchers = try (0..<1000).map { Watcher(try live(filter($0))) }
+            for watcher in watchers { index.insert(watcher, for: watcher.live) }
+            let found = try index.candidates(for: change(.integer(500)))
+            #expect(found.count == 1 && found.first === watchers[500])
+            #expect(try index.candidates(for: change(.integer(5000))).isEmpty)
+            index.remove(watchers[500], for: watchers[500].live)
+            #expect(try index.candidates(for: change(.integer(500))).isEmpty)
+        }
+        var index = QueryIndex<Watcher>()
+        let watchers = try (0..<1000).map {
+            Watcher(try live(.field(FieldPath("n"), .arrayContains, .integer(Int64($0)))))
+        }
+        for watcher in watchers { index.insert(watcher, for: watcher.live) }
+        let found = try index.candidates(for: change(.array([.integer(7), .integer(9), .integer(7)])))
+        #expect(
+            Set(found.map { ObjectIdentifier($0) }) == [ObjectIdentifier(watchers[7]), ObjectIdentifier(watchers[9])])
+    }
+
+    /// Against a look at every range.
+    @Test func intervals() {
+        final class Item {
+            let range: KeyRange
+            init(_ range: KeyRange) { self.range = range }
+        }
+        var random = SeededRandom(TestRun.seed())
+        for _ in 0..<50 {
+            var index = IntervalIndex<Item>()
+            var present: [Item] = []
+            var absent: [Item] = []
+            for step in 0..<400 {
+                if !present.isEmpty, random.chance(40) {
+                    let item = present.remove(at: random.below(present.count))
+                    index.remove(item)
+                    absent.append(item)
+                } else if !absent.isEmpty, random.chance(20) {
+                    let item = absent.remove(at: random.below(absent.count))
+                    index.insert(item, item.range)
+                    present.append(item)
+                } else {
+                    let lower = UInt8(random.below(200))
+                    let upper = random.chance(10) ? nil : [lower + UInt8(random.below(50))]
+                    let item = Item(KeyRange(lower: [lower], upper: upper))
+                    index.insert(item, item.range)
+                    present.append(item)
+                }
+                #expect(index.count == present.count)
+                guard step % 7 == 0 else { continue }
+                let key = [UInt8(random.below(256))]
+                var found: [ObjectIdentifier] = []
+                index.forEach(containing: key) { found.append(ObjectIdentifier($0)) }
+                #expect(found.count == Set(found).count)
+                #expect(Set(found) == Set(present.filter { $0.range.contains(key) }.map { ObjectIdentifier($0) }))
+            }
+        }
+    }
+}
