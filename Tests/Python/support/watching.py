@@ -96,6 +96,8 @@ class Watcher:
         self.stream: Any = None
         #: By id.
         self.targets: dict[int, Target] = {}
+        #: Called before a target says how many documents it has: may take some, or add some that are not there.
+        self.spoil: Callable[[Target], None] = lambda _: None
         self._database = database
         self._root = f"{database}/documents"
         self._queries = queries
@@ -135,6 +137,8 @@ class Watcher:
         fill_target(self._queries[target.query], self._root, added)
         if target.token:
             self.counts["resumes"] += 1
+            if expects:
+                self.spoil(target)
             if by_time:
                 added.read_time.FromMicroseconds(target.read_time)
             else:

@@ -154,12 +154,13 @@ class Way(Protocol):
 
 
 class _Http1Download:
-    def __init__(self, address: str, target: str, headers: dict[str, str]) -> None:
-        self._connection = http.client.HTTPConnection(address, timeout=SILENCE_SECONDS)
-        self._connection.request("GET", target, headers=headers)
+    def __init__(self, connection: http.client.HTTPConnection, target: str, headers: dict[str, str]) -> None:
+        self.connection = connection
+        self.ended_well = False
+        self.connection.request("GET", target, headers=headers)
         # The response takes it over when the server closes after it.
-        self._socket: socket.socket = self._connection.sock
-        self._response = self._connection.getresponse()
+        self._socket: socket.socket = self.connection.sock
+        self._response = self.connection.getresponse()
         self.status = self._response.status
         self.headers = {name.lower(): value for name, value in self._response.getheaders()}
 
@@ -172,26 +173,35 @@ class _Http1Download:
             raise ConnectionError(str(error)) from error
         if not self._response.isclosed():
             raise ConnectionError("the body broke off")
+        self.ended_well = True
 
     def cut(self) -> None:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        self._response.close()
-        self._connection.close()
+        if not self.ended_well:
+            self._response.close()
+            self.connection.close()
+
+
+def _forget_closed(kept: http.client.HTTPConnection) -> None:
+    """A kept connection that has anything to read was closed by the server."""
+    if kept.sock is not None and select.select([kept.sock], [], [], 0)[0]:
+        kept.close()
 
 
 class Http1:
-    """HTTP/1.1: one kept connection for the POSTs, and one for each GET."""
+    """HTTP/1.1: one kept connection for POSTs, and one for GETs; GETs that overlap have one each."""
 
     def __init__(self, address: str, origin: str = "http://app.example") -> None:
         self._address = address
         self._headers = {"Origin": origin}
+        self._downloading: _Http1Download | None = None
         self._connection = http.client.HTTPConnection(address, timeout=30)
 
     def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
-        self._forget_closed()
+        _forget_closed(self._connection)
         try:
             self._connection.request(method, target, body, {**self._headers, **(headers or {})})
             response = self._connection.getresponse()
@@ -204,12 +214,6 @@ class Http1:
             self._connection.close()
             raise
 
-    def _forget_closed(self) -> None:
-        """A kept connection that has anything to read was closed by the server."""
-        kept = self._connection.sock
-        if kept is not None and select.select([kept], [], [], 0)[0]:
-            self._connection.close()
-
     def send_and_leave(self, target: str, body: bytes, headers: dict[str, str]) -> None:
         """A POST whose answer nobody reads, because the connection breaks behind it."""
         connection = http.client.HTTPConnection(self._address, timeout=30)
@@ -217,13 +221,24 @@ class Http1:
         connection.close()
 
     def open(self, target: str) -> Download:
+        last = self._downloading
+        if last is not None and last.ended_well:
+            connection = last.connection
+            _forget_closed(connection)
+        else:
+            connection = http.client.HTTPConnection(self._address, timeout=SILENCE_SECONDS)
         try:
-            return _Http1Download(self._address, target, self._headers)
-        except http.client.HTTPException as error:
+            self._downloading = _Http1Download(connection, target, self._headers)
+            return self._downloading
+        except (http.client.HTTPException, OSError) as error:
+            self._downloading = None
+            connection.close()
             raise ConnectionError(repr(error)) from error
 
     def close(self) -> None:
         self._connection.close()
+        if self._downloading is not None and self._downloading.ended_well:
+            self._downloading.connection.close()
 
 
 class _Http2Download:
