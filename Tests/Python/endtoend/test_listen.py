@@ -16,6 +16,7 @@ from google.cloud import firestore
 
 from support.program import BINARY, Program, program
 from support.streams import Listen, ListenRequest, Stream, WriteRequest
+from support.webchannel import WebListen
 
 EQUAL, GREATER = 5, 3
 ASCENDING, DESCENDING = 1, 2
@@ -23,9 +24,13 @@ ASCENDING, DESCENDING = 1, 2
 pytestmark = pytest.mark.emulator_differs("it answers every change with RESET and the whole result")
 
 
-@pytest.fixture
-def listen(channel: grpc.Channel, project: str) -> Iterator[Listen]:
-    stream = Listen(channel, project)
+@pytest.fixture(params=["grpc", "webchannel", "polls"])
+def listen(request: pytest.FixtureRequest, channel: grpc.Channel, address: str, project: str) -> Iterator[Any]:
+    """What a stream carries is the same, whatever carries it."""
+    if request.param == "grpc":
+        stream: Any = Listen(channel, project)
+    else:
+        stream = WebListen(address, project, polls=request.param == "polls")
     yield stream
     stream.cancel()
 

@@ -10,11 +10,15 @@ import pytest
 from google.cloud import firestore
 
 from support.streams import Stream, WriteRequest
+from support.webchannel import WebWrite
 
 
-@pytest.fixture
-def stream(channel: grpc.Channel) -> Iterator[Stream]:
-    opened = Stream(channel, "Write")
+@pytest.fixture(params=["grpc", "webchannel", "polls"])
+def stream(request: pytest.FixtureRequest, channel: grpc.Channel, address: str, project: str) -> Iterator[Any]:
+    if request.param == "grpc":
+        opened: Any = Stream(channel, "Write")
+    else:
+        opened = WebWrite(address, project, polls=request.param == "polls")
     yield opened
     opened.cancel()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -61,11 +62,13 @@ class Stream:
         self.call.cancel()
 
 
-class Listen(Stream):
-    """A Listen stream whose messages are given in short form."""
+class ListenWords:
+    """Requests and answers of a Listen stream in short form, whatever carries it."""
 
-    def __init__(self, channel: grpc.Channel, project: str) -> None:
-        super().__init__(channel, "Listen")
+    send: Callable[..., None]
+    take: Callable[..., Any]
+
+    def __init__(self, project: str) -> None:
         self.database = f"projects/{project}/databases/(default)"
         self.root = f"{self.database}/documents"
         #: Of the last boundary.
@@ -148,3 +151,11 @@ class Listen(Stream):
             assert message is not None, gathered
             gathered.append(message)
         return gathered
+
+
+class Listen(ListenWords, Stream):
+    """A Listen stream over gRPC."""
+
+    def __init__(self, channel: grpc.Channel, project: str) -> None:
+        ListenWords.__init__(self, project)
+        Stream.__init__(self, channel, "Listen")

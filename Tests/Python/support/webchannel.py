@@ -1,0 +1,677 @@
+"""Our own client of WebChannel, the protocol that browsers speak for Listen and Write; strict where theirs is lenient.
+
+A session is a handshake POST, further POSTs with requests (the forward channel), and one GET at a time whose body
+brings the answers (the back channel). Whatever the server sends is checked: lengths of frames in UTF-16 units, array
+ids that ascend one by one, the shape of each POST's answer. A fault raises `ProtocolFault` from the next `take`.
+Source: the public WebChannel client of google/closure-library, and what the Firebase Web SDK sends.
+"""
+
+from __future__ import annotations
+
+import codecs
+import http.client
+import json
+import queue
+import random
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import grpc
+import httpx
+from google.protobuf import json_format
+
+from support.streams import ListenWords
+from support.wire import message_class
+
+FORM = "application/x-www-form-urlencoded"
+#: Longer than a server may be silent: it announces its keep-alive interval, which is 30 seconds.
+SILENCE_SECONDS = 50
+#: GETs in a row that a client makes although nothing came by them.
+EMPTY_GETS_MAX = 3
+
+
+class ProtocolFault(AssertionError):
+    """The server broke the protocol."""
+
+
+class ChannelRefused(Exception):
+    """An HTTP status other than 200, which ends a channel."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"{answer.status}: {answer.text[:300]}")
+        self.status = answer.status
+        self.text = answer.text
+
+
+class StreamFailed(grpc.RpcError):
+    """A status that came as an array; looks as gRPC's errors do, so that tests can be shared."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error)
+        self.error = error
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode[self.error["status"]]
+
+    def details(self) -> str:
+        return str(self.error.get("message", ""))
+
+
+class Frames:
+    """Cuts a body into frames, however it comes in pieces: `<length in UTF-16 units> LF <JSON>`."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        # As UTF-16, where a unit is two bytes.
+        self._text = bytearray()
+
+    def feed(self, piece: bytes) -> list[list[Any]]:
+        self._text += self._decoder.decode(piece).encode("utf-16-le")
+        frames = []
+        while (end := self._find_line_end()) >= 0:
+            digits = self._text[:end].decode("utf-16-le")
+            if not (digits.isascii() and digits.isdigit()) or digits[0] == "0":
+                raise ProtocolFault(f"a frame's length is {digits!r}")
+            begin, length = end + 2, 2 * int(digits)
+            if len(self._text) < begin + length:
+                break
+            text = self._text[begin : begin + length].decode("utf-16-le", "surrogatepass")
+            del self._text[: begin + length]
+            try:
+                frame = json.loads(text)
+            except ValueError as error:
+                raise ProtocolFault(f"a frame of {digits} units isn't JSON: {text!r}") from error
+            if not isinstance(frame, list):
+                raise ProtocolFault(f"a frame isn't an array: {text!r}")
+            frames.append(frame)
+        return frames
+
+    def _find_line_end(self) -> int:
+        """Where the length's line ends, or -1."""
+        end = self._text.find(b"\n\0")
+        if (end if end >= 0 else len(self._text)) > 20:
+            raise ProtocolFault(f"no frame begins with {bytes(self._text[:60])!r}")
+        return end
+
+    def finish(self) -> None:
+        """A body that ended well must not end inside a frame."""
+        if self._text or self._decoder.getstate()[0]:
+            raise ProtocolFault(f"a body ends inside a frame: {bytes(self._text[:200])!r}")
+
+
+def frames(body: bytes) -> list[list[Any]]:
+    """The frames of a whole body."""
+    reader = Frames()
+    found = reader.feed(body)
+    reader.finish()
+    return found
+
+
+# Ways over which requests go
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    #: By names in lower case.
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+
+class Download(Protocol):
+    """The answer to a GET while it comes."""
+
+    status: int
+    headers: dict[str, str]
+
+    def pieces(self) -> Iterator[bytes]:
+        """What comes, until a clean end; `OSError` or a kind of `ConnectionError` when it breaks."""
+        ...
+
+    def cut(self) -> None:
+        """Breaks the connection under it; from any thread."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Way(Protocol):
+    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer: ...
+
+    def open(self, target: str) -> Download: ...
+
+    def close(self) -> None: ...
+
+
+class _Http1Download:
+    def __init__(self, address: str, target: str, headers: dict[str, str]) -> None:
+        self._connection = http.client.HTTPConnection(address, timeout=SILENCE_SECONDS)
+        self._connection.request("GET", target, headers=headers)
+        # The response takes it over when the server closes after it.
+        self._socket: socket.socket = self._connection.sock
+        self._response = self._connection.getresponse()
+        self.status = self._response.status
+        self.headers = {name.lower(): value for name, value in self._response.getheaders()}
+
+    def pieces(self) -> Iterator[bytes]:
+        try:
+            # An empty piece is the end of the body.
+            while piece := self._response.read1(65536):
+                yield piece
+        except (http.client.HTTPException, ValueError) as error:
+            raise ConnectionError(str(error)) from error
+        if not self._response.isclosed():
+            raise ConnectionError("the body broke off")
+
+    def cut(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+
+class Http1:
+    """HTTP/1.1: one kept connection for the POSTs, and one for each GET."""
+
+    def __init__(self, address: str, origin: str = "http://app.example") -> None:
+        self._address = address
+        self._headers = {"Origin": origin}
+        self._connection = http.client.HTTPConnection(address, timeout=30)
+
+    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
+        self._forget_closed()
+        try:
+            self._connection.request(method, target, body, {**self._headers, **(headers or {})})
+            response = self._connection.getresponse()
+            received = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, received, response.read())
+        except http.client.HTTPException as error:
+            self._connection.close()
+            raise ConnectionError(repr(error)) from error
+        except OSError:
+            self._connection.close()
+            raise
+
+    def _forget_closed(self) -> None:
+        """A kept connection that has anything to read was closed by the server."""
+        kept = self._connection.sock
+        if kept is not None and select.select([kept], [], [], 0)[0]:
+            self._connection.close()
+
+    def send_and_leave(self, target: str, body: bytes, headers: dict[str, str]) -> None:
+        """A POST whose answer nobody reads, because the connection breaks behind it."""
+        connection = http.client.HTTPConnection(self._address, timeout=30)
+        connection.request("POST", target, body, {**self._headers, **headers})
+        connection.close()
+
+    def open(self, target: str) -> Download:
+        try:
+            return _Http1Download(self._address, target, self._headers)
+        except http.client.HTTPException as error:
+            raise ConnectionError(repr(error)) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _Http2Download:
+    def __init__(self, client: httpx.Client, target: str, owns_client: bool) -> None:
+        self._client = client if owns_client else None
+        self._response = client.send(client.build_request("GET", target), stream=True)
+        self._socket: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
+        self.status = self._response.status_code
+        self.headers = dict(self._response.headers)
+
+    def pieces(self) -> Iterator[bytes]:
+        try:
+            yield from self._response.iter_raw()
+        except httpx.HTTPError as error:
+            raise ConnectionError(repr(error)) from error
+
+    def cut(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        # httpx doesn't reset a stream that it leaves: only the end of its connection tells the server.
+        if self._client is not None:
+            self.cut()
+        with suppress(httpx.HTTPError):
+            self._response.close()
+        if self._client is not None:
+            self._client.close()
+
+
+class Http2:
+    """Cleartext HTTP/2 with prior knowledge: all on one connection, or each GET on its own, so that it can be left."""
+
+    def __init__(self, address: str, origin: str = "http://app.example", *, is_shared: bool = False) -> None:
+        self._address = address
+        self._origin = origin
+        self._is_shared = is_shared
+        self._client = self._connect()
+
+    def _connect(self) -> httpx.Client:
+        return httpx.Client(
+            base_url=f"http://{self._address}",
+            headers={"Origin": self._origin},
+            http1=False,
+            http2=True,
+            timeout=SILENCE_SECONDS,
+        )
+
+    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
+        try:
+            response = self._client.request(method, target, content=body, headers=headers)
+        except httpx.HTTPError as error:
+            raise ConnectionError(repr(error)) from error
+        return Answer(response.status_code, dict(response.headers), response.content)
+
+    def open(self, target: str) -> Download:
+        try:
+            if self._is_shared:
+                return _Http2Download(self._client, target, False)
+            return _Http2Download(self._connect(), target, True)
+        except httpx.HTTPError as error:
+            raise ConnectionError(repr(error)) from error
+
+    def close(self) -> None:
+        self._client.close()
+
+
+# A session
+
+
+def form(messages: list[dict[str, Any]], offset: int, headers: dict[str, str] | None = None) -> bytes:
+    """The body of a POST, as browsers write it."""
+    members = []
+    if headers is not None:
+        lines = "".join(f"{name}:{value}\r\n" for name, value in headers.items())
+        members.append("headers=" + quote(lines, safe="()"))
+    members.append(f"count={len(messages)}")
+    if messages:
+        members.append(f"ofs={offset}")
+    for number, message in enumerate(messages):
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        members.append(f"req{number}___data__=" + quote(text, safe="()"))
+    return "&".join(members).encode()
+
+
+@dataclass
+class Post:
+    """One POST of the forward channel, kept so that it can be repeated."""
+
+    number: int
+    body: bytes
+    attempts: int = 0
+
+
+@dataclass
+class Counts:
+    """What happened on a session's channels."""
+
+    gets: int = 0
+    noops: int = 0
+    #: GETs that the server broke without an orderly end.
+    broken: int = 0
+    #: Of each GET that ended, how many arrays it brought.
+    arrays_of_gets: list[int] = field(default_factory=list)
+
+
+class Session:
+    """One bidirectional stream; the handshake is made by `start`, which carries the first messages.
+
+    `deliver` gets each message that arrives, on the back channel's thread; at the end None or the exception that ended
+    the session.
+    """
+
+    def __init__(
+        self,
+        way: Way,
+        method: str,
+        database: str,
+        deliver: Callable[[Any], None],
+        *,
+        polls: bool = False,
+        poll_milliseconds: int | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        self.way = way
+        self.path = f"/google.firestore.v1.Firestore/{method}/channel"
+        self.database = quote(database, safe="()")
+        self.polls = polls
+        self.counts = Counts()
+        #: The last array that was handled: what is acknowledged.
+        self.last_id = 0
+        self.session_id: str | None = None
+        self.keep_alive_seconds: float | None = None
+        self.posts: list[Post] = []
+        self._headers = {"Authorization": "Bearer owner"} if headers is None else headers
+        self._poll_milliseconds = poll_milliseconds
+        self._deliver = deliver
+        self._http_session: str | None = None
+        self._next_number = random.randrange(100_000)
+        self._sent = 0
+        self._announced = 0
+        self._sending = threading.Lock()
+        self._state = threading.Condition()
+        self._download: Download | None = None
+        self._wants_get = True
+        self._is_closed = False
+        self._has_ended = False
+        self._reader = threading.Thread(target=self._receive, daemon=True)
+
+    # The forward channel
+
+    def start(self, *messages: dict[str, Any], reads: bool = True) -> None:
+        """Without `reads` no GET is made before `attach`."""
+        self._wants_get = reads
+        with self._sending:
+            number = self._take_number()
+            target = (
+                f"{self.path}?VER=8&database={self.database}&RID={number}&CVER=22"
+                f"&X-HTTP-Session-Id=gsessionid&zx={_nonce()}&t=1"
+            )
+            answer = self.way.send("POST", target, form(list(messages), 0, self._headers), {"Content-Type": FORM})
+            if answer.status != 200:
+                raise ChannelRefused(answer)
+            self._sent = len(messages)
+            arrays = self._only_frame(answer)
+            self._greet(arrays[0])
+            self._http_session = answer.headers.get("x-http-session-id")
+            for array in arrays[1:]:
+                self._take(array)
+        self._reader.start()
+
+    def _greet(self, array: Any) -> None:
+        match array:
+            case [0, ["c", str(session_id), "" | None, 8, *rest]] if session_id:
+                self.session_id = session_id
+                if len(rest) > 1:
+                    self.keep_alive_seconds = rest[1] / 1000
+            case _:
+                raise ProtocolFault(f"the handshake was answered with {array}")
+
+    def send(self, *messages: dict[str, Any], loses_answer: bool = False) -> list[int]:
+        """Sends messages in one POST, which is repeated as long as its connection breaks; gives the POST's answer.
+
+        With `loses_answer` the first try's answer isn't read, so that the server gets the POST twice.
+        """
+        with self._sending:
+            post = Post(self._take_number(), form(list(messages), self._sent))
+            self._sent += len(messages)
+            self.posts.append(post)
+            if loses_answer:
+                assert isinstance(self.way, Http1)
+                post.attempts += 1
+                self.way.send_and_leave(self.post_target(post), post.body, {"Content-Type": FORM})
+            return self._deliver_post(post)
+
+    def repeat(self, post: Post) -> list[int]:
+        with self._sending:
+            return self._deliver_post(post)
+
+    def _deliver_post(self, post: Post) -> list[int]:
+        for attempt in range(4):
+            post.attempts += 1
+            acknowledged = self.last_id
+            try:
+                answer = self.way.send("POST", self.post_target(post), post.body, {"Content-Type": FORM})
+            except OSError:
+                if attempt == 3:
+                    raise
+                continue
+            if answer.status != 200:
+                raise ChannelRefused(answer)
+            return self._check(self._only_frame(answer), acknowledged)
+        raise AssertionError("not reached")
+
+    def _check(self, state: list[Any], acknowledged: int) -> list[int]:
+        if len(state) != 3 or any(type(number) is not int for number in state):
+            raise ProtocolFault(f"a POST was answered with {state}")
+        attached, last, waiting = state
+        if attached not in (0, 1) or last < acknowledged or last < self._announced or waiting < 0:
+            raise ProtocolFault(f"a POST was answered with {state}; {acknowledged} was acknowledged")
+        self._announced = last
+        return state
+
+    @staticmethod
+    def _only_frame(answer: Answer) -> list[Any]:
+        found = frames(answer.body)
+        if len(found) != 1:
+            raise ProtocolFault(f"the answer to a POST has {len(found)} frames: {answer.text[:300]}")
+        return found[0]
+
+    def _take_number(self) -> int:
+        number = self._next_number
+        self._next_number += 1
+        return number
+
+    def of_session(self) -> str:
+        """What names the session in a query."""
+        parts = f"VER=8&database={self.database}"
+        if self._http_session:
+            parts += f"&gsessionid={quote(self._http_session, safe='')}"
+        return parts + f"&SID={quote(self.session_id or '', safe='')}"
+
+    def post_target(self, post: Post) -> str:
+        return (
+            f"{self.path}?{self.of_session()}&RID={post.number}&AID={self.last_id}&zx={_nonce()}&t={post.attempts or 1}"
+        )
+
+    def get_target(self, acknowledged: int | None = None, polls: bool | None = None) -> str:
+        polls = self.polls if polls is None else polls
+        aid = self.last_id if acknowledged is None else acknowledged
+        patience = f"&TO={self._poll_milliseconds}" if polls and self._poll_milliseconds is not None else ""
+        return (
+            f"{self.path}?{self.of_session()}&RID=rpc&AID={aid}&CI={int(polls)}{patience}&TYPE=xmlhttp"
+            f"&zx={_nonce()}&t=1"
+        )
+
+    def terminate(self) -> Answer:
+        """As a browser does by a beacon: no body, and nothing acknowledged."""
+        self._close()
+        with self._sending:
+            target = f"{self.path}?{self.of_session()}&RID={self._take_number()}&TYPE=terminate&zx={_nonce()}"
+            return self.way.send("POST", target, b"", {"Content-Type": "text/plain;charset=UTF-8"})
+
+    def vanish(self) -> None:
+        """Leaves without a word, as a closed laptop does."""
+        self._close()
+        self.way.close()
+
+    def _close(self) -> None:
+        with self._state:
+            self._is_closed = True
+            self._state.notify_all()
+            download = self._download
+        if download is not None:
+            download.cut()
+
+    # The back channel
+
+    def cut(self) -> None:
+        """Breaks the GET's connection; another GET goes on behind what came whole."""
+        with self._state:
+            download = self._download
+        if download is not None:
+            download.cut()
+
+    def detach(self) -> None:
+        """Breaks the GET's connection and makes none until `attach`; what is sent meanwhile must wait."""
+        with self._state:
+            self._wants_get = False
+        self.cut()
+        with self._state:
+            assert self._state.wait_for(lambda: self._download is None, 10)
+
+    def attach(self) -> None:
+        with self._state:
+            self._wants_get = True
+            self._state.notify_all()
+
+    def wait_until_attached(self) -> None:
+        """Until a GET's headers have come."""
+        with self._state:
+            assert self._state.wait_for(lambda: self._download is not None or self._has_ended, 10)
+
+    def _receive(self) -> None:
+        ending: BaseException | None = None
+        try:
+            empty = 0
+            while self._wait_for_wish():
+                count = self._get()
+                empty = empty + 1 if count == 0 else 0
+                if empty > EMPTY_GETS_MAX:
+                    raise ProtocolFault(f"{empty} GETs in a row brought nothing")
+        except BaseException as error:  # noqa: BLE001 - told to who takes from the stream
+            ending = None if self._is_closed else error
+        with self._state:
+            self._has_ended = True
+            self._state.notify_all()
+        self._deliver(ending)
+
+    def _wait_for_wish(self) -> bool:
+        with self._state:
+            self._state.wait_for(lambda: self._wants_get or self._is_closed)
+            return not self._is_closed
+
+    def _get(self) -> int | None:
+        """Reads one GET to its end. How many arrays it brought, None when it broke."""
+        self.counts.gets += 1
+        try:
+            download = self.way.open(self.get_target())
+        except OSError:
+            if not self._is_closed:
+                self.counts.broken += 1
+            return None
+        with self._state:
+            self._download = download
+            is_wanted = self._wants_get and not self._is_closed
+            self._state.notify_all()
+        count = 0
+        try:
+            if not is_wanted:
+                return None
+            if download.status != 200:
+                raise ChannelRefused(Answer(download.status, download.headers, b"".join(download.pieces())))
+            reader = Frames()
+            for piece in download.pieces():
+                for frame in reader.feed(piece):
+                    for array in frame:
+                        count += 1
+                        self._take(array)
+            reader.finish()
+            self.counts.arrays_of_gets.append(count)
+            return count
+        except OSError:
+            self.counts.broken += 1
+            return None
+        finally:
+            download.close()
+            with self._state:
+                self._download = None
+                self._state.notify_all()
+
+    def _take(self, array: Any) -> None:
+        match array:
+            case [int(number), [content]]:
+                if number != self.last_id + 1:
+                    raise ProtocolFault(f"array {number} came behind {self.last_id}: {content}")
+                self.last_id = number
+            case _:
+                raise ProtocolFault(f"no array of a session: {array}")
+        match content:
+            case "noop":
+                self.counts.noops += 1
+            case "close":
+                raise _Closed
+            case "stop":
+                raise ConnectionAbortedError("the server aborts the session")
+            case {"error": error}:
+                # What follows in the frame is the close, which adds nothing.
+                raise StreamFailed(error)
+            case dict():
+                self._deliver(content)
+            case _:
+                raise ProtocolFault(f"no message: {array}")
+
+
+class _Closed(Exception):
+    """The server closes the session in order."""
+
+
+def _nonce() -> str:
+    return f"{random.getrandbits(50):x}"
+
+
+# Streams with the interface of gRPC's
+
+
+class WebStream:
+    """`support.streams.Stream` over WebChannel."""
+
+    def __init__(self, address: str, method: str, database: str, *, way: Way | None = None, **options: Any) -> None:
+        self._response = message_class(f"{method}Response")
+        self._answers: queue.Queue[Any] = queue.Queue()
+        self.session = Session(way or Http1(address), method, database, self._answers.put, **options)
+
+    def send(self, *requests: Any, loses_answer: bool = False) -> None:
+        messages = [json_format.MessageToDict(request) for request in requests]
+        if self.session.session_id is None:
+            self.session.start(*messages)
+        else:
+            self.session.send(*messages, loses_answer=loses_answer)
+
+    def half_close(self) -> None:
+        """A browser has no other way to say that it is done."""
+        self.session.terminate()
+
+    def take(self, seconds: float = 10) -> Any:
+        """The next message, None at a good end; raises what else ended the stream, or queue.Empty."""
+        answer = self._answers.get(timeout=seconds)
+        if answer is None or isinstance(answer, _Closed):
+            return None
+        if isinstance(answer, BaseException):
+            raise answer
+        return json_format.ParseDict(answer, self._response(), max_recursion_depth=400)
+
+    def is_silent(self, seconds: float = 0.3) -> bool:
+        try:
+            self._answers.put(self._answers.get(timeout=seconds))
+        except queue.Empty:
+            return True
+        return False
+
+    def cancel(self) -> None:
+        if self.session.session_id is not None:
+            with suppress(OSError, httpx.HTTPError):
+                self.session.terminate()
+        self.session.way.close()
+
+
+class WebListen(ListenWords, WebStream):
+    """`support.streams.Listen` over WebChannel."""
+
+    def __init__(self, address: str, project: str, **options: Any) -> None:
+        ListenWords.__init__(self, project)
+        WebStream.__init__(self, address, "Listen", self.database, **options)
+
+
+class WebWrite(WebStream):
+    """A Write stream over WebChannel."""
+
+    def __init__(self, address: str, project: str, **options: Any) -> None:
+        super().__init__(address, "Write", f"projects/{project}/databases/(default)", **options)
