@@ -22,6 +22,7 @@ public final class FirestoreService: Sendable {
     let large: LargeRequests
     let listeners = Listeners()
     let streams = OpenStreams()
+    let resultCounts = ResultCounts()
 
     init(registry: DatabaseRegistry, pool: WorkerPool, options: Options) {
         self.registry = registry

@@ -12,6 +12,7 @@ final class ListenLoad: MessageSource {
     private let execution: QueryExecution
     /// Of a query with a limit or an offset: the documents that were sent, with their update versions.
     private(set) var window: [[UInt8]: Int64] = [:]
+    private(set) var count = 0
 
     init(
         _ live: LiveQuery, _ view: ReadView, _ id: Int32, _ projection: Projection?, requireIndexes: Bool,
@@ -32,6 +33,7 @@ final class ListenLoad: MessageSource {
 
     func next() throws(Status) -> [UInt8]? {
         guard let result = try execution.next() else { return nil }
+        count += 1
         if isWindow { window[result.key] = result.document.updateVersion }
         let encoded = try FirestoreService.encoded(result.document, name: try names.name(key: result.key), projection)
         return try Self.change(encoded, [id], removed: [], format)

@@ -13,6 +13,8 @@ final class ListenResume: MessageSource {
     private let target: ListenTarget
     private let view: ReadView
     private let past: ReadView
+    private let database: Database
+    private let counts: ResultCounts
     private let expectedCount: Int?
     private let format: MessageFormat
     private let meter: WorkMeter
@@ -37,15 +39,17 @@ final class ListenResume: MessageSource {
     ///   - view: the state that the client is brought to.
     ///   - past: the state that it knows.
     init(
-        _ target: ListenTarget, _ view: ReadView, since past: ReadView, database: DatabaseName, expectedCount: Int?,
-        format: MessageFormat, cancellation: Cancellation
+        _ target: ListenTarget, _ view: ReadView, since past: ReadView, _ database: Database, _ counts: ResultCounts,
+        expectedCount: Int?, format: MessageFormat, cancellation: Cancellation
     ) {
         self.target = target
         self.view = view
         self.past = past
         self.expectedCount = expectedCount
         self.format = format
-        names = DocumentNames(database)
+        self.database = database
+        self.counts = counts
+        names = DocumentNames(database.name)
         meter = WorkMeter { () throws(Status) in try cancellation.check() }
     }
 
@@ -84,7 +88,7 @@ final class ListenResume: MessageSource {
         switch target.kind {
         case .documents(let keys): (found, count) = try documents(keys)
         case .query(let shared) where shared.live.isWindow: (found, count) = try windows(shared.live)
-        case .query(let shared): (found, count) = try changes(shared.live)
+        case .query(let shared): (found, count) = try changes(shared)
         }
         guard let found else {
             isTooOld = true
@@ -92,8 +96,7 @@ final class ListenResume: MessageSource {
         }
         differences = found
         if let expectedCount {
-            let known = count - found.count { $0.now && !$0.was } + found.count { $0.was && !$0.now }
-            try prepareFilter(count, isExpected: known == expectedCount)
+            try prepareFilter(count, isExpected: count - Self.growth(found) == expectedCount)
         }
     }
 
@@ -130,19 +133,48 @@ final class ListenResume: MessageSource {
         return (found, window.count)
     }
 
-    private func changes(_ live: LiveQuery) throws(Status) -> ([Difference]?, Int) {
+    private func changes(_ shared: SharedQuery) throws(Status) -> ([Difference]?, Int) {
         guard let all = try view.differences(since: past.version, changesMax: Limits.listenResumeChangesMax) else {
             return (nil, 0)
         }
+        let found = try Self.matching(all, shared.live)
+        return (found, expectedCount == nil ? 0 : try count(shared, found))
+    }
+
+    private static func matching(
+        _ differences: [DocumentDifference], _ live: LiveQuery
+    ) throws(Status) -> [Difference] {
         var found: [Difference] = []
-        for difference in all where live.concerns(difference.key) {
+        for difference in differences where live.concerns(difference.key) {
             let was = try live.matches(difference.before, key: difference.key)
             let now = try live.matches(difference.after, key: difference.key)
             guard was || now else { continue }
             found.append(Difference(key: difference.key, was: was, now: now, document: difference.after))
         }
-        let count = expectedCount == nil ? 0 : try keys(live).count(limit: .max)
-        return (found, count)
+        return found
+    }
+
+    /// How many results there are; counted only when nobody has lately.
+    /// - Parameter found: what changed since the version that the client knows.
+    private func count(_ shared: SharedQuery, _ found: [Difference]) throws(Status) -> Int {
+        var count: Int?
+        if let known = counts.entry(database, shared.text), known.version <= view.version {
+            var since: [Difference]? = found
+            if known.version != past.version {
+                since = try view.differences(since: known.version, changesMax: Limits.listenResumeChangesMax).map {
+                    all throws(Status) in try Self.matching(all, shared.live)
+                }
+            }
+            if let since { count = known.count + Self.growth(since) }
+        }
+        if count == nil { count = try keys(shared.live).count(limit: .max) }
+        let result = count ?? 0
+        counts.note(ResultCounts.Entry(version: view.version, count: result), database, shared.text)
+        return result
+    }
+
+    private static func growth(_ differences: [Difference]) -> Int {
+        differences.count { $0.now && !$0.was } - differences.count { $0.was && !$0.now }
     }
 
     private func keys(_ live: LiveQuery) throws(Status) -> QueryExecution {

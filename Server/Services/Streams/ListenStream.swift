@@ -51,6 +51,14 @@ final class ListenStream: @unchecked Sendable {
     private var windows: [ObjectIdentifier: ListenTarget] = [:]
     /// A target is being loaded, or is about to be.
     private var isLoading = false
+    /// What is being loaded was there before.
+    private var isReloading = false
+    /// Targets that the client is to forget and get anew. Until all have come, it has no state of one version.
+    private var reloadsPending = 0
+    /// The boundary that waits for them.
+    private var owedBoundary: (version: Int64, readTime: Timestamp)?
+    /// Targets that end with the next boundary.
+    private var ending: [ListenTarget] = []
     private var hasRoom = true
     private var lastReadTime = Timestamp(microseconds: 0)
     private var heartbeat: Timer?
@@ -131,7 +139,9 @@ final class ListenStream: @unchecked Sendable {
                 switch job {
                 case .add(let message, _): try add(message)
                 case .remove(let id): remove(id, cause: nil)
-                case .reload(let target): if targets[target.id] === target { load(target, .unknown) }
+                case .reload(let target):
+                    isReloading = true
+                    if targets[target.id] === target { load(target, .unknown) } else { finishLoad() }
                 }
             } catch {
                 end(error)
@@ -159,8 +169,7 @@ final class ListenStream: @unchecked Sendable {
         }
         try listeners.add(target)
         targets[id] = target
-        send(TargetChangeMessage(targetChangeType: .add, targetIds: [id]))
-        load(target, knowledge)
+        load(target, knowledge, isNew: true)
     }
 
     /// - Throws: INVALID_ARGUMENT for a read time in the future.
@@ -252,18 +261,20 @@ final class ListenStream: @unchecked Sendable {
     // MARK: Loading
 
     /// Sends what a target's client doesn't know as of one version, then a boundary.
-    private func load(_ target: ListenTarget, _ knowledge: Knowledge) {
+    private func load(_ target: ListenTarget, _ knowledge: Knowledge, isNew: Bool = false) {
         isLoading = true
         target.since = .max
         target.window = [:]
-        listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge) }
+        listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge, isNew: isNew) }
     }
 
-    private func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge) {
+    private func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, let database = listeners?.database else { return }
         do throws(Status) {
             // The others come to the same version first.
             try flush()
+            // Only now: a client takes a boundary to speak for every target that it knows to be added.
+            if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
             target.since = version
             let view = try database.view(atVersion: version)
             switch knowledge {
@@ -290,6 +301,8 @@ final class ListenStream: @unchecked Sendable {
                 }
                 run(source, of: target) { [self] in
                     target.window = source.window
+                    let count = ResultCounts.Entry(version: version, count: source.count)
+                    service.resultCounts.note(count, database, shared.text)
                     loaded(target, version, view.readTime)
                 }
             }
@@ -307,9 +320,10 @@ final class ListenStream: @unchecked Sendable {
     private func resume(
         _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
     ) {
-        guard let database = listeners?.database.name else { return }
+        guard let database = listeners?.database else { return }
         let source = ListenResume(
-            target, view, since: past, database: database, expectedCount: expectedCount, format: call.format,
+            target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
+            format: call.format,
             cancellation: call.cancellation)
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
@@ -334,8 +348,16 @@ final class ListenStream: @unchecked Sendable {
     /// Gives a target up whose result can't be had, and goes on with the others.
     private func refused(_ target: ListenTarget, _ status: Status) {
         remove(target.id, cause: status)
-        isLoading = false
+        finishLoad()
         proceed()
+    }
+
+    private func finishLoad() {
+        isLoading = false
+        guard isReloading else { return }
+        isReloading = false
+        reloadsPending -= 1
+        if reloadsPending == 0, let owed = owedBoundary { boundary(version: owed.version, owed.readTime) }
     }
 
     private func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
@@ -343,9 +365,13 @@ final class ListenStream: @unchecked Sendable {
             TargetChangeMessage(
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
-        boundary(version: version, readTime)
-        if target.once { remove(target.id, cause: nil) }
-        isLoading = false
+        if target.once { ending.append(target) }
+        if isReloading {
+            owedBoundary = (version, readTime)
+        } else {
+            boundary(version: version, readTime)
+        }
+        finishLoad()
         proceed()
     }
 
@@ -390,6 +416,7 @@ final class ListenStream: @unchecked Sendable {
         let known = targets.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
         for target in known { target.since = .max }
         jobs = known.map { .reload($0) } + jobs
+        reloadsPending += known.count
     }
 
     private func clearPending() {
@@ -456,6 +483,11 @@ final class ListenStream: @unchecked Sendable {
     }
 
     private func boundary(version: Int64, _ readTime: Timestamp) {
+        if reloadsPending > 0 {
+            owedBoundary = (version, readTime)
+            return
+        }
+        owedBoundary = nil
         lastReadTime = max(lastReadTime, readTime)
         guard let listeners else { return }
         let key = ListenEncodings.Boundary(version: version, readTime: lastReadTime, isJSON: call.format.isJSON)
@@ -465,6 +497,9 @@ final class ListenStream: @unchecked Sendable {
                     resumeToken: token(version), readTime: TimestampMessage(lastReadTime))
                 return call.format.encode(ListenResponse(targetChange: change))
             })
+        let ended = ending.filter { targets[$0.id] === $0 && $0.since != .max }
+        ending = []
+        for target in ended { remove(target.id, cause: nil) }
     }
 
     // MARK: Answers
@@ -531,6 +566,7 @@ final class ListenStream: @unchecked Sendable {
         for target in targets.values { listeners?.remove(target) }
         targets = [:]
         jobs = []
+        ending = []
         clearPending()
         service.streams.remove(call)
         if let listeners { service.listeners.leave(self, listeners, call.loop) }

@@ -113,7 +113,8 @@ final class WriteStream: @unchecked Sendable {
         if !request.database.isEmpty, try DatabaseName(parsing: request.database) != database.name {
             throw .invalidArgument("A Write stream is of one database, \(database.name).")
         }
-        if request.writes.isEmpty { return answer(streamID: "", [], nil) }
+        // Clients take every answer behind the first for that to a commit.
+        if request.writes.isEmpty { return answer(streamID: "", [], try database.view().readTime) }
         try FirestoreService.checkSize(sizeBytes)
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
         isCommitting = true

@@ -59,6 +59,16 @@ struct BenchBar: Sendable {
         sameMedian("query-range-huge", "query-range-small"),
         BenchBar(workload: "query-equal-huge", metric: "rate", kind: .limit(2500)),
         sameMedian("query-equal-huge", "query-equal-small"),
+        BenchBar(workload: "listen-1", metric: "p50", kind: .asGood(10, as: Base(target: "emulator"))),
+        BenchBar(workload: "listen-1", metric: "p99", kind: .asGood(10, as: Base(target: "emulator"))),
+        BenchBar(workload: "listen-100", metric: "p50", kind: .asGood(10, as: Base(target: "emulator"))),
+        BenchBar(workload: "listen-100", metric: "p99", kind: .asGood(10, as: Base(target: "emulator"))),
+        BenchBar(workload: "listen-1-memory", metric: "p50", kind: .atMostTimes(3, Base(target: "redis"))),
+        BenchBar(workload: "listen-hot", metric: "deliveries", kind: .limit(100_000)),
+        BenchBar(workload: "listen-idle", metric: "resident each", kind: .limit(20)),
+        BenchBar(workload: "listen-idle", metric: "commit", kind: .limit(1.2)),
+        BenchBar(workload: "listen-resume", metric: "time", kind: .limit(1)),
+        BenchBar(workload: "listen-resume", metric: "bytes", kind: .limit(1)),
         BenchBar(workload: "count-huge", metric: "p50", kind: .limit(100)),
     ]
 

@@ -58,18 +58,19 @@ enum BenchTarget: Sendable {
         case (.hearth, _): true
         // These need processes that the bench has started itself.
         case (.address, .startup), (.address, .idleMemory), (.address, .memoryAfterLoad), (.address, .connections),
-            (.address, .commit(_, _, .memory)):
+            (.address, .commit(_, _, .memory)), (.address, .listen(_, .memory)), (.address, .listenIdle):
             false
         case (.address, _): true
         // It has hours of work with collections of which nothing is asked of it, and no network engine of ours.
-        case (.emulator, .getConstant), (.emulator, .query(_, .huge)), (.emulator, .count(.huge)),
+        case (.emulator, .listenIdle), (.emulator, .listenHot), (.emulator, .listenResume), (.emulator, .getConstant),
+            (.emulator, .query(_, .huge)), (.emulator, .count(.huge)),
             (.emulator, .commit(_, _, .manyDocuments)):
             false
         case (.emulator, _): true
         case (.sqlite, .commit(_, _, .server)), (.store, .commit(_, _, .server)): true
         case (.postgres, .commit(_, .all, .server)): true
         case (.disk, .commit(inFlight: 1, _, _)): true
-        case (.nginx, .getREST), (.redis, .get): true
+        case (.nginx, .getREST), (.redis, .get), (.redis, .listen): true
         default: false
         }
     }

@@ -9,6 +9,7 @@ final class FirestoreInstance {
     enum Collection: Hashable {
         case work
         case many
+        case listened
         case queried(Workload.CollectionSize)
         /// Of a run of `bulk`.
         case bulk(Int)
@@ -17,6 +18,7 @@ final class FirestoreInstance {
             switch self {
             case .work: "work"
             case .many: "many"
+            case .listened: "listened"
             case .queried(let size): "\(size)"
             case .bulk(let run): "bulk-\(run)"
             }

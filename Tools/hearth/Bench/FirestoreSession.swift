@@ -51,6 +51,31 @@ final class FirestoreSession: BenchSession {
                 try instance.fill(.bulk(0), documents: settings.large)
             }
         case .connections: return try connections(name)
+        case .listen(let listeners, let place):
+            let instance = place == .memory ? try instance(for: .memory) : shared
+            return try listening(name, instance).latency(listeners: listeners)
+        case .listenHot: return try listening(name, shared).hot(listeners: 1000)
+        case .listenIdle: return try listenIdle(name)
+        case .listenResume: return try listening(name, shared).resume(documents: settings.large)
+        }
+    }
+
+    private func listening(_ name: String, _ instance: FirestoreInstance) -> ListenWorkloads {
+        ListenWorkloads(instance: instance, settings: settings, name: name)
+    }
+
+    /// On a server of its own: what it holds is measured.
+    private func listenIdle(_ name: String) throws(ToolFailure) -> [Figure] {
+        let instance = try FirestoreInstance(settings, source)
+        defer { instance.stop() }
+        let documents = settings.documents
+        try instance.fill(.work, documents: documents)
+        return try listening(name, instance).idle(connections: 1000, each: 10) { () throws(ToolFailure) in
+            let generator = instance.generator("Commit", connections: 1, streams: 1)
+            let figures = try instance.measure(name, generator) { [requests = instance.requests] _, random in
+                requests.commit(FirestoreInstance.Collection.work.name, documents: documents, .all, &random)
+            }
+            return figures.first { $0.metric == "p50" }?.value ?? .infinity
         }
     }
 

@@ -79,12 +79,14 @@ final class RedisPeer: BenchSession {
     private let settings: BenchSettings
     private let port: Int
     private let server: ChildProcess
+    private let value: [UInt8]
 
     init(_ settings: BenchSettings, _ housekeeping: BenchHousekeeping) throws(ToolFailure) {
         self.settings = settings
         let folder = housekeeping.folder("redis")
         port = try FreePort.find()
         let value = try SampleDocument(settings, housekeeping).message
+        self.value = value
         server = try ChildProcess(
             ["redis-server", "--port", String(port), "--bind", "127.0.0.1", "--dir", folder]
                 + ["--save", "", "--appendonly", "no"], logPath: folder + "/log")
@@ -118,6 +120,7 @@ final class RedisPeer: BenchSession {
     func stop() { server.stop() }
 
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
+        if case .listen(let listeners, _) = workload.kind { return try publish(workload.name, listeners) }
         var random = SeededRandom(seed: settings.seed)
         let messages = (0..<4096).map { _ in
             Self.command([Array("GET".utf8), Self.key(Int.random(in: 0..<settings.documents, using: &random))])
@@ -125,5 +128,19 @@ final class RedisPeer: BenchSession {
         return try LoadMeasurement(settings).run(workload.name, generator, process: server) { number, _ in
             messages[number % messages.count]
         }.withOperationsPerProcessorSecond()
+    }
+
+    private func publish(_ name: String, _ listeners: Int) throws(ToolFailure) -> [Figure] {
+        let channel = Array("changes".utf8)
+        let subscribe = Array("subscribe".utf8)
+        let subscribers = try RedisListeners(port: port)
+        defer { subscribers.close() }
+        let result = try subscribers.latencies(
+            listeners: listeners, subscribe: Self.command([subscribe, channel]),
+            subscribedBytes: Self.command([subscribe, channel]).count + ":1\r\n".utf8.count,
+            publish: Self.command([Array("PUBLISH".utf8), channel, value]),
+            messageBytes: Self.command([Array("message".utf8), channel, value]).count, seconds: settings.seconds,
+            warmUp: min(1, settings.seconds))
+        return result.figures(name).filter { $0.metric != "rate" }
     }
 }

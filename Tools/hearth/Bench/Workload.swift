@@ -15,6 +15,11 @@ struct Workload: Sendable, Equatable {
         case idleMemory
         case memoryAfterLoad
         case connections
+        /// From a commit to the snapshots of so many listeners.
+        case listen(listeners: Int, on: CommitPlace)
+        case listenHot
+        case listenIdle
+        case listenResume
     }
 
     enum CommitFields: Sendable {
@@ -108,6 +113,28 @@ struct Workload: Sendable, Equatable {
         Workload(
             name: "query-equal-huge", summary: "Equality on an indexed field, 100 documents of the huge collection.",
             kind: .query(.equality, .huge), base: "query-equal-small"),
+        Workload(
+            name: "listen-1", summary: "From a commit's departure to the snapshot of one listener; Redis: PUBLISH.",
+            kind: .listen(listeners: 1, on: .server)),
+        Workload(
+            name: "listen-100", summary: "The same for each of a hundred listeners.",
+            kind: .listen(listeners: 100, on: .server)),
+        Workload(
+            name: "listen-1-memory", summary: "listen-1 on a server of its own that is started with --memory.",
+            kind: .listen(listeners: 1, on: .memory)),
+        Workload(
+            name: "listen-100-memory", summary: "listen-100 on a server of its own that is started with --memory.",
+            kind: .listen(listeners: 100, on: .memory)),
+        Workload(
+            name: "listen-hot", summary: "Snapshots that reach 1,000 listeners of one document that always changes.",
+            kind: .listenHot),
+        Workload(
+            name: "listen-idle",
+            summary: "10,000 listeners with a query each, on 1,000 connections, and commits that concern none.",
+            kind: .listenIdle),
+        Workload(
+            name: "listen-resume", summary: "A listener of the large collection comes back after ten changes.",
+            kind: .listenResume),
         Workload(name: "count-huge", summary: "count() over the huge collection.", kind: .count(.huge)),
     ]
 

@@ -1,0 +1,54 @@
+import HearthStorage
+import Synchronization
+
+/// How many results queries had at some version, so that they need not be counted again: from there the feed tells.
+///
+/// A client that comes back says how many documents it holds, and wants to know how many it should; counting a large
+/// collection for it would cost far more than what has changed.
+final class ResultCounts: Sendable {
+    struct Entry {
+        var version: Int64
+        var count: Int
+    }
+
+    private struct Key: Hashable {
+        var incarnation: Int64
+        var query: [UInt8]
+    }
+
+    private struct State {
+        var entries: [Key: (entry: Entry, use: UInt64)] = [:]
+        var uses: UInt64 = 0
+    }
+
+    private static let entriesMax = 1000
+    /// Smaller results are counted as fast.
+    private static let countMin = 1000
+
+    private let state = Mutex(State())
+
+    /// - Parameter query: what is the same for the same query.
+    func entry(_ database: Database, _ query: [UInt8]) -> Entry? {
+        state.withLock { state in
+            state.uses += 1
+            let key = Key(incarnation: database.incarnation, query: query)
+            state.entries[key]?.use = state.uses
+            return state.entries[key]?.entry
+        }
+    }
+
+    func note(_ entry: Entry, _ database: Database, _ query: [UInt8]) {
+        if entry.count < Self.countMin { return }
+        state.withLock { state in
+            let key = Key(incarnation: database.incarnation, query: query)
+            if let known = state.entries[key], known.entry.version > entry.version { return }
+            state.uses += 1
+            state.entries[key] = (entry, state.uses)
+            guard state.entries.count > Self.entriesMax else { return }
+            // Half of them at a time, the longest unused.
+            let uses = state.entries.values.map(\.use).sorted()
+            let bound = uses[uses.count / 2]
+            state.entries = state.entries.filter { $0.value.use >= bound }
+        }
+    }
+}
