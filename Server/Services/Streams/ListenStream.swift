@@ -12,12 +12,6 @@ import HearthWire
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
 final class ListenStream: @unchecked Sendable {
-    /// What the commits since the last boundary did to one document.
-    private struct Net {
-        var targets: [(target: ListenTarget, was: Bool, now: Bool)] = []
-        var after: StoredDocument?
-    }
-
     private enum Job {
         case add(TargetMessage, sizeBytes: Int)
         case remove(Int32)
@@ -45,10 +39,12 @@ final class ListenStream: @unchecked Sendable {
     private var nextAssignedID: Int32 = 1
     private var hasAssignedIDs = false
 
-    private var pending: [[UInt8]: Net] = [:]
-    private var pendingOrder: [[UInt8]] = []
-    private var pendingBytes = 0
+    private var pending = PendingChanges()
     private var windows: [ObjectIdentifier: ListenTarget] = [:]
+    /// Windows are being moved for a snapshot that will be sent.
+    private var isFlushing = false
+    /// What comes after that.
+    private var afterFlush: (() -> Void)?
     /// A target is being loaded, or is about to be.
     private var isLoading = false
     /// What is being loaded was there before.
@@ -129,10 +125,10 @@ final class ListenStream: @unchecked Sendable {
 
     /// Does what can be done now.
     func proceed() {
-        while !call.isFinished, !isLoading, hasRoom {
+        while !call.isFinished, !isLoading, !isFlushing, hasRoom {
             do throws(Status) {
-                try flush()
-                if jobs.isEmpty { return }
+                flush { [self] in proceed() }
+                if isFlushing || call.isFinished || jobs.isEmpty { return }
                 let job = jobs.removeFirst()
                 if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
                 if !isFull { call.resumeReading() }
@@ -249,7 +245,7 @@ final class ListenStream: @unchecked Sendable {
         if let target = targets.removeValue(forKey: id) {
             listeners?.remove(target)
             windows[ObjectIdentifier(target)] = nil
-            for key in pending.keys { pending[key]?.targets.removeAll { $0.target === target } }
+            pending.forget(target)
         }
         if let cause {
             refuse(id, cause)
@@ -269,13 +265,18 @@ final class ListenStream: @unchecked Sendable {
     }
 
     private func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
+        guard !call.isFinished, listeners != nil else { return }
+        target.since = version
+        // The others come to the same version first.
+        flush { [self] in begin(target, at: version, knowledge, isNew: isNew) }
+        if !isFlushing { begin(target, at: version, knowledge, isNew: isNew) }
+    }
+
+    private func begin(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, let database = listeners?.database else { return }
         do throws(Status) {
-            // The others come to the same version first.
-            try flush()
             // Only now: a client takes a boundary to speak for every target that it knows to be added.
             if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
-            target.since = version
             let view = try database.view(atVersion: version)
             switch knowledge {
             case .none: break
@@ -392,20 +393,8 @@ final class ListenStream: @unchecked Sendable {
 
     /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
     func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
-        var net = pending.removeValue(forKey: key) ?? Net()
-        if net.targets.isEmpty, net.after == nil {
-            pendingOrder.append(key)
-            pendingBytes += key.count + 128
-        }
-        pendingBytes += (after?.fields.count ?? 0) - (net.after?.fields.count ?? 0)
-        net.after = after
-        if let place = net.targets.firstIndex(where: { $0.target === target }) {
-            net.targets[place].now = now
-        } else {
-            net.targets.append((target, was, now))
-        }
-        pending[key] = net
-        if pendingBytes > Limits.listenPendingBytesMax { startOver() }
+        pending.note(key, target, was: was, now: now, after)
+        if pending.sizeBytes > Limits.listenPendingBytesMax { startOver() }
     }
 
     func noteWindow(_ target: ListenTarget) { windows[ObjectIdentifier(target)] = target }
@@ -420,44 +409,75 @@ final class ListenStream: @unchecked Sendable {
     }
 
     private func clearPending() {
-        pending = [:]
-        pendingOrder = []
-        pendingBytes = 0
+        pending = PendingChanges()
         windows = [:]
     }
 
-    /// Sends what the commits since the last boundary changed, and a boundary.
-    private func flush() throws(Status) {
+    /// Sends what the commits since the last boundary changed, and a boundary: now, or, when a worker has to move windows
+    /// first, later. Meanwhile `isFlushing` is true, and at the end `later` is called.
+    private func flush(_ later: @escaping () -> Void) {
         guard let listeners, !pending.isEmpty || !windows.isEmpty else { return }
         let version = listeners.seen
-        for target in windows.values { try move(target, to: version, listeners.database) }
-        let changes = pendingOrder.compactMap { key in pending[key].map { (key, $0) } }
+        let moved = windows.values.filter { $0.since != .max }
+        let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
         clearPending()
-        var hasChanged = false
-        for (key, net) in changes { if try send(net, key, version) { hasChanged = true } }
-        if hasChanged { boundary(version: version, Timestamp(microseconds: version)) }
-    }
-
-    /// Finds a window's documents again, and notes how they differ from those that the client has.
-    private func move(_ target: ListenTarget, to version: Int64, _ database: Database) throws(Status) {
-        guard case .query(let shared) = target.kind, target.since != .max else { return }
-        let view = try database.view(atVersion: version)
-        let execution = try QueryExecution(shared.live.query, view: view)
-        var window: [[UInt8]: Int64] = [:]
-        while let result = try execution.next() {
-            window[result.key] = result.document.updateVersion
-            let known = target.window.removeValue(forKey: result.key)
-            if known != result.document.updateVersion {
-                note(result.key, target, was: known != nil, now: true, result.document)
+        if moved.isEmpty { return send(snapshot) }
+        isFlushing = true
+        for target in moved {
+            guard case .query(let shared) = target.kind else { continue }
+            shared.results(at: version, in: listeners, service.pool) { [self] result in
+                windowMoved(target, result, snapshot)
             }
         }
-        for key in target.window.keys.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
-            note(key, target, was: true, now: false, try view.document(key: key))
-        }
-        target.window = window
+        if isFlushing { afterFlush = later }
     }
 
-    private func send(_ net: Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
+    private func windowMoved(
+        _ target: ListenTarget, _ result: Result<WindowResult, Status>, _ snapshot: PendingSnapshot
+    ) {
+        if call.isFinished { return }
+        do throws(Status) {
+            try move(target, to: try result.get(), snapshot)
+        } catch {
+            // A new stream may succeed.
+            return end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
+        }
+        snapshot.windowsMissing -= 1
+        guard snapshot.windowsMissing == 0 else { return }
+        isFlushing = false
+        send(snapshot)
+        let later = afterFlush
+        afterFlush = nil
+        later?()
+    }
+
+    /// Notes how a window differs from what the client has of it.
+    private func move(_ target: ListenTarget, to result: WindowResult, _ snapshot: PendingSnapshot) throws(Status) {
+        // It was given up meanwhile, or is sent anew.
+        guard targets[target.id] === target, target.since != .max else { return }
+        for document in result.documents {
+            let known = target.window[document.key]
+            if known == document.document.updateVersion { continue }
+            snapshot.changes.note(document.key, target, was: known != nil, now: true, document.document)
+        }
+        let left = target.window.keys.filter { result.versions[$0] == nil }
+        for key in left.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
+            snapshot.changes.note(key, target, was: true, now: false, try result.view.document(key: key))
+        }
+        target.window = result.versions
+    }
+
+    private func send(_ snapshot: PendingSnapshot) {
+        do throws(Status) {
+            var hasChanged = false
+            for (key, net) in snapshot.changes.changes where try send(net, key, snapshot.version) { hasChanged = true }
+            if hasChanged { boundary(version: snapshot.version, Timestamp(microseconds: snapshot.version)) }
+        } catch {
+            end(error)
+        }
+    }
+
+    private func send(_ net: PendingChanges.Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
         let removed = net.targets.filter { $0.was && !$0.now }.map(\.target.id)
         guard let after = net.after else {
             if removed.isEmpty { return false }
@@ -542,11 +562,13 @@ final class ListenStream: @unchecked Sendable {
 
     private func beat() {
         listeners?.settle { [weak self] version in
-            guard let self, !self.call.isFinished, !self.isLoading, self.hasRoom, !self.targets.isEmpty,
+            guard let self, !self.call.isFinished, !self.isLoading, !self.isFlushing, self.hasRoom,
+                !self.targets.isEmpty,
                 let database = self.listeners?.database
             else { return }
+            self.flush { [weak self] in self?.proceed() }
+            if self.isFlushing || self.call.isFinished { return }
             do throws(Status) {
-                try self.flush()
                 let view = try database.view()
                 if view.version == version { self.boundary(version: version, view.readTime) }
             } catch {
@@ -567,6 +589,7 @@ final class ListenStream: @unchecked Sendable {
         targets = [:]
         jobs = []
         ending = []
+        afterFlush = nil
         clearPending()
         service.streams.remove(call)
         if let listeners { service.listeners.leave(self, listeners, call.loop) }
