@@ -278,6 +278,8 @@ final class ListenStream: @unchecked Sendable {
             // Only now: a client takes a boundary to speak for every target that it knows to be added.
             if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
             let view = try database.view(atVersion: version)
+            // What waits for the end holds the time and not the view, which keeps a snapshot open.
+            let readTime = view.readTime
             switch knowledge {
             case .none: break
             case .version(let known, let isTime, let expectedCount) where isTime || known <= version:
@@ -289,13 +291,14 @@ final class ListenStream: @unchecked Sendable {
             }
             switch target.kind {
             case .documents(let keys):
-                for key in keys { try send(view.document(key: key), key, target, view.readTime) }
-                loaded(target, version, view.readTime)
+                for key in keys { try send(view.document(key: key), key, target, readTime) }
+                loaded(target, version, readTime)
             case .query(let shared):
                 let source: ListenLoad
                 do throws(Status) {
                     source = try ListenLoad(
-                        shared.live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
+                        shared.live, view, of: database, target.id, target.projection,
+                        requireIndexes: service.options.requireIndexes,
                         format: call.format, cancellation: call.cancellation)
                 } catch {
                     return refused(target, error)
@@ -304,7 +307,7 @@ final class ListenStream: @unchecked Sendable {
                     target.window = source.window
                     let count = ResultCounts.Entry(version: version, count: source.count)
                     service.resultCounts.note(count, database, shared.text)
-                    loaded(target, version, view.readTime)
+                    loaded(target, version, readTime)
                 }
             }
         } catch {
@@ -322,6 +325,7 @@ final class ListenStream: @unchecked Sendable {
         _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
     ) {
         guard let database = listeners?.database else { return }
+        let readTime = view.readTime
         let source = ListenResume(
             target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
             format: call.format,
@@ -329,7 +333,7 @@ final class ListenStream: @unchecked Sendable {
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
             target.window = source.window
-            loaded(target, version, view.readTime)
+            loaded(target, version, readTime)
         }
     }
 

@@ -19,7 +19,7 @@ WriteRequest = message_class("WriteRequest")
 class Stream:
     """Requests are sent by `send`; answers come by `take`, in order, with a limit of time."""
 
-    def __init__(self, channel: grpc.Channel, method: str) -> None:
+    def __init__(self, channel: grpc.Channel, method: str, *, is_paused: bool = False) -> None:
         stub = channel.stream_stream(
             SERVICE + method,
             request_serializer=message_class(f"{method}Request").SerializeToString,
@@ -28,6 +28,11 @@ class Stream:
         self._requests: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
         self.call = stub(iter(self._requests.get, None), metadata=OWNER)
+        if not is_paused:
+            self.resume()
+
+    def resume(self) -> None:
+        """Begins to read; until then the server is held back by what the connection takes."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -156,6 +161,6 @@ class ListenWords:
 class Listen(ListenWords, Stream):
     """A Listen stream over gRPC."""
 
-    def __init__(self, channel: grpc.Channel, project: str) -> None:
+    def __init__(self, channel: grpc.Channel, project: str, *, is_paused: bool = False) -> None:
         ListenWords.__init__(self, project)
-        Stream.__init__(self, channel, "Listen")
+        Stream.__init__(self, channel, "Listen", is_paused=is_paused)
