@@ -197,7 +197,9 @@ class Http1:
     def __init__(self, address: str, origin: str = "http://app.example") -> None:
         self._address = address
         self._headers = {"Origin": origin}
+        #: The last GET; when it has ended, its connection can be used again.
         self._downloading: _Http1Download | None = None
+        self._taking = threading.Lock()
         self._connection = http.client.HTTPConnection(address, timeout=30)
 
     def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
@@ -221,17 +223,17 @@ class Http1:
         connection.close()
 
     def open(self, target: str) -> Download:
-        last = self._downloading
+        with self._taking:
+            last, self._downloading = self._downloading, None
         if last is not None and last.ended_well:
             connection = last.connection
             _forget_closed(connection)
         else:
             connection = http.client.HTTPConnection(self._address, timeout=SILENCE_SECONDS)
         try:
-            self._downloading = _Http1Download(connection, target, self._headers)
-            return self._downloading
+            self._downloading = download = _Http1Download(connection, target, self._headers)
+            return download
         except (http.client.HTTPException, OSError) as error:
-            self._downloading = None
             connection.close()
             raise ConnectionError(repr(error)) from error
 
