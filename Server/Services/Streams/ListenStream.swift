@@ -553,6 +553,27 @@ final class ListenStream: @unchecked Sendable {
         if !call.send(message) { hasRoom = false }
     }
 
+    // MARK: For tests
+
+    /// Nothing will be said until something happens.
+    var isIdle: Bool { !isLoading && !isFlushing && jobs.isEmpty && pending.isEmpty && windows.isEmpty }
+
+    /// How many documents the targets should have.
+    func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {
+        var counts: [Int32: Int] = [:]
+        for (id, target) in targets {
+            var count = 0
+            switch target.kind {
+            case .documents(let keys): for key in keys where try view.document(key: key) != nil { count += 1 }
+            case .query(let shared):
+                let execution = try QueryExecution(shared.live.query, view: view)
+                while try execution.next() != nil { count += 1 }
+            }
+            counts[id] = count
+        }
+        return counts
+    }
+
     // MARK: The end
 
     /// A boundary when nothing else happened, so that the client's token doesn't age.
