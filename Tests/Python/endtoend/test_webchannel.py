@@ -65,7 +65,7 @@ def bare(way: Way, project: str) -> Iterator[Bare]:
 def listen(request: pytest.FixtureRequest, address: str, project: str) -> Iterator[WebListen]:
     if request.param == "http2" and request.getfixturevalue("is_emulator"):
         pytest.skip("the emulator takes only gRPC over HTTP/2")
-    options = {"stream": {}, "poll": {"polls": True}, "http2": {"way": Http2(address, is_shared=True)}}[request.param]
+    options = {"stream": {}, "poll": {"polls": True}, "http2": {"way": Http2(address)}}[request.param]
     stream = WebListen(address, project, **options)
     yield stream
     stream.cancel()
