@@ -252,10 +252,12 @@ class Listener:
 
     def spoil(self, target: Target) -> None:
         """A client's own memory fails it: the count that it sends lets the server help."""
+        if QUERIES[target.query].documents:
+            return  # SDKs count the results of queries only.
         match self.choice.choices(("nothing", "lose", "invent"), (85, 7, 8))[0]:
             case "lose" if target.documents:
                 target.put(self.choice.choice(list(target.documents)), None)
-            case "invent" if not QUERIES[target.query].documents:
+            case "invent":
                 target.put("a/invented", Entry(1, 1, 1))
 
     def take_up_all(self, likelihood: float = 1) -> None:

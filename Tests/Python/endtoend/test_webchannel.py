@@ -353,6 +353,8 @@ def test_nothing_is_lost_and_nothing_doubled_when_connections_break(db: firestor
     state: dict[str, int] = {}
     for number in range(40):
         put(db, **{f"d{number % 7}": number, f"e{number % 3}": number})
+        if not listen.session.polls:
+            listen.session.wait_until_attached()
         match choice.randrange(4):
             case 0:
                 listen.session.wait_until_attached()

@@ -244,8 +244,8 @@ class Http1:
 
 
 class _Http2Download:
-    def __init__(self, client: httpx.Client, target: str, owns_client: bool) -> None:
-        self._client = client if owns_client else None
+    def __init__(self, client: httpx.Client, target: str) -> None:
+        self._client = client
         self._response = client.send(client.build_request("GET", target), stream=True)
         self._socket: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
         self.status = self._response.status_code
@@ -263,21 +263,21 @@ class _Http2Download:
 
     def close(self) -> None:
         # httpx doesn't reset a stream that it leaves: only the end of its connection tells the server.
-        if self._client is not None:
-            self.cut()
+        self.cut()
         with suppress(httpx.HTTPError):
             self._response.close()
-        if self._client is not None:
-            self._client.close()
+        self._client.close()
 
 
 class Http2:
-    """Cleartext HTTP/2 with prior knowledge: all on one connection, or each GET on its own, so that it can be left."""
+    """Cleartext HTTP/2 with prior knowledge: a connection for POSTs, and one for each GET.
 
-    def __init__(self, address: str, origin: str = "http://app.example", *, is_shared: bool = False) -> None:
+    httpx can't have them on one: who reads a long answer keeps those waiting who read others.
+    """
+
+    def __init__(self, address: str, origin: str = "http://app.example") -> None:
         self._address = address
         self._origin = origin
-        self._is_shared = is_shared
         self._client = self._connect()
 
     def _connect(self) -> httpx.Client:
@@ -298,9 +298,7 @@ class Http2:
 
     def open(self, target: str) -> Download:
         try:
-            if self._is_shared:
-                return _Http2Download(self._client, target, False)
-            return _Http2Download(self._connect(), target, True)
+            return _Http2Download(self._connect(), target)
         except httpx.HTTPError as error:
             raise ConnectionError(repr(error)) from error
 
