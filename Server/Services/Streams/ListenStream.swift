@@ -127,6 +127,7 @@ final class ListenStream: @unchecked Sendable {
     func proceed() {
         while !call.isFinished, !isLoading, !isFlushing, hasRoom {
             do throws(Status) {
+                payBoundary()
                 flush { [self] in proceed() }
                 if isFlushing || call.isFinished || jobs.isEmpty { return }
                 let job = jobs.removeFirst()
@@ -362,7 +363,14 @@ final class ListenStream: @unchecked Sendable {
         guard isReloading else { return }
         isReloading = false
         reloadsPending -= 1
-        if reloadsPending == 0, let owed = owedBoundary { boundary(version: owed.version, owed.readTime) }
+    }
+
+    /// Sends the boundary that waits for targets to be complete, when they are. Documents that are asked for one by one, in
+    /// requests that have come already, get one together: a client goes over all its targets at each.
+    private func payBoundary() {
+        guard !call.isFinished, !isLoading, !isFlushing, reloadsPending == 0, let owed = owedBoundary else { return }
+        if hasRoom, case .add(let message, _)? = jobs.first, message.documents != nil { return }
+        boundary(version: owed.version, owed.readTime)
     }
 
     private func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
@@ -371,13 +379,11 @@ final class ListenStream: @unchecked Sendable {
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
         if target.once { ending.append(target) }
-        if isReloading {
-            owedBoundary = (version, readTime)
-        } else {
-            boundary(version: version, readTime)
-        }
+        owedBoundary = (version, readTime)
         finishLoad()
         proceed()
+        // It goes out now even when the client takes nothing else.
+        payBoundary()
     }
 
     private func send(

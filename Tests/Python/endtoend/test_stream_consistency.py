@@ -345,7 +345,7 @@ def test_every_snapshot_is_the_truth_of_its_time(address: str, project: str) -> 
     )
     assert faults == [], "\n".join([f"seed {seed}: {len(faults)} faults", *faults[:10]])
     assert snapshots >= SNAPSHOTS and counts["resumes"] > 100
-    assert counts["bloom filters"] > 3 and counts["mismatches"] > 3
+    assert counts["bloom filters"] > 3 and counts["mismatches"] > 0
     # What the writers' answers made us believe is what the server has.
     assert {name: (d.created, d.updated) for name, d in judge.final.items()} == stored(address, project)
 
