@@ -92,7 +92,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     }
 
     func finish(_ status: Status) {
-        precondition(end == nil, "a stream ends once")
+        if isFinished { return }
         end = status
         forget()
     }
