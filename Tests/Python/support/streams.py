@@ -16,10 +16,16 @@ ListenRequest = message_class("ListenRequest")
 WriteRequest = message_class("WriteRequest")
 
 
+PREFIX = "google-cloud-resource-prefix"
+
+
 class Stream:
     """Requests are sent by `send`; answers come by `take`, in order, with a limit of time."""
 
-    def __init__(self, channel: grpc.Channel, method: str, *, is_paused: bool = False) -> None:
+    def __init__(
+        self, channel: grpc.Channel, method: str, database: str = "", *, is_paused: bool = False
+    ) -> None:
+        """The emulator wants to be told the database in the head; Hearth takes it from the first message."""
         stub = channel.stream_stream(
             SERVICE + method,
             request_serializer=message_class(f"{method}Request").SerializeToString,
@@ -27,7 +33,7 @@ class Stream:
         )
         self._requests: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
-        self.call = stub(iter(self._requests.get, None), metadata=OWNER)
+        self.call = stub(iter(self._requests.get, None), metadata=[*OWNER, *([(PREFIX, database)] if database else [])])
         if not is_paused:
             self.resume()
 
