@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
-import time
 import grpc
 import pytest
 from google.api_core import exceptions
