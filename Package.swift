@@ -27,6 +27,10 @@ let package = Package(
             name: "HearthSQLite", dependencies: ["HearthModel", "HearthStorage", "CSQLite"], path: "Core/SQLite",
             exclude: ["CSQLite"]),
 
+        // Rules.
+        .target(name: "CRE2", path: "Rules/CRE2", linkerSettings: [.linkedLibrary("re2")]),
+        .target(name: "HearthRules", dependencies: ["HearthModel", "CRE2"], path: "Rules", exclude: ["CRE2"]),
+
         // Server.
         .systemLibrary(name: "CLinux", path: "Server/Network/CLinux"),
         .systemLibrary(
@@ -60,6 +64,9 @@ let package = Package(
         .testTarget(
             name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
             path: "Tests/HearthStorageTests"),
+        .testTarget(
+            name: "HearthRulesTests", dependencies: ["HearthModel", "HearthRules"], path: "Tests/HearthRulesTests",
+            exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),

@@ -3,7 +3,7 @@
 # the second run costs nothing and needs no rights.
 set -eu
 
-BUILD_PACKAGES="libsqlite3-dev libcurl4-openssl-dev zlib1g-dev libnghttp2-dev libssl-dev pkg-config"
+BUILD_PACKAGES="libsqlite3-dev libcurl4-openssl-dev zlib1g-dev libnghttp2-dev libssl-dev libre2-dev pkg-config"
 TEST_PACKAGES="python3-venv"
 
 is_installed() {

@@ -1,0 +1,110 @@
+import HearthModel
+
+/// Conversions between types, and the texts of their refusals.
+enum Conversion {
+    static var invalidTimestamp: RuleValue {
+        .failure(
+            .other(
+                "Timestamp is not valid. Seconds must be in range [-62,135,596,800, +253,402,300,799]. Nanos must be in range "
+                    + "[0, +999,999,999]."))
+    }
+    static var invalidDuration: RuleValue {
+        .failure(
+            .other(
+                "Duration is not valid. Seconds must be in range [-315,576,000,000, +315,576,000,000]. Nanos must be in range "
+                    + "[-999,999,999, +999,999,999]. Nanos must have the same sign as seconds."))
+    }
+
+    static func unbound(_ name: String) -> RuleValue {
+        .failure(.other("Variable \(name) is not bound in path template."))
+    }
+
+    private static func refused(_ text: String, _ type: String) -> RuleValue {
+        .failure(.other("Type conversion error. Argument: [\(text)], From type: [string], To type: [\(type)]."))
+    }
+
+    /// `string(value)`; nil for types that have no text.
+    static func text(of value: RuleValue) -> String? {
+        switch value {
+        case .null: "null"
+        case .bool(let value): value ? "true" : "false"
+        case .int(let value): String(value)
+        case .float(let value): Decimal.java(value)
+        case .string(let value): value
+        case .path(let value): value.text
+        default: nil
+        }
+    }
+
+    /// `int(value)`
+    static func integer(_ value: RuleValue) -> RuleValue {
+        switch value {
+        case .int: return value
+        case .float(let number): return .int(saturated(number))
+        case .string(let text):
+            // Digits of ASCII with a sign, and nothing else: Swift reads the same.
+            return Int64(text).map { .int($0) } ?? refused(text, "int")
+        default: return Signatures.unsupported("int", [value])
+        }
+    }
+
+    /// Towards zero; NaN is 0, and what doesn't fit becomes the nearest that does.
+    static func saturated(_ number: Double) -> Int64 {
+        if number.isNaN { return 0 }
+        if number >= 0x1p63 { return .max }
+        if number < -0x1p63 { return .min }
+        return Int64(number)
+    }
+
+    /// `float(value)`
+    static func float(_ value: RuleValue) -> RuleValue {
+        switch value {
+        case .float: return value
+        case .int(let number): return .float(Double(number))
+        case .string(let text): return number(text).map { .float($0) } ?? refused(text, "float")
+        default: return Signatures.unsupported("float", [value])
+        }
+    }
+
+    /// As Java reads a number: with white space around it, hexadecimal ones with an exponent, and `f` or `d` behind it.
+    private static func number(_ text: String) -> Double? {
+        var bytes = Substring(text).utf8
+        while let first = bytes.first, first <= 0x20 { bytes = bytes.dropFirst() }
+        while let last = bytes.last, last <= 0x20 { bytes = bytes.dropLast() }
+        var number = String(Substring(bytes))
+        let unsigned = number.first == "+" || number.first == "-" ? number.dropFirst() : number[...]
+        if unsigned == "NaN" { return .nan }
+        if unsigned == "Infinity" { return number.first == "-" ? -.infinity : .infinity }
+        // Swift knows `inf` and `nan`, Java doesn't.
+        guard let first = unsigned.utf8.first, Lexer.isDigit(first) || first == UInt8(ascii: ".") else { return nil }
+        if let suffix = number.last, "fFdD".contains(suffix) { number.removeLast() }
+        let isHexadecimal = unsigned.hasPrefix("0x") || unsigned.hasPrefix("0X")
+        if isHexadecimal, !number.contains("p"), !number.contains("P") { return nil }
+        if let value = Double(number) { return value }
+        if number.hasSuffix(".") { return Double(number + "0") }
+        return number.contains(".e") || number.contains(".E")
+            ? Double(number.split(separator: ".", maxSplits: 1).joined(separator: ".0")) : nil
+    }
+
+    /// `path(text)`: a slash at the beginning may be left out.
+    static func path(_ text: String) -> RuleValue {
+        let bytes = text.utf8.first == UInt8(ascii: "/") ? Substring(text.dropFirst()) : Substring(text)
+        if bytes.isEmpty { return .failure(.other("Empty Path Template is not allowed.")) }
+        let segments = bytes.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        if segments.contains(where: \.isEmpty) {
+            return .failure(.other("Invalid Path Template \(text). Empty segment is not allowed."))
+        }
+        return .path(RulePath(texts: segments.map { String(Substring($0)) }))
+    }
+
+    /// A value of rules as a stored one is written in Google's protos, for the argument of a service call.
+    static func argument(_ path: RulePath) -> String {
+        let segments = path.segments.map { segment in
+            switch segment {
+            case .text(let text): "  segments {\n    simple: \"\(text)\"\n  }\n"
+            case .open(let name): "  segments {\n    single_capture: \"\(name)\"\n  }\n"
+            }
+        }
+        return "path_value {\n\(segments.joined())}\n"
+    }
+}

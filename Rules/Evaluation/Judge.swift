@@ -1,0 +1,157 @@
+import HearthModel
+
+/// Walks the match blocks of a ruleset for one operation and evaluates the rules of those that apply.
+struct Judge {
+    enum Target {
+        /// All segments are known.
+        case document
+        /// A document of a collection whose id isn't known: one more segment than there is text for.
+        case collection
+        /// A document of a collection somewhere below the first segments: what follows them is the collection's id and,
+        /// if it is known, the document's.
+        case group(parentCount: Int)
+    }
+
+    private let evaluation: Evaluation
+    private let target: Target
+    private let methods: MethodSet
+    private var outcomes: [RulesOutcome] = []
+    private var isAllowed = false
+
+    init(_ evaluation: Evaluation, target: Target) {
+        self.evaluation = evaluation
+        self.target = target
+        methods = MethodSet(evaluation.request.method)
+    }
+
+    var verdict: RulesVerdict {
+        RulesVerdict(
+            isAllowed: isAllowed && evaluation.failure == nil, outcomes: outcomes, failure: evaluation.failure)
+    }
+
+    mutating func run(_ program: Program) {
+        for match in program.matches where !isDone { walk(match) }
+    }
+
+    private var isDone: Bool { isAllowed || evaluation.isAborted }
+
+    private mutating func walk(_ match: MatchProgram) {
+        guard !match.methods.isDisjoint(with: methods), mayApply(match) else { return }
+        var applies: Bool?
+        for item in match.items where !isDone {
+            switch item {
+            case .allow(let allow):
+                guard !allow.methods.isDisjoint(with: methods) else { continue }
+                let holds = applies ?? bind(match)
+                applies = holds
+                if holds { judge(allow) }
+            case .match(let inner):
+                walk(inner)
+                // Blocks inside may have bound the captures behind a recursive wildcard anew.
+                if match.globIndex != nil { applies = nil }
+            }
+        }
+    }
+
+    // MARK: Matching
+
+    /// Segments of the path, the unknown ones included.
+    private var segmentCount: Int {
+        if case .collection = target { return evaluation.segments.count + 1 }
+        return evaluation.segments.count
+    }
+
+    /// Matches the block's own segments up to a recursive wildcard; the blocks around it have been matched. False when
+    /// neither the block nor any in it applies.
+    private func mayApply(_ match: MatchProgram) -> Bool {
+        // Of a collection group only a recursive wildcard can stand for the segments that aren't known.
+        if case .group(let parentCount) = target {
+            let end = min(match.globIndex ?? match.pattern.count, match.pattern.count)
+            return end <= match.ownStart || (end <= parentCount && matches(match, match.ownStart..<end, offset: 0))
+        }
+        let end = match.globIndex ?? match.pattern.count
+        if end <= match.ownStart { return true }
+        return end <= segmentCount && matches(match, match.ownStart..<end, offset: 0)
+    }
+
+    /// Whether the block's whole path is that of the document; binds what `mayApply` hasn't.
+    private func bind(_ match: MatchProgram) -> Bool {
+        guard let glob = match.globIndex else {
+            if case .group = target { return false }
+            return match.pattern.count == segmentCount
+        }
+        let suffix = match.pattern.count - glob - 1
+        let end: Int
+        switch target {
+        case .document, .collection: end = segmentCount - suffix
+        case .group(let parentCount):
+            // The collection's id and the document's.
+            if suffix > 2 { return false }
+            end = parentCount + 2 - suffix
+        }
+        guard end - glob >= match.globMinimum else { return false }
+        if case .glob(let slot) = match.pattern[glob] {
+            let known = min(end, evaluation.segments.count)
+            var isOpen = end > known
+            var last = known
+            if case .group(let parentCount) = target {
+                isOpen = true
+                last = parentCount
+            }
+            evaluation.captures[slot] = .glob(min(glob, last), last, isOpen: isOpen)
+        }
+        return matches(match, (glob + 1)..<match.pattern.count, offset: end - glob - 1)
+    }
+
+    /// Matches part of a pattern, and binds its captures.
+    /// - Parameter offset: what to add to a position in the pattern for one in the path.
+    private func matches(_ match: MatchProgram, _ range: Range<Int>, offset: Int) -> Bool {
+        for index in range {
+            let position = index + offset
+            switch match.pattern[index] {
+            case .text(let text):
+                guard position < evaluation.segments.count, UTF8Order.equal(text, evaluation.segments[position]) else {
+                    return false
+                }
+            case .capture(let slot):
+                evaluation.captures[slot] = position < evaluation.segments.count ? .segment(position) : .unbound
+            case .glob: return false
+            }
+        }
+        return true
+    }
+
+    // MARK: Judging
+
+    private mutating func judge(_ allow: AllowProgram) {
+        let method = evaluation.request.method
+        evaluation.observer?.willEvaluate(allowAt: allow.line, column: allow.column, method: method)
+        let value = allow.condition?.run(evaluation) ?? .bool(true)
+        let outcome = outcome(of: value, allow)
+        isAllowed = outcome.result == .allowed
+        outcomes.append(outcome)
+        evaluation.observer?.didEvaluate(outcome)
+    }
+
+    private func outcome(of value: RuleValue, _ allow: AllowProgram) -> RulesOutcome {
+        let place = "for '\(evaluation.request.method.rawValue)' @ L\(allow.line)"
+        func outcome(_ result: RulesOutcome.Result, _ text: String) -> RulesOutcome {
+            RulesOutcome(line: allow.line, column: allow.column, result: result, text: "\(text) \(place)")
+        }
+        if evaluation.isAborted {
+            let exhausted = RuleFailure(.exhausted).text ?? ""
+            return outcome(.failed, evaluation.failure.map { "\($0.message)" } ?? exhausted)
+        }
+        switch value {
+        case .bool(true): return outcome(.allowed, "true")
+        case .bool(false): return outcome(.denied, "false")
+        case .error(let failure):
+            return outcome(
+                .failed,
+                failure.text ?? "evaluation error at L\(allow.conditionLine):\(allow.conditionColumn)")
+        default:
+            let failure = RuleFailure(.type(received: value.typeName, expected: "bool"))
+            return outcome(.failed, failure.text ?? "")
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import HearthModel
+
+/// The methods of all types, by name: what they do depends on the receiver.
+enum Method: String, Sendable, CaseIterable {
+    case size, lower, upper, trim, matches, replace, split, toUtf8, toBase64, toHexString
+    case hasAll, hasAny, hasOnly, concat, join, removeAll, toSet, difference, intersection, union
+    case keys, values, get, diff, addedKeys, removedKeys, changedKeys, affectedKeys, unchangedKeys
+    case year, month, day, hours, minutes, seconds, nanos, dayOfWeek, dayOfYear, toMillis, date, time
+    case latitude, longitude, distance, bind
+
+    /// The same for all receivers.
+    var parameterCount: Int {
+        switch self {
+        case .get, .replace: 2
+        case .matches, .split, .hasAll, .hasAny, .hasOnly, .concat, .join, .removeAll, .difference, .intersection,
+            .union, .diff, .distance, .bind:
+            1
+        default: 0
+        }
+    }
+}
+
+/// A call of a method with values that are no errors.
+struct MethodCall {
+    let method: Method
+    let receiver: RuleValue
+    let first: RuleValue
+    let second: RuleValue
+    /// Of a literal argument.
+    let pattern: RegularExpression?
+    let evaluation: Evaluation
+
+    /// Nil when the receiver has no such method.
+    func result() -> RuleValue? {
+        switch receiver {
+        case .string(let text): string(text)
+        case .list(let list): self.list(list)
+        case .map(let map): self.map(map)
+        case .set(let set): self.set(set)
+        case .timestamp(let time): timestamp(time)
+        case .duration(let time): duration(time)
+        case .bytes(let bytes): self.bytes(bytes)
+        case .latlng(let place): latlng(place.point)
+        case .path(let path): method == .bind ? bind(path) : nil
+        case .mapDiff(let diff): mapDiff(diff)
+        case .constraint(let constraint): method == .hasAny ? hasAny(constraint) : nil
+        default: nil
+        }
+    }
+
+    func unsupported() -> RuleValue {
+        Signatures.unsupported(receiver, method, Array([first, second].prefix(method.parameterCount)))
+    }
+
+    // MARK: Strings and bytes
+
+    private func string(_ text: String) -> RuleValue? {
+        switch method {
+        case .size: return .int(Int64(text.utf16.count))
+        case .lower: return .string(Self.mapped(text) { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 })
+        case .upper: return .string(Self.mapped(text) { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 })
+        case .trim: return .string(Self.trimmed(text))
+        case .toUtf8: return .bytes(Array(text.utf8))
+        case .matches, .replace, .split: return search(text)
+        default: return nil
+        }
+    }
+
+    /// Letters of ASCII only, as in Google's emulator.
+    private static func mapped(_ text: String, _ transform: (UInt8) -> UInt8) -> String {
+        String(decoding: text.utf8.map(transform), as: UTF8.self)
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        var bytes = Substring(text).utf8
+        while let first = bytes.first, isSpace(first) { bytes = bytes.dropFirst() }
+        while let last = bytes.last, isSpace(last) { bytes = bytes.dropLast() }
+        return String(Substring(bytes))
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+    private func search(_ text: String) -> RuleValue {
+        guard case .string(let source) = first else { return unsupported() }
+        guard let expression = pattern ?? RegularExpression(source) else { return .failure(.invalidPattern(source)) }
+        switch method {
+        case .matches: return .bool(expression.matches(text))
+        case .split:
+            guard let parts = expression.split(text) else { return evaluation.abort() }
+            return evaluation.list(parts.map { .string($0) })
+        default:
+            guard case .string(let template) = second else { return unsupported() }
+            switch expression.replacing(in: text, with: template) {
+            case .text(let result): return evaluation.text(result)
+            case .isTooLong: return evaluation.abort()
+            case .invalidTemplate: return .failure(.other("Invalid replacement: \(template)."))
+            }
+        }
+    }
+
+    private func bytes(_ bytes: [UInt8]) -> RuleValue? {
+        switch method {
+        case .size: .int(Int64(bytes.count))
+        case .toBase64: evaluation.text(Self.base64(bytes))
+        case .toHexString: evaluation.text(Hexadecimal.text(bytes))
+        default: nil
+        }
+    }
+
+    private static let base64Digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    /// The alphabet for URLs, with padding. Source: RFC 4648, section 5.
+    private static func base64(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let chunk = bytes[start..<min(start + 3, bytes.count)]
+            let bits = chunk.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - chunk.count))
+            for digit in 0..<4 {
+                text.append(digit <= chunk.count ? base64Digits[bits >> (18 - 6 * digit) & 63] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    // MARK: Places and paths
+
+    private func latlng(_ point: GeoPoint) -> RuleValue? {
+        switch method {
+        case .latitude: return .float(point.latitude)
+        case .longitude: return .float(point.longitude)
+        case .distance:
+            guard case .latlng(let other) = first else { return unsupported() }
+            return .float(Distance.meters(point, other.point))
+        default: return nil
+        }
+    }
+
+    private func bind(_ path: RulePath) -> RuleValue {
+        guard case .map(let map) = first else { return unsupported() }
+        let entries = evaluation.entries(of: map)
+        let names = path.segments.compactMap { segment in
+            if case .open(let name) = segment { name } else { nil }
+        }
+        let unknown = entries.map(\.name).filter { !names.contains($0) }
+        if !unknown.isEmpty {
+            return .failure(
+                .other("Variable(s) \(unknown.joined(separator: ", ")) do not exist in the path template."))
+        }
+        var bound = path.bound
+        var segments: [RulePath.Segment] = []
+        for segment in path.segments {
+            guard case .open(let name) = segment,
+                let value = entries.first(where: { UTF8Order.equal($0.name, name) })?.value
+            else {
+                segments.append(segment)
+                continue
+            }
+            guard let text = Conversion.text(of: value) else { return Signatures.unsupported("string", [value]) }
+            segments.append(.text(text))
+            bound.append(RulePath.Binding(name: name, text: text))
+        }
+        return .path(RulePath(segments, bound: bound))
+    }
+
+    // MARK: Constraints
+
+    /// Whether every list that a query finds has one of the elements.
+    private func hasAny(_ constraint: RuleConstraint) -> RuleValue {
+        guard case .list(let list) = first else { return unsupported() }
+        if constraint.contained.isEmpty { return .failure(.unprovable) }
+        return .bool(constraint.contained.contains { Operators.list(list, contains: $0, evaluation) })
+    }
+}

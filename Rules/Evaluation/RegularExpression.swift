@@ -1,0 +1,153 @@
+import CRE2
+
+/// A pattern of RE2: matching takes time linear in the text, whoever wrote it.
+///
+/// RE2's objects may be used by several threads at once, and this one never changes.
+final class RegularExpression: @unchecked Sendable {
+    private let expression: OpaquePointer
+    /// Capturing groups.
+    let groupCount: Int
+
+    /// Nil when RE2 refuses the pattern.
+    init?(_ pattern: String) {
+        var pattern = pattern
+        let compiled = pattern.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { characters in
+                hearth_re2_new(characters.baseAddress, characters.count, RulesLimits.patternMemoryBytesMax)
+            }
+        }
+        guard let compiled else { return nil }
+        expression = compiled
+        groupCount = Int(hearth_re2_groups(compiled))
+    }
+
+    deinit {
+        hearth_re2_free(expression)
+    }
+
+    /// Whether the whole text matches.
+    func matches(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { characters in
+                hearth_re2_matches(expression, characters.baseAddress, characters.count)
+            }
+        }
+    }
+
+    /// Calls `body` with the spans of each match, of the whole and of each group; a group that took no part has nil. An
+    /// empty match may follow upon another match directly. `body` returns false to stop.
+    func eachMatch(in text: UnsafeBufferPointer<UInt8>, _ body: ([Range<Int>?]) -> Bool) {
+        var spans = [Int](repeating: -1, count: 2 * (groupCount + 1))
+        var start = 0
+        text.withMemoryRebound(to: CChar.self) { characters in
+            while start <= text.count {
+                guard
+                    hearth_re2_find(
+                        expression, characters.baseAddress, characters.count, start, &spans, Int32(groupCount))
+                else { return }
+                let ranges = (0...groupCount).map { group in
+                    spans[2 * group] < 0 ? nil : spans[2 * group]..<spans[2 * group + 1]
+                }
+                if !body(ranges) { return }
+                let whole = spans[0]..<spans[1]
+                start = whole.upperBound
+                if whole.isEmpty {
+                    start += 1
+                    while start < text.count, text[start] & 0xC0 == 0x80 { start += 1 }
+                }
+            }
+        }
+    }
+
+    // MARK: Replacing and splitting
+
+    /// Replaces all matches. `$1` is a group, `$0` the whole, and `\` quotes what follows.
+    /// - Returns: nil when the template names a group that isn't there; false text bounds end in `isTooLong`.
+    func replacing(in text: String, with template: String) -> Replacement {
+        guard let parts = Self.parse(template, groupCount: groupCount) else { return .invalidTemplate }
+        var text = text
+        return text.withUTF8 { bytes in
+            var result: [UInt8] = []
+            var end = 0
+            var isTooLong = false
+            eachMatch(in: bytes) { spans in
+                guard let whole = spans[0] else { return false }
+                result += bytes[end..<whole.lowerBound]
+                for part in parts {
+                    switch part {
+                    case .text(let text): result += text
+                    case .group(let group): if let span = spans[group] { result += bytes[span] }
+                    }
+                }
+                end = whole.upperBound
+                isTooLong = result.count > RulesLimits.textSizeBytesMax
+                return !isTooLong
+            }
+            if isTooLong { return .isTooLong }
+            result += bytes[end...]
+            return .text(String(decoding: result, as: UTF8.self))
+        }
+    }
+
+    enum Replacement {
+        case text(String)
+        case invalidTemplate
+        case isTooLong
+    }
+
+    private enum Part {
+        case text([UInt8])
+        case group(Int)
+    }
+
+    private static func parse(_ template: String, groupCount: Int) -> [Part]? {
+        var parts: [Part] = []
+        var literal: [UInt8] = []
+        var bytes = Array(template.utf8)[...]
+        while let byte = bytes.popFirst() {
+            if byte == UInt8(ascii: "\\") {
+                if let quoted = bytes.popFirst() { literal.append(quoted) }
+            } else if byte == UInt8(ascii: "$"), let digit = bytes.first, Lexer.isDigit(digit) {
+                var group = Int(digit - UInt8(ascii: "0"))
+                if group > groupCount { return nil }
+                bytes.removeFirst()
+                // More digits belong to the number as long as there is such a group.
+                while let next = bytes.first, Lexer.isDigit(next) {
+                    let larger = group * 10 + Int(next - UInt8(ascii: "0"))
+                    if larger > groupCount { break }
+                    group = larger
+                    bytes.removeFirst()
+                }
+                if !literal.isEmpty { parts.append(.text(literal)) }
+                literal = []
+                parts.append(.group(group))
+            } else {
+                literal.append(byte)
+            }
+        }
+        if !literal.isEmpty { parts.append(.text(literal)) }
+        return parts
+    }
+
+    /// The texts between matches; empty ones at the end are left out. Nil when there are too many.
+    func split(_ text: String) -> [String]? {
+        if text.isEmpty { return [""] }
+        var text = text
+        return text.withUTF8 { bytes in
+            var parts: [String] = []
+            var end = 0
+            eachMatch(in: bytes) { spans in
+                guard let whole = spans[0], !(whole.isEmpty && whole.lowerBound == bytes.count) else { return false }
+                parts.append(
+                    String(decoding: UnsafeBufferPointer(rebasing: bytes[end..<whole.lowerBound]), as: UTF8.self))
+                end = whole.upperBound
+                return parts.count <= RulesLimits.elementsMax
+            }
+            if parts.count > RulesLimits.elementsMax { return nil }
+            parts.append(String(decoding: UnsafeBufferPointer(rebasing: bytes[end...]), as: UTF8.self))
+            while parts.count > 1, parts.last?.isEmpty ?? false { parts.removeLast() }
+            return parts
+        }
+    }
+}

@@ -1,0 +1,298 @@
+/// Expressions to nodes.
+extension Compiler {
+    mutating func compile(_ expression: Expression) -> Compiled {
+        // Parentheses are no expression of their own: neither budget nor coverage counts them.
+        if case .group(let inner) = expression.kind { return compile(inner) }
+        let (id, outer) = open(expression)
+        defer { parent = outer }
+        switch expression.kind {
+        case .null: return (ConstantNode(id, .null), .null)
+        case .boolean(let value): return (ConstantNode(id, .bool(value)), .bool)
+        case .integer(let value): return (ConstantNode(id, .int(value)), .int)
+        case .float(let value): return (ConstantNode(id, .float(value)), .float)
+        case .string(let value): return (ConstantNode(id, .string(value)), .string)
+        case .bytes(let value): return (ConstantNode(id, .bytes(value)), .bytes)
+        case .list(let elements): return (ListNode(id, elements.map { compile($0).node }), .list)
+        case .map(let entries): return map(entries, id)
+        case .path(let parts): return (path(parts, id), .path)
+        case .variable(let name): return variable(name, id, expression.range)
+        case .group(let inner): return compile(inner)
+        case .unary(let symbol, let operand): return unary(symbol, operand, id)
+        case .binary(let symbol, let left, let right): return binary(symbol, left, right, id, expression)
+        case .isType(let operand, let name):
+            let node = compile(operand).node
+            // An unknown name was an error of the parser.
+            return (TypeTestNode(id, node, TypeTest(name) ?? .type(.null)), .bool)
+        case .conditional(let condition, let first, let second):
+            let test = compile(condition)
+            expect(.bool, test.type, at: condition)
+            let (positive, negative) = (compile(first), compile(second))
+            return (
+                ConditionalNode(id, test.node, positive.node, negative.node), positive.type.union(negative.type)
+            )
+        case .member, .index, .slice: return access(expression, id)
+        case .call(let name, let arguments): return call(name, arguments, id, expression)
+        case .method(let receiver, let name, let arguments):
+            return method(receiver, name, arguments, id, expression)
+        }
+    }
+
+    /// Warns where no value of an expression can be of the types that its place takes.
+    mutating func expect(_ expected: StaticType, _ received: StaticType, at expression: Expression) {
+        if received.isDisjoint(with: expected) {
+            issues.warning(
+                "Invalid type. Received one of [\(received.names)]. Expected one of [\(expected.names)].",
+                at: expression.focus)
+        }
+    }
+
+    // MARK: Literals and names
+
+    private mutating func map(_ entries: [MapEntry], _ id: Int) -> Compiled {
+        var compiled: [(key: Node, value: Node)] = []
+        for entry in entries {
+            let key = compile(entry.key)
+            expect(.string, key.type, at: entry.key)
+            compiled.append((key.node, compile(entry.value).node))
+        }
+        return (MapNode(id, compiled), .map)
+    }
+
+    private mutating func path(_ parts: [PathPart], _ id: Int) -> Node {
+        PathNode(
+            id,
+            parts.map { part in
+                switch part {
+                case .text(let text): return .text(text)
+                case .interpolation(let expression): return .value(compile(expression).node)
+                case .placeholder(let name, let range):
+                    guard let capture = scope.capture(name) else { return .open(name) }
+                    issues.warning(
+                        "Google's emulator does not fill {\(name)} from the match path.", at: range,
+                        hint: "Write $(\(name)), which means the same everywhere.")
+                    return .capture(CaptureNode(id, slot: capture.slot))
+                }
+            })
+    }
+
+    private mutating func variable(_ name: String, _ id: Int, _ range: SourceRange) -> Compiled {
+        if let slot = locals.lastIndex(where: { $0.name == name }) {
+            locals[slot].isRead = true
+            return (LocalNode(id, slot: slot), .any)
+        }
+        if let capture = scope.capture(name) {
+            return (CaptureNode(id, slot: capture.slot), capture.isGlob ? .path : .string)
+        }
+        switch name {
+        case "request": return (GlobalNode(id, isRequest: true), .map)
+        case "resource": return (GlobalNode(id, isRequest: false), .any)
+        default: break
+        }
+        if BuiltinFunction.namespaces.contains(name) {
+            issues.error("\(name) is a package and cannot be used as variable name.", at: range)
+        } else {
+            issues.warning("Invalid variable name: \(name).", at: range)
+        }
+        return (FailingNode(id, .nullValue), .any)
+    }
+
+    // MARK: Operators
+
+    private mutating func unary(_ symbol: UnaryOperator, _ operand: Expression, _ id: Int) -> Compiled {
+        let inner = compile(operand)
+        switch symbol {
+        case .not:
+            expect(.bool, inner.type, at: operand)
+            return (NotNode(id, inner.node), .bool)
+        case .negate:
+            let signed: StaticType = [.int, .float, .duration]
+            expect(signed, inner.type, at: operand)
+            return (NegateNode(id, inner.node), inner.type.intersection(signed))
+        }
+    }
+
+    private mutating func binary(
+        _ symbol: BinaryOperator, _ left: Expression, _ right: Expression, _ id: Int, _ expression: Expression
+    ) -> Compiled {
+        let (first, second) = (compile(left), compile(right))
+        switch symbol {
+        case .and, .or:
+            expect(.bool, first.type, at: left)
+            expect(.bool, second.type, at: right)
+            return (LogicNode(id, first.node, second.node, decisive: symbol == .or), .bool)
+        case .equal, .notEqual:
+            if !first.type.isComparable(to: second.type) {
+                issues.warning(
+                    "The sub-expressions are not comparable, so this comparison will always return "
+                        + "\(symbol == .notEqual).", at: expression.focus)
+            }
+            checkPrecedence(symbol, left, right, expression)
+            return (EqualityNode(id, first.node, second.node, isNegated: symbol == .notEqual), .bool)
+        case .in:
+            expect([.list, .set, .map, .constraint], second.type, at: right)
+            return (MembershipNode(id, first.node, second.node), .bool)
+        case .less, .lessOrEqual, .greater, .greaterOrEqual:
+            return (ComparisonNode(id, first.node, second.node, symbol), .bool)
+        case .plus, .minus, .times, .divide, .modulo:
+            var operands = StaticType.number
+            if symbol == .plus { operands.formUnion([.string, .duration, .timestamp]) }
+            if symbol == .minus { operands.formUnion([.duration, .timestamp]) }
+            expect(operands, first.type, at: left)
+            expect(operands, second.type, at: right)
+            let isNumber =
+                first.type.isSubset(of: .number) && second.type.isSubset(of: .number) || symbol == .times
+                || symbol == .divide || symbol == .modulo
+            return (ArithmeticNode(id, first.node, second.node, symbol), isNumber ? .number : operands)
+        }
+    }
+
+    /// Google's emulator reads `==` before `in` and `is`, its documentation has it the other way round.
+    private mutating func checkPrecedence(
+        _ symbol: BinaryOperator, _ left: Expression, _ right: Expression, _ expression: Expression
+    ) {
+        let other: String
+        switch (left.kind, right.kind) {
+        case (.binary(.in, _, _), _), (_, .binary(.in, _, _)): other = "in"
+        case (_, .isType): other = "is"
+        default: return
+        }
+        issues.warning(
+            "Google's emulator evaluates '\(symbol.rawValue)' before '\(other)' here.", at: expression.focus,
+            hint: "Put the '\(other)' in parentheses.")
+    }
+
+    // MARK: Members and calls
+
+    private mutating func access(_ expression: Expression, _ id: Int) -> Compiled {
+        switch expression.kind {
+        case .member(let receiver, let name):
+            let inner = compile(receiver)
+            if inner.type.isDisjoint(with: [.map, .path]) {
+                issues.warning(
+                    "Invalid type. Received one of [\(inner.type.names)]. Expected one of [map].",
+                    at: receiver.focus)
+            }
+            return (MemberNode(id, inner.node, name), .any)
+        case .index(let receiver, let index):
+            let inner = compile(receiver)
+            expect([.string, .list, .map, .path], inner.type, at: receiver)
+            return (IndexNode(id, inner.node, compile(index).node), .any)
+        case .slice(let receiver, let from, let to):
+            let inner = compile(receiver)
+            let sliced: StaticType = [.string, .list, .path]
+            expect(sliced, inner.type, at: receiver)
+            let start = from.map { compile($0).node }
+            let end = to.map { compile($0).node }
+            return (SliceNode(id, inner.node, from: start, to: end), inner.type.intersection(sliced))
+        default: return (FailingNode(id, .nullValue), .any)
+        }
+    }
+
+    private mutating func call(
+        _ name: String, _ arguments: [Expression], _ id: Int, _ expression: Expression
+    ) -> Compiled {
+        if let function = scope.function(name) {
+            running?.note(callee: function)
+            function.isCalled = true
+            let operands = arguments.map { compile($0).node }
+            let count = function.declaration.parameters.count
+            if operands.count != count {
+                warnOfCount(name, expression)
+                let parameters = Array(repeating: "any", count: count).joined(separator: ", ")
+                return (
+                    FailingNode(
+                        id, .argumentCount(received: operands.count, expected: "\(name)(\(parameters))"),
+                        operands: operands), .any
+                )
+            }
+            return (CallNode(id, function.program, operands), .any)
+        }
+        return builtin(name, arguments, id, expression)
+    }
+
+    private mutating func warnOfCount(_ name: String, _ expression: Expression) {
+        issues.warning(
+            "Incorrect number of arguments supplied to function: \(name).", at: expression.focus)
+    }
+
+    private mutating func builtin(
+        _ name: String, _ arguments: [Expression], _ id: Int, _ expression: Expression
+    ) -> Compiled {
+        let operands = arguments.map { compile($0) }
+        guard let function = BuiltinFunction(rawValue: name) else {
+            issues.warning("Invalid function name: \(name).", at: expression.focus)
+            return (FailingNode(id, .functionNotFound(name), operands: operands.map(\.node)), .any)
+        }
+        let overloads = Signatures.overloads(name, parameterCount: function.parameterCount)
+        if operands.count != function.parameterCount {
+            warnOfCount(name, expression)
+        } else {
+            checkArguments(arguments, operands.map(\.type), overloads)
+        }
+        let result = overloads.reduce(into: StaticType()) { $0.formUnion(StaticType(named: $1.result)) }
+        // A document that isn't there is null.
+        let type: StaticType = function == .get || function == .getAfter ? [.map, .null] : result
+        return (BuiltinNode(id, function, operands.map(\.node)), type)
+    }
+
+    private mutating func checkArguments(
+        _ arguments: [Expression], _ types: [StaticType], _ overloads: [Signature]
+    ) {
+        for (position, argument) in arguments.enumerated() {
+            var expected = overloads.reduce(into: StaticType()) {
+                $0.formUnion(StaticType(named: $1.parameters[position]))
+            }
+            // Integers are taken for floats.
+            if expected.contains(.float) { expected.formUnion(.int) }
+            expect(expected, types[position], at: argument)
+        }
+    }
+
+    private mutating func method(
+        _ receiver: Expression, _ name: String, _ arguments: [Expression], _ id: Int, _ expression: Expression
+    ) -> Compiled {
+        if case .variable(let space) = receiver.kind, BuiltinFunction.namespaces.contains(space) {
+            return builtin("\(space).\(name)", arguments, id, expression)
+        }
+        let inner = compile(receiver)
+        let operands = arguments.map { compile($0) }
+        let pattern = pattern(of: name, arguments)
+        let node = MethodNode(id, inner.node, name, operands.map(\.node), pattern: pattern)
+        guard let method = Method(rawValue: name) else {
+            issues.warning("Invalid function name: \(name).", at: expression.focus)
+            return (node, .any)
+        }
+        var receivers: StaticType = []
+        var overloads: [Signature] = []
+        for type in RuleType.allCases {
+            let own = Signatures.overloads("\(type.rawValue).\(name)", parameterCount: method.parameterCount)
+            if own.isEmpty { continue }
+            receivers.insert(StaticType(type))
+            if inner.type.contains(StaticType(type)) { overloads += own }
+        }
+        if operands.count != method.parameterCount {
+            warnOfCount(name, expression)
+        } else if inner.type.isDisjoint(with: receivers) {
+            if inner.type != .null {
+                issues.warning(
+                    "Invalid type. Received one of [\(inner.type.names)]. Expected one of [\(receivers.names)].",
+                    at: receiver.focus)
+            }
+            return (node, .any)
+        } else {
+            checkArguments(arguments, operands.map(\.type), overloads)
+        }
+        let result = overloads.reduce(into: StaticType()) { $0.formUnion(StaticType(named: $1.result)) }
+        return (node, result.isEmpty ? .any : result)
+    }
+
+    /// The pattern of a method that takes one, compiled if it is a literal.
+    private mutating func pattern(of method: String, _ arguments: [Expression]) -> RegularExpression? {
+        guard ["matches", "replace", "split"].contains(method), var argument = arguments.first else { return nil }
+        while case .group(let inner) = argument.kind { argument = inner }
+        guard case .string(let source) = argument.kind else { return nil }
+        if let pattern = RegularExpression(source) { return pattern }
+        issues.error("Invalid regular expression pattern. Pattern: \(source).", at: argument.range)
+        return nil
+    }
+}

@@ -1,0 +1,57 @@
+import HearthModel
+
+/// Counts the documents that the rules of one request look at, and remembers them: each is read and counted once, however
+/// many writes of a batch ask for it. Source: "Access call limits" of the Firestore documentation.
+public final class RulesAccess {
+    private struct Key: Hashable {
+        var path: ResourcePath
+        var isAfter: Bool
+    }
+
+    private let perOperation: Int
+    private let total: Int
+    private var documents: [Key: RulesDocument?] = [:]
+    /// What the running operation has looked at.
+    private var operation: Set<Key> = []
+
+    /// Which documents were read, in order.
+    public private(set) var paths: [(path: ResourcePath, isAfter: Bool)] = []
+
+    /// - Parameters:
+    ///   - perOperation: documents that one decision may look at.
+    ///   - total: documents that all decisions may look at: 10 for one document or query, 20 for a batch, a transaction or
+    ///     a read of several documents.
+    public init(perOperation: Int = RulesLimits.accessesPerOperation, total: Int) {
+        self.perOperation = perOperation
+        self.total = total
+    }
+
+    public var count: Int { documents.count }
+
+    /// Begins an operation of the request.
+    func begin() {
+        if !operation.isEmpty { operation.removeAll() }
+    }
+
+    enum Outcome {
+        case document(RulesDocument?)
+        case isOverLimit
+    }
+
+    func document(_ path: ResourcePath, isAfter: Bool, _ reader: any DocumentReader) throws(Status) -> Outcome {
+        let key = Key(path: path, isAfter: isAfter)
+        if !operation.contains(key) {
+            if operation.count >= perOperation { return .isOverLimit }
+        }
+        if let known = documents[key] {
+            operation.insert(key)
+            return .document(known)
+        }
+        if documents.count >= total { return .isOverLimit }
+        let document = try reader.document(path, isAfter: isAfter)
+        operation.insert(key)
+        documents[key] = .some(document)
+        paths.append((path, isAfter))
+        return .document(document)
+    }
+}

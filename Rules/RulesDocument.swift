@@ -1,0 +1,38 @@
+import HearthModel
+
+/// A document as rules see it. Its fields are decoded when a rule first reads one, and once.
+public final class RulesDocument {
+    public let path: ResourcePath
+    private var decoded: Result<MapValue, Status>?
+    private let decode: () throws(Status) -> MapValue
+
+    public init(path: ResourcePath, fields: @escaping () throws(Status) -> MapValue) {
+        self.path = path
+        decode = fields
+    }
+
+    public convenience init(path: ResourcePath, fields: MapValue) {
+        self.init(path: path, fields: { fields })
+    }
+
+    /// - Throws: what stands in the way of reading the document.
+    func fields() throws(Status) -> MapValue {
+        if let decoded { return try decoded.get() }
+        let result: Result<MapValue, Status>
+        do throws(Status) {
+            result = .success(try decode())
+        } catch {
+            result = .failure(error)
+        }
+        decoded = result
+        return try result.get()
+    }
+}
+
+/// Reads documents for rules, past all rules.
+public protocol DocumentReader: AnyObject {
+    /// The document at a path; nil when there is none.
+    /// - Parameter isAfter: whether the request's own writes are applied.
+    /// - Throws: what stands in the way; the request fails with it.
+    func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument?
+}

@@ -1,0 +1,132 @@
+import HearthModel
+
+/// What a client wants to do, as rules name it.
+public enum RulesMethod: String, Sendable, CaseIterable {
+    case get, list, create, update, delete
+}
+
+/// Who asks.
+public struct RulesAuth: Sendable {
+    public var uid: String
+    /// The claims of the ID token.
+    public var token: MapValue
+
+    public init(uid: String, token: MapValue = MapValue()) {
+        self.uid = uid
+        self.token = token
+    }
+}
+
+/// One operation that rules judge.
+public struct RulesRequest {
+    public var method: RulesMethod
+    /// The id of the database, such as `(default)`.
+    public var database: String
+    /// Of the document; for a list, of the collection, or of the parent of a collection group.
+    public var path: ResourcePath
+    /// Nil without credentials.
+    public var auth: RulesAuth?
+    /// The time of the request, which is also what its server timestamps write.
+    public var time: Timestamp
+    /// The stored document; nil when there is none. A list has none.
+    public var resource: RulesDocument?
+    /// The document after a create or an update, all transforms applied; nil otherwise.
+    public var newResource: RulesDocument?
+    /// Of a list.
+    public var query: RulesQuery?
+
+    public init(
+        method: RulesMethod, database: String = DatabaseName.defaultDatabase, path: ResourcePath,
+        auth: RulesAuth? = nil, time: Timestamp, resource: RulesDocument? = nil, newResource: RulesDocument? = nil,
+        query: RulesQuery? = nil
+    ) {
+        self.method = method
+        self.database = database
+        self.path = path
+        self.auth = auth
+        self.time = time
+        self.resource = resource
+        self.newResource = newResource
+        self.query = query
+    }
+}
+
+/// What rules know of a query. They never see its results: a query is allowed for what it could find.
+public struct RulesQuery: Sendable {
+    /// One condition that every result meets.
+    public struct Constraint: Sendable {
+        public enum Test: Sendable {
+            case field(Filter.Operator, Value)
+            case unary(Filter.UnaryOperator)
+            /// `__name__ ==` this document.
+            case name(ResourcePath)
+        }
+
+        public var path: FieldPath
+        public var test: Test
+
+        public init(path: FieldPath, test: Test) {
+            self.path = path
+            self.test = test
+        }
+
+        public init(_ path: FieldPath, _ comparison: Filter.Operator, _ value: Value) {
+            self.init(path: path, test: .field(comparison, value))
+        }
+
+        public init(name: ResourcePath) {
+            self.init(path: .documentName, test: .name(name))
+        }
+    }
+
+    public var collectionID: String
+    public var isGroup: Bool
+    public var limit: Int?
+    public var offset: Int
+    public var orderBy: [(path: FieldPath, descending: Bool)]
+    /// The filter in disjunctive normal form: each branch is judged, and all must be allowed. A query without a filter has
+    /// one empty branch. `in` and `array-contains-any` may stand as they are, and make a branch for each of their values.
+    public var branches: [[Constraint]]
+
+    public init(
+        collectionID: String, isGroup: Bool = false, limit: Int? = nil, offset: Int = 0,
+        orderBy: [(path: FieldPath, descending: Bool)] = [], branches: [[Constraint]] = [[]]
+    ) {
+        self.collectionID = collectionID
+        self.isGroup = isGroup
+        self.limit = limit
+        self.offset = offset
+        self.orderBy = orderBy
+        self.branches = branches
+    }
+
+    /// A branch from the filters of a normalised query.
+    /// - Parameter filters: `.field` and `.unary` only; a conjunction's members are taken, too.
+    public static func branch(_ filters: [Filter]) -> [Constraint] {
+        filters.flatMap { filter -> [Constraint] in
+            switch filter {
+            case .field(let path, .equal, .reference(let name)) where path.isDocumentName:
+                [Constraint(name: ResourcePath(RulePath(reference: name).documentSegments ?? []))]
+            case .field(let path, let comparison, let value): [Constraint(path, comparison, value)]
+            case .unary(let path, let comparison): [Constraint(path: path, test: .unary(comparison))]
+            case .and(let filters): branch(filters)
+            case .or: []
+            }
+        }
+    }
+}
+
+extension RulePath {
+    /// The segments behind `/databases/D/documents`; nil when the path doesn't begin so.
+    var documentSegments: [String]? {
+        guard segments.count >= 3, segments[0] == .text("databases"), segments[2] == .text("documents") else {
+            return nil
+        }
+        var texts: [String] = []
+        for segment in segments.dropFirst(3) {
+            guard case .text(let text) = segment else { return nil }
+            texts.append(text)
+        }
+        return texts
+    }
+}

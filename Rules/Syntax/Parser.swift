@@ -1,0 +1,111 @@
+/// Reads a source by recursive descent. After an error it goes on behind the statement, so that one run names several.
+struct Parser {
+    /// Leaves a statement whose error has been noted.
+    struct Failure: Error {}
+
+    var lexer: Lexer
+    var token: Token
+    var issues = IssueList()
+    /// Levels of expressions that are being read, so that deep ones can't exhaust the stack.
+    var nesting = 0
+    var matchDepth = 0
+
+    init(_ source: [UInt8]) {
+        var lexer = Lexer(source)
+        token = lexer.next()
+        self.lexer = lexer
+    }
+
+    static func parse(_ source: [UInt8]) -> (file: SourceFile, issues: IssueList) {
+        var parser = Parser(source)
+        let file = parser.sourceFile()
+        return (file, parser.issues)
+    }
+
+    // MARK: Tokens
+
+    mutating func advance() {
+        token = lexer.next()
+    }
+
+    func isAt(_ symbol: Token.Symbol) -> Bool { token.isSymbol(symbol) }
+
+    /// Takes a symbol if it is next.
+    mutating func take(_ symbol: Token.Symbol) -> Bool {
+        guard isAt(symbol) else { return false }
+        advance()
+        return true
+    }
+
+    mutating func expect(_ symbol: Token.Symbol) throws(Failure) {
+        if !take(symbol) { throw unexpected() }
+    }
+
+    var tokenText: String { token.kind == .end ? "<EOF>" : lexer.text(token.range) }
+
+    /// Notes that the current token can't stand here.
+    mutating func unexpected(hint: String? = nil) -> Failure {
+        if case .unclosed(let quote) = token.kind {
+            let mark = String(Unicode.Scalar(quote))
+            issues.error(
+                "Missing a closing \(mark)", at: SourceRange(Int(token.range.end), Int(token.range.end)),
+                hint: "A backslash begins an escape: write \\\\ for a backslash itself.")
+            issues.error("Unexpected '\(rest)'.", at: SourceRange(Int(token.range.end), Int(token.range.end)))
+            return Failure()
+        }
+        if token.kind == .end, matchDepth > 0 {
+            issues.error("missing '}' at '<EOF>'", at: token.range)
+        } else {
+            issues.error("Unexpected '\(tokenText)'.", at: token.range, hint: hint)
+        }
+        return Failure()
+    }
+
+    /// The text after a broken literal, as far as a name goes.
+    private var rest: String {
+        var ahead = lexer
+        ahead.position = Int(token.range.end)
+        let next = ahead.next()
+        return next.kind == .end ? "<EOF>" : String(ahead.text(next.range).prefix(40))
+    }
+
+    mutating func identifier() throws(Failure) -> (name: String, range: SourceRange) {
+        guard case .identifier(let name) = token.kind else { throw unexpected() }
+        let range = token.range
+        advance()
+        return (name, range)
+    }
+
+    // MARK: Recovery
+
+    /// Skips the rest of a broken statement: to behind its semicolon, or to where a block ends or a statement begins.
+    mutating func recover() {
+        var depth = 0
+        while token.kind != .end {
+            if depth == 0 {
+                if take(.semicolon) { return }
+                if isAt(.rightBrace) || startsStatement { return }
+            }
+            if isAt(.leftBrace) { depth += 1 }
+            if isAt(.rightBrace) { depth -= 1 }
+            advance()
+        }
+    }
+
+    private var startsStatement: Bool {
+        switch token.kind {
+        case .identifier("allow"), .identifier("match"), .identifier("function"), .identifier("service"): true
+        default: false
+        }
+    }
+
+    /// Skips a block to behind its end.
+    mutating func skipBlock() {
+        var depth = 1
+        while token.kind != .end, depth > 0 {
+            if isAt(.leftBrace) { depth += 1 }
+            if isAt(.rightBrace) { depth -= 1 }
+            advance()
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/// Paths of matches and paths in expressions. They are read byte by byte, because what is an operator elsewhere may be
+/// part of a segment.
+extension Parser {
+    // MARK: Match paths
+
+    mutating func matchPath() throws(Failure) -> [MatchSegment] {
+        guard isAt(.slash) else { throw unexpected() }
+        var segments: [MatchSegment] = []
+        var position = Int(token.range.start)
+        repeat {
+            position += 1
+            if lexer.byte(position) == UInt8(ascii: "{") {
+                let segment = try capture(at: position)
+                segments.append(segment)
+                position = Int(segment.range.end)
+            } else {
+                let (text, end) = try segmentText(at: position, isPartOfMatch: true)
+                segments.append(MatchSegment(kind: .text(text), range: SourceRange(position - 1, end)))
+                position = end
+            }
+            position = slash(after: position) ?? position
+        } while lexer.byte(position) == UInt8(ascii: "/")
+        moveTo(position)
+        return segments
+    }
+
+    private mutating func capture(at position: Int) throws(Failure) -> MatchSegment {
+        moveTo(position + 1)
+        let (name, _) = try identifier()
+        let isGlob = take(.glob)
+        if !isGlob { _ = take(.single) }
+        guard isAt(.rightBrace) else { throw unexpected() }
+        let range = SourceRange(position - 1, Int(token.range.end))
+        return MatchSegment(kind: isGlob ? .glob(name) : .capture(name), range: range)
+    }
+
+    // MARK: Paths in expressions
+
+    mutating func path() throws(Failure) -> Expression {
+        let start = Int(token.range.start)
+        var position = start
+        var parts: [PathPart] = []
+        repeat {
+            position += 1
+            switch (lexer.byte(position), lexer.byte(position + 1)) {
+            case (UInt8(ascii: "$"), UInt8(ascii: "(")):
+                moveTo(position + 2)
+                parts.append(.interpolation(try expression()))
+                guard isAt(.rightParenthesis) else { throw unexpected() }
+                position = Int(token.range.end)
+            case (UInt8(ascii: "{"), _):
+                moveTo(position + 1)
+                let (name, range) = try identifier()
+                parts.append(.placeholder(name, range))
+                guard isAt(.rightBrace) else { throw unexpected() }
+                position = Int(token.range.end)
+            default:
+                let (text, end) = try segmentText(at: position, isPartOfMatch: false)
+                parts.append(.text(text))
+                position = end
+            }
+            position = slash(after: position) ?? position
+        } while lexer.byte(position) == UInt8(ascii: "/")
+        let end = position
+        moveTo(position)
+        return try make(.path(parts), SourceRange(start, end))
+    }
+
+    /// Where the slash of a further segment stands, be it behind white space; nil when the path ends.
+    private func slash(after position: Int) -> Int? {
+        var ahead = lexer
+        ahead.position = position
+        ahead.skipSpace()
+        let next = ahead.position
+        guard ahead.byte(next) == UInt8(ascii: "/") else { return nil }
+        return next == position || beginsSegment(next + 1) ? next : nil
+    }
+
+    /// Whether a `/` before the position begins a path rather than dividing.
+    func beginsSegment(_ position: Int) -> Bool {
+        let byte = lexer.byte(position)
+        if byte == UInt8(ascii: "$") { return lexer.byte(position + 1) == UInt8(ascii: "(") }
+        if byte == UInt8(ascii: "(") { return parenthesized(position) != nil }
+        return Self.isSegmentByte(byte, isPartOfMatch: false)
+    }
+
+    /// Where `(text)` ends.
+    private func parenthesized(_ position: Int) -> Int? {
+        var end = position + 1
+        while Self.isSegmentByte(lexer.byte(end), isPartOfMatch: false) { end += 1 }
+        return lexer.byte(end) == UInt8(ascii: ")") && end > position + 1 ? end + 1 : nil
+    }
+
+    private mutating func segmentText(at position: Int, isPartOfMatch: Bool) throws(Failure) -> (String, end: Int) {
+        var end = position
+        if lexer.byte(position) == UInt8(ascii: "("), let closed = parenthesized(position) {
+            end = closed
+        } else {
+            while Self.isSegmentByte(lexer.byte(end), isPartOfMatch: isPartOfMatch) { end += 1 }
+        }
+        if end == position {
+            issues.error(
+                "Forward slash '/' found where identifier or binding expected.",
+                at: SourceRange(position - 1, position))
+            moveTo(position)
+            throw Failure()
+        }
+        return (lexer.text(SourceRange(position, end)), end)
+    }
+
+    /// A path of an expression ends at an operator; one of a match has none.
+    private static func isSegmentByte(_ byte: UInt8, isPartOfMatch: Bool) -> Bool {
+        if Lexer.isNameStart(byte) || Lexer.isDigit(byte) { return true }
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "%"), UInt8(ascii: "~"), UInt8(ascii: "@"): return true
+        case UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ":"):
+            return isPartOfMatch
+        default: return false
+        }
+    }
+
+    private mutating func moveTo(_ position: Int) {
+        lexer.position = position
+        advance()
+    }
+}

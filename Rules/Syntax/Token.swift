@@ -1,0 +1,45 @@
+/// The smallest parts of a source.
+struct Token: Sendable {
+    enum Kind: Sendable, Equatable {
+        /// A name, contextual keywords such as `match` included.
+        case identifier(String)
+        case keyword(Keyword)
+        case integer(Int64)
+        /// Digits beyond 64 bits; the negative of 2^63 is the one such number that is legal.
+        case largeInteger(String)
+        case float(Double)
+        case string(String)
+        case bytes([UInt8])
+        case symbol(Symbol)
+        /// What begins no token.
+        case unknown
+        /// A literal without its end.
+        case unclosed(UInt8)
+        case end
+    }
+
+    /// Words that can't be names of variables.
+    enum Keyword: String, Sendable {
+        case `true`, `false`, null, `in`, `is`, `if`, `let`, `return`
+    }
+
+    enum Symbol: String, Sendable {
+        case leftBrace = "{", rightBrace = "}", leftParenthesis = "(", rightParenthesis = ")"
+        case leftBracket = "[", rightBracket = "]", comma = ",", colon = ":", semicolon = ";", dot = "."
+        case question = "?", assign = "="
+        case or = "||", and = "&&", equal = "==", notEqual = "!="
+        case less = "<", lessOrEqual = "<=", greater = ">", greaterOrEqual = ">="
+        case plus = "+", minus = "-", times = "*", slash = "/", percent = "%", not = "!"
+        case increment = "++", decrement = "--"
+        /// `=**` of a capture.
+        case glob = "=**"
+        /// `=*` of a capture, which says what is so without it.
+        case single = "=*"
+    }
+
+    let kind: Kind
+    let range: SourceRange
+
+    func isSymbol(_ symbol: Symbol) -> Bool { kind == .symbol(symbol) }
+    func isWord(_ word: String) -> Bool { kind == .identifier(word) }
+}

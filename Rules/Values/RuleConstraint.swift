@@ -1,0 +1,118 @@
+import HearthModel
+
+/// What a query says of a field: every document that it finds has a value in this range, none of the exclusions, and, if it
+/// is a list, these elements.
+final class RuleConstraint {
+    struct Bound {
+        var value: RuleValue
+        var isInclusive: Bool
+    }
+
+    var lower: Bound?
+    var upper: Bound?
+    var excluded: [RuleValue] = []
+    var contained: [RuleValue] = []
+
+    /// Whether the comparison holds for every value (true), for none (false), or for some (nil).
+    func decide(_ comparison: BinaryOperator, _ value: RuleValue, _ evaluation: Evaluation) -> Bool? {
+        switch comparison {
+        case .equal: return isEqual(value, evaluation)
+        case .notEqual: return isEqual(value, evaluation).map { !$0 }
+        case .less: return lies(below: value, orEqual: false)
+        case .lessOrEqual: return lies(below: value, orEqual: true)
+        case .greater: return lies(below: value, orEqual: true).map { !$0 }
+        case .greaterOrEqual: return lies(below: value, orEqual: false).map { !$0 }
+        default: return nil
+        }
+    }
+
+    private func isEqual(_ value: RuleValue, _ evaluation: Evaluation) -> Bool? {
+        if excluded.contains(where: { evaluation.equal($0, value) }) { return false }
+        // What is filtered by any of these operators isn't null.
+        if case .null = value { return false }
+        if let lower {
+            guard let order = RuleOrder.compare(lower.value, value) else { return nil }
+            if order > 0 || (order == 0 && !lower.isInclusive) { return false }
+        }
+        if let upper {
+            guard let order = RuleOrder.compare(upper.value, value) else { return nil }
+            if order < 0 || (order == 0 && !upper.isInclusive) { return false }
+        }
+        if let lower, let upper, RuleOrder.compare(lower.value, value) == 0, RuleOrder.compare(upper.value, value) == 0
+        {
+            return true
+        }
+        return nil
+    }
+
+    /// Whether all values lie below (or at) the given one, or none does.
+    private func lies(below value: RuleValue, orEqual: Bool) -> Bool? {
+        if let upper, let order = RuleOrder.compare(upper.value, value) {
+            if order < 0 || (order == 0 && (orEqual || !upper.isInclusive)) { return true }
+        }
+        if let lower, let order = RuleOrder.compare(lower.value, value) {
+            if order > 0 || (order == 0 && (!orEqual || !lower.isInclusive)) { return false }
+        }
+        return nil
+    }
+
+    // MARK: Building
+
+    /// Notes that the field is above a value.
+    func raise(_ value: RuleValue, isInclusive: Bool) {
+        if let lower, let order = RuleOrder.compare(lower.value, value), order > 0 || (order == 0 && !lower.isInclusive)
+        {
+            return
+        }
+        lower = Bound(value: value, isInclusive: isInclusive)
+    }
+
+    /// Notes that the field is below a value.
+    func lessen(_ value: RuleValue, isInclusive: Bool) {
+        if let upper, let order = RuleOrder.compare(upper.value, value), order < 0 || (order == 0 && !upper.isInclusive)
+        {
+            return
+        }
+        upper = Bound(value: value, isInclusive: isInclusive)
+    }
+}
+
+/// The order of `<`, `<=`, `>` and `>=`.
+enum RuleOrder {
+    /// Negative, zero or positive; nil when rules have no order of the two. NaN stands before and after nothing: it is a
+    /// matter of `compare`'s callers.
+    static func compare(_ lhs: RuleValue, _ rhs: RuleValue) -> Int? {
+        switch (lhs, rhs) {
+        case (.int(let left), .int(let right)): sign(left, right)
+        case (.int(let left), .float(let right)): sign(Double(left), right)
+        case (.float(let left), .int(let right)): sign(left, Double(right))
+        case (.float(let left), .float(let right)): sign(left, right)
+        case (.string(let left), .string(let right)): UTF16Order.compare(left, right)
+        case (.bytes(let left), .bytes(let right)): UTF8Order.compare(left, right)
+        case (.timestamp(let left), .timestamp(let right)), (.duration(let left), .duration(let right)):
+            sign(left, right)
+        default: nil
+        }
+    }
+
+    private static func sign<T: Comparable>(_ lhs: T, _ rhs: T) -> Int { lhs < rhs ? -1 : lhs == rhs ? 0 : 1 }
+}
+
+/// Texts by units of UTF-16, in which rules count and compare: U+1F600 stands before U+FF5E, other than by UTF-8.
+enum UTF16Order {
+    static func compare(_ lhs: String, _ rhs: String) -> Int {
+        var left = lhs
+        var right = rhs
+        return left.withUTF8 { first in
+            right.withUTF8 { second in
+                guard let index = zip(first, second).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
+                    return first.count - second.count
+                }
+                let (x, y) = (first[index], second[index])
+                // The orders differ where surrogates (lead byte F0 and up) meet what stands behind them (EE and EF).
+                if x >= 0xEE, y >= 0xEE, (x >= 0xF0) != (y >= 0xF0) { return x >= 0xF0 ? -1 : 1 }
+                return Int(x) - Int(y)
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import HearthModel
+
+/// Equality and hashes of values. What lists and maps hold is compared by type too: `1 == 1.0`, but `[1] != [1.0]`.
+extension Evaluation {
+    /// `==` of rules.
+    func equal(_ lhs: RuleValue, _ rhs: RuleValue) -> Bool {
+        switch (lhs, rhs) {
+        case (.string(let left), .string(let right)): UTF8Order.equal(left, right)
+        case (.int(let left), .float(let right)): Double(left) == right
+        case (.float(let left), .int(let right)): left == Double(right)
+        case (.float(let left), .float(let right)): left == right
+        default: identical(lhs, rhs)
+        }
+    }
+
+    /// Equality within lists, sets and maps.
+    func identical(_ lhs: RuleValue, _ rhs: RuleValue) -> Bool {
+        switch (lhs, rhs) {
+        case (.null, .null): return true
+        case (.bool(let left), .bool(let right)): return left == right
+        case (.int(let left), .int(let right)): return left == right
+        case (.float(let left), .float(let right)): return left.bitPattern == right.bitPattern && !left.isNaN
+        case (.string(let left), .string(let right)): return UTF8Order.equal(left, right)
+        case (.bytes(let left), .bytes(let right)): return left == right
+        case (.timestamp(let left), .timestamp(let right)), (.duration(let left), .duration(let right)):
+            return left == right
+        case (.latlng(let left), .latlng(let right)): return left.point == right.point
+        case (.path(let left), .path(let right)): return RulePath.equal(left, right)
+        case (.vector(let left), .vector(let right)): return left == right
+        case (.list(let left), .list(let right)): return identicalLists(left, right)
+        case (.map(let left), .map(let right)): return identicalMaps(left, right)
+        case (.set(let left), .set(let right)):
+            return left.count == right.count && left.elements.allSatisfy { right.contains($0, self) }
+        case (.mapDiff(let left), .mapDiff(let right)):
+            return left.added == right.added && left.removed == right.removed && left.changed == right.changed
+                && left.unchanged == right.unchanged
+        default: return false
+        }
+    }
+
+    private func identicalLists(_ left: RuleList, _ right: RuleList) -> Bool {
+        let count = left.count
+        guard count == right.count, work(count) else { return false }
+        for index in 0..<count where !identical(left[index], right[index]) { return false }
+        return true
+    }
+
+    private func identicalMaps(_ left: RuleMap, _ right: RuleMap) -> Bool {
+        if case .stored(let first) = left, case .stored(let second) = right, first.count != second.count {
+            return false
+        }
+        let first = entries(of: left)
+        let second = entries(of: right)
+        guard first.count == second.count, work(first.count) else { return false }
+        for index in first.indices {
+            guard UTF8Order.equal(first[index].name, second[index].name),
+                identical(first[index].value, second[index].value)
+            else { return false }
+        }
+        return true
+    }
+
+    // MARK: Hashes
+
+    /// Feeds a value to a hasher, so that identical values have equal hashes.
+    func hash(_ value: RuleValue, into hasher: inout Hasher) {
+        switch value {
+        case .null, .constraint, .error: break
+        case .bool(let value): hasher.combine(value)
+        case .int(let value): hasher.combine(value)
+        case .float(let value): hasher.combine(value.bitPattern)
+        case .string(let value): UTF8Order.hash(value, into: &hasher)
+        case .bytes(let value): hasher.combine(value)
+        case .timestamp(let value), .duration(let value):
+            hasher.combine(value.seconds)
+            hasher.combine(value.nanoseconds)
+        case .latlng(let value): hasher.combine(value.point)
+        case .path(let value): UTF8Order.hash(value.text, into: &hasher)
+        case .vector(let value): hasher.combine(value)
+        case .list(let list):
+            hasher.combine(list.count)
+            guard work(list.count) else { return }
+            for index in 0..<list.count { hash(list[index], into: &hasher) }
+        case .map(let map):
+            let entries = entries(of: map)
+            hasher.combine(entries.count)
+            guard work(entries.count) else { return }
+            for entry in entries {
+                UTF8Order.hash(entry.name, into: &hasher)
+                hash(entry.value, into: &hasher)
+            }
+        // Their order isn't known, so only what is the same in any order may count.
+        case .set(let set): hasher.combine(set.count)
+        case .mapDiff(let diff):
+            hasher.combine(diff.added.count)
+            hasher.combine(diff.removed.count)
+        }
+    }
+}
+
+/// Distinct values, in the order in which they came.
+final class RuleSet {
+    private(set) var elements: [RuleValue] = []
+    /// Positions by hash; only sets of some size have it.
+    private var index: [Int: [Int32]] = [:]
+    private static let indexedSizeMin = 9
+
+    init() {}
+
+    init(_ elements: some Sequence<RuleValue>, _ evaluation: Evaluation) {
+        for element in elements { insert(element, evaluation) }
+    }
+
+    convenience init(strings: [String], _ evaluation: Evaluation) {
+        self.init(strings.map { .string($0) }, evaluation)
+    }
+
+    var count: Int { elements.count }
+
+    private static func hash(_ value: RuleValue, _ evaluation: Evaluation) -> Int {
+        var hasher = Hasher()
+        evaluation.hash(value, into: &hasher)
+        return hasher.finalize()
+    }
+
+    func contains(_ value: RuleValue, _ evaluation: Evaluation) -> Bool {
+        if elements.count < Self.indexedSizeMin {
+            guard evaluation.work(elements.count) else { return false }
+            return elements.contains { evaluation.identical($0, value) }
+        }
+        guard let positions = index[Self.hash(value, evaluation)], evaluation.work(positions.count) else {
+            return false
+        }
+        return positions.contains { evaluation.identical(elements[Int($0)], value) }
+    }
+
+    private func insert(_ value: RuleValue, _ evaluation: Evaluation) {
+        if contains(value, evaluation) { return }
+        elements.append(value)
+        if elements.count < Self.indexedSizeMin { return }
+        if elements.count == Self.indexedSizeMin {
+            for position in elements.indices { note(position, evaluation) }
+        } else {
+            note(elements.count - 1, evaluation)
+        }
+    }
+
+    private func note(_ position: Int, _ evaluation: Evaluation) {
+        index[Self.hash(elements[position], evaluation), default: []].append(Int32(clamping: position))
+    }
+}

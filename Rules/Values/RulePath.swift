@@ -1,0 +1,67 @@
+import HearthModel
+
+/// A path: segments, of which some may have a name and no text yet.
+final class RulePath: Sendable {
+    enum Segment: Sendable, Equatable {
+        case text(String)
+        /// `{name}`, not bound. The segments that a query doesn't know have no name.
+        case open(String)
+    }
+
+    let segments: [Segment]
+    /// What `bind` filled in: the names with the positions of their segments.
+    let bound: [Binding]
+
+    struct Binding: Sendable {
+        var name: String
+        var text: String
+    }
+
+    init(_ segments: [Segment], bound: [Binding] = []) {
+        self.segments = segments
+        self.bound = bound
+    }
+
+    convenience init(texts: some Sequence<String>) {
+        self.init(texts.map { .text($0) })
+    }
+
+    /// `projects/P/databases/D/documents/…` is `/databases/D/documents/…` to rules.
+    convenience init(reference: String) {
+        var segments = reference.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+        if segments.count >= 2, segments[0] == "projects" { segments.removeFirst(2) }
+        self.init(texts: segments)
+    }
+
+    /// `/databases/D/documents/…`
+    convenience init(database: String, path: [String]) {
+        self.init(texts: ["databases", database, "documents"] + path)
+    }
+
+    /// The first name without a text.
+    var openName: String? {
+        for case .open(let name) in segments { return name }
+        return nil
+    }
+
+    var text: String {
+        segments.map { segment in
+            switch segment {
+            case .text(let text): "/" + text
+            case .open(let name): "/{\(name)}"
+            }
+        }.joined()
+    }
+
+    static func equal(_ lhs: RulePath, _ rhs: RulePath) -> Bool {
+        lhs.segments.count == rhs.segments.count
+            && zip(lhs.segments, rhs.segments).allSatisfy { left, right in
+                switch (left, right) {
+                case (.text(let left), .text(let right)), (.open(let left), .open(let right)):
+                    UTF8Order.equal(left, right)
+                default: false
+                }
+            }
+    }
+}
