@@ -43,10 +43,17 @@ let package = Package(
         .target(
             name: "HearthNetwork", dependencies: ["HearthModel", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
             path: "Server/Network", exclude: ["CLinux", "CNghttp2", "COpenSSL", "CZlib"]),
+        .systemLibrary(
+            name: "CCurl", path: "Server/Services/CCurl", pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(
             name: "HearthServer",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "COpenSSL"],
-            path: "Server/Services"),
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "HearthRules",
+                "COpenSSL",
+                "CCurl",
+            ],
+            path: "Server/Services", exclude: ["CCurl"]),
 
         // The tool.
         .executableTarget(

@@ -37,7 +37,14 @@ extension FirestoreService {
                 throw error
             }
             let transaction = request.transaction.isEmpty ? nil : request.transaction
-            database.commit(writes, transaction: transaction, sizeBytes: sizeBytes) { result in
+            let commitGuard: (any CommitGuard)?
+            do throws(Status) {
+                commitGuard = try access.commitGuard(call.identity, name)
+            } catch {
+                if let transaction { try database.rollback(transaction) }
+                throw error
+            }
+            database.commit(writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard) { result in
                 call.onLoop { Self.respond(call, result) }
             }
         }
@@ -76,6 +83,8 @@ extension FirestoreService {
     func batchWrite(_ request: BatchWriteRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try DatabaseName(parsing: request.database)
+            try access.requireAdministrator(
+                call.identity, of: name, writes: true, "Batch writes require admin authentication.")
             try Self.checkSize(sizeBytes)
             let database = try registry.database(name)
             var writes: [Write] = []

@@ -11,6 +11,7 @@ extension FirestoreService {
             let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
             read(call, try registry.database(name.database), consistency, [.document(name.path)]) {
                 grant throws(Status) in
+                try self.access.get([name.path], call.identity, name.database, grant.view)
                 guard let document = try grant.view.document(name.path) else {
                     throw .notFound("Document \"\(request.name)\" not found.")
                 }
@@ -54,7 +55,8 @@ extension FirestoreService {
             var message = WriteMessage(update: DocumentMessage(name: name.text, fields: fields))
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
-            try registry.database(database).commit([write]) { result in
+            let commitGuard = try access.commitGuard(call.identity, database)
+            try registry.database(database).commit([write], guard: commitGuard) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
@@ -74,7 +76,8 @@ extension FirestoreService {
             message.updateMask = request.updateMask
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
-            try registry.database(name.database).commit([write]) { result in
+            let commitGuard = try access.commitGuard(call.identity, name.database)
+            try registry.database(name.database).commit([write], guard: commitGuard) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
         }
@@ -103,7 +106,8 @@ extension FirestoreService {
             var message = WriteMessage(delete: request.name)
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
-            try registry.database(name.database).commit([write]) { result in
+            let commitGuard = try access.commitGuard(call.identity, name.database)
+            try registry.database(name.database).commit([write], guard: commitGuard) { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())
@@ -128,6 +132,7 @@ extension FirestoreService {
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
             read(call, try registry.database(database), consistency, targets) { [paths] grant throws(Status) in
+                try self.access.get(paths, call.identity, database, grant.view)
                 let source = BatchGetSource(
                     paths, grant, database: database, projection: projection, format: call.format)
                 MessageStream(source, to: call, pool: self.pool).start()

@@ -28,6 +28,9 @@ extension FirestoreService {
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
             let query = try listing.query()
             read(call, try registry.database(parent.database), consistency, [.query(query)]) { grant throws(Status) in
+                var asked = query.query
+                asked.limit = listing.pageSize
+                try self.access.list(asked, call.identity, grant.view)
                 self.run(call, requirePool: request.showMissing || !orders.isEmpty || grant.view.isPast, grant) {
                     view throws(Status) in
                     try listing.page(after: token, query: query, view: view, format: call.format)
@@ -39,6 +42,7 @@ extension FirestoreService {
     func listCollectionIds(_ request: ListCollectionIdsRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let parent = try ResourceName(parent: request.parent)
+            try access.requireAdministrator(call.identity, of: parent.database)
             if request.pageSize < 0 { throw .invalidArgument("page_size must be greater than or equal to zero.") }
             let most =
                 request.pageSize == 0

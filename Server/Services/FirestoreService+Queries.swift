@@ -16,6 +16,7 @@ extension FirestoreService {
             let database = try registry.database(parent.database)
             let explain = request.explainOptions
             read(call, database, consistency, [.query(query)]) { grant throws(Status) in
+                try self.access.list(query.query, call.identity, grant.view)
                 let source = try QuerySource(
                     query, grant, database: database, explain: explain.map { $0.analyze ? .analyze : .plan } ?? .off,
                     requireIndexes: self.options.requireIndexes, format: call.format, cancellation: call.cancellation)
@@ -40,6 +41,7 @@ extension FirestoreService {
             let deadline = QueryDeadline()
             read(call, try registry.database(parent.database), consistency, [.query(normalized)]) {
                 grant throws(Status) in
+                try self.access.list(query, call.identity, grant.view)
                 let transaction = grant.newTransaction ?? []
                 self.run(call, requirePool: true, grant) { view throws(Status) in
                     let started = deadline.clock.monotonicNanoseconds()
@@ -87,6 +89,7 @@ extension FirestoreService {
                     "A partition query must be a collection group query without filters, ordered by __name__ ascending."
                 )
             }
+            try access.requireAdministrator(call.identity, of: parent.database)
             let normalized = try NormalizedQuery(query)
             let consistency = try Self.consistency(readTime: request.readTime)
             let fingerprint = PageToken.fingerprint(["partitions", parent.text, "\(query.scope)"])

@@ -33,6 +33,7 @@ public final class FirestoreService: Sendable {
     ) {
         self.authenticator = authenticator
         self.access = access
+        access.rules.observe { [listeners] in listeners.judgeAll() }
         self.registry = registry
         self.pool = pool
         self.options = options

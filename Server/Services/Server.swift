@@ -18,8 +18,13 @@ public final class Server: Sendable {
         public var indexes: [String: IndexConfiguration] = [:]
         public var log = Log()
         public var logsRequests = false
-        /// Whether anybody may clear a database or end the server over HTTP.
-        public var servesEmulatorRoutes = true
+        /// Whether the server is for local development: `owner` and unsigned tokens are believed, a database without rules
+        /// is open, and anybody may clear a database, replace the rules or end the server over HTTP.
+        public var isEmulator = true
+        /// Files with security rules, by database id.
+        public var rules: [String: String] = [:]
+        /// Whose tokens are believed.
+        public var identity = IdentityConfiguration()
 
         public init() {}
     }
@@ -29,6 +34,7 @@ public final class Server: Sendable {
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
+    private let rulesFiles: RulesFiles
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -56,10 +62,13 @@ public final class Server: Sendable {
             })
         pool = WorkerPool(threadsMax: configuration.workersMax)
         stopRequest = SharedRequest(onShutdownRequest)
-        let isEmulator = configuration.servesEmulatorRoutes
+        let rules = RulesRegistry()
+        rulesFiles = RulesFiles(configuration.rules, rules, log: log)
+        try rulesFiles.load()
         let service = FirestoreService(
             registry: registry, pool: pool, options: configuration.firestore,
-            authenticator: Authenticator(isEmulator: isEmulator), access: AccessControl(isEmulator: isEmulator))
+            authenticator: Authenticator(isEmulator: configuration.isEmulator, configuration.identity),
+            access: AccessControl(rules: rules, isEmulator: configuration.isEmulator, log: log))
         streams = service.streams
         let request = stopRequest
         let pool = pool
@@ -77,12 +86,12 @@ public final class Server: Sendable {
             configuration: configuration.network,
             http: RESTFrontEnd(
                 service,
-                extensions: [
+                extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
                     WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
-                observer: observer, servesEmulatorRoutes: configuration.servesEmulatorRoutes,
+                observer: observer, servesEmulatorRoutes: configuration.isEmulator,
                 shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
@@ -92,7 +101,7 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
     public func start() throws {
         try network.start()
-        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, count: 0) }
+        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, rulesFiles, count: 0) }
     }
 
     public var port: Int { network.port }
@@ -109,14 +118,17 @@ public final class Server: Sendable {
     private static let tickMilliseconds = 100
 
     /// Leases, expiry and old versions are looked after from one loop.
-    private static func scheduleTicks(_ loop: EventLoop, _ registry: DatabaseRegistry, count: Int) {
+    private static func scheduleTicks(
+        _ loop: EventLoop, _ registry: DatabaseRegistry, _ rules: RulesFiles, count: Int
+    ) {
         loop.schedule(afterMilliseconds: tickMilliseconds) { [weak registry] in
             guard let registry else { return }
             registry.tick()
+            if count % 10 == 9 { rules.poll() }
             if count % 600 == 599 {
                 for database in registry.openDatabases { collectGarbage(database) }
             }
-            scheduleTicks(loop, registry, count: count + 1)
+            scheduleTicks(loop, registry, rules, count: count + 1)
         }
     }
 

@@ -33,7 +33,7 @@ import Testing
         let values = [
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
-            "grace": "0", "tls-cert": "c.pem", "tls-key": "k.pem",
+            "grace": "0", "tls-cert": "c.pem", "tls-key": "k.pem", "rules": "r",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -44,12 +44,16 @@ import Testing
         expected.logLevel = .debug
         expected.logsRequests = true
         expected.requiresIndexes = true
-        expected.servesEmulatorRoutes = false
+        expected.isEmulator = false
         expected.loops = 3
         expected.workers = 9
         expected.graceSeconds = 0
         expected.tlsCertificate = "c.pem"
         expected.tlsKey = "k.pem"
+        expected.rules = ["(default)": "r"]
+        expected.warnings = [
+            "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
+        ]
         #expect(try settings(values.sorted { $0.key < $1.key }.map { "--\($0.key)=\($0.value)" }) == expected)
         let environment = values.map { (Option($0.key, "X", "").environmentName, $0.value) }
         #expect(try settings([], Dictionary(uniqueKeysWithValues: environment)) == expected)
@@ -89,8 +93,48 @@ import Testing
         #expect(throws: ToolFailure.configuration("The index file nowhere.json is not there.")) {
             try settings(["--indexes", "nowhere.json"])
         }
-        folder.write("firebase.json", #"{"firestore": {"rules": "a.rules"}}"#)
-        #expect(try settings().warnings.first?.contains("rules are not enforced") == true)
+    }
+
+    @Test func rulesFiles() throws {
+        folder.write("firestore.rules", "")
+        #expect(try settings().rules == ["(default)": folder.path + "/firestore.rules"])
+        folder.write(
+            "firebase.json", #"{"firestore": [{"rules": "a.rules"}, {"database": "b", "rules": "b.rules"}]}"#)
+        #expect(try settings().rules == ["(default)": folder.path + "/a.rules", "b": folder.path + "/b.rules"])
+        #expect(try settings(["--rules", "c.rules"]).rules["(default)"] == "c.rules")
+    }
+
+    @Test func localDevelopmentIsForLoopbackAddresses() throws {
+        for host in ["127.0.0.1", "localhost", "::1", "127.0.0.2"] {
+            #expect(try settings(["--host", host]).isEmulator)
+        }
+        for host in ["*", "0.0.0.0", "::", "192.168.1.2", "example.com"] {
+            #expect(try !settings(["--host", host]).isEmulator)
+            #expect(
+                try settings(["--host", host, "--emulator"]).warnings.contains { $0.contains("may do everything") })
+        }
+        #expect(try settings(["--no-emulator"]).warnings.contains { $0.contains("There are no security rules") })
+    }
+
+    @Test func identity() throws {
+        folder.write("secret", "0123456789abcdef0123456789abcdef\n")
+        folder.write(
+            "hearth.json",
+            #"""
+            {"auth": {"firebaseProject": "p", "keys": [{"id": "1", "secretFile": "secret"}],
+              "issuers": [{"issuer": "i", "audience": "a", "jwks": "keys.json"}],
+              "credentials": [{"name": "c", "secretFile": "secret", "scope": "read-only", "project": "p"}]}}
+            """#)
+        let identity = try settings().identity
+        #expect(identity.issuers.map(\.audience) == ["p", "a"])
+        #expect(identity.issuers[1].keys == folder.path + "/keys.json")
+        #expect(identity.keys.map(\.id) == ["1"])
+        #expect(identity.credentials.first?.secret == "0123456789abcdef0123456789abcdef")
+        #expect(identity.credentials.first?.isReadOnly == true)
+        folder.write("secret", "short")
+        #expect(throws: ToolFailure.self) { try settings() }
+        folder.write("hearth.json", #"{"auth": {"isuers": []}}"#)
+        #expect(throws: ToolFailure.self) { try settings() }
     }
 
     @Test func refusals() throws {

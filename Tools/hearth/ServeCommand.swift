@@ -34,7 +34,9 @@ enum ServeCommand {
         configuration.indexes = settings.indexes
         configuration.log = log
         configuration.logsRequests = settings.logsRequests
-        configuration.servesEmulatorRoutes = settings.servesEmulatorRoutes
+        configuration.isEmulator = settings.isEmulator
+        configuration.rules = settings.rules
+        configuration.identity = settings.identity
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)
@@ -45,7 +47,7 @@ enum ServeCommand {
         do throws(Status) {
             server = try Server(configuration, onShutdownRequest: { SignalWaiter.request() })
         } catch {
-            throw ToolFailure(.data, error.message)
+            throw error.code == .invalidArgument ? .configuration(error.message) : ToolFailure(.data, error.message)
         }
         do {
             try server.start()
@@ -96,11 +98,22 @@ enum StartText {
                 "  indexes   \(indexes) composite, \(overrides) field overrides (\(settings.indexFiles.joined(separator: ", ")))"
             )
         }
+        lines.append("  access    \(access(settings))")
         lines += [
             "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
             "  export GOOGLE_CLOUD_PROJECT=\(settings.project)", "", "Ctrl-C ends it.", "",
         ]
         return lines.joined(separator: "\n")
+    }
+
+    private static func access(_ settings: ServeSettings) -> String {
+        let files = settings.rules.sorted { $0.key < $1.key }.map(\.value).joined(separator: ", ")
+        switch (settings.isEmulator, settings.rules.isEmpty) {
+        case (true, true): return "open to everybody: local development, no rules"
+        case (true, false): return "\(files); local development: \"owner\" and unsigned tokens are believed"
+        case (false, true): return "administrators only: there are no rules"
+        case (false, false): return files
+        }
     }
 
     /// Wildcards are no address to connect to.

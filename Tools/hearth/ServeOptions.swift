@@ -14,6 +14,7 @@ enum ServeOptions {
             "Project that the start-up text names. Default: that of .firebaserc, else demo-hearth. Any project is served."
         ),
         Option("indexes", "FILE", "Index definitions of the default database, in place of those firebase.json names."),
+        Option("rules", "FILE", "Security rules of the default database, in place of those firebase.json names."),
         Option("tls-cert", "FILE", "Certificate chain (PEM). With it the port speaks TLS only."),
         Option("tls-key", "FILE", "Private key of the certificate (PEM)."),
         Option("log-format", "text|json", "Form of the log on standard error. Default text."),
@@ -22,8 +23,9 @@ enum ServeOptions {
         Option("require-indexes", nil, "Refuse queries that would need a composite index in production."),
         Option(
             "emulator", nil,
-            "Serve what local development asks for: clearing a database and shutting down over HTTP. "
-                + "On by default; --no-emulator switches it off."),
+            "Serve as Google's emulator does: believe \"owner\" and unsigned tokens, be open where there are no rules, and let "
+                + "anybody clear a database, replace the rules and shut down over HTTP. Default: on loopback addresses only."
+        ),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
@@ -35,7 +37,7 @@ enum ServeOptions {
         Option("websocket-port", "PORT", ""), Option("webchannel-port", "PORT", ""),
         Option("functions-emulator", "ADDRESS", ""),
         Option("single-project-mode", "true|false", ""), Option("single-project-mode-error", "true|false", ""),
-        Option("database-mode", "MODE", ""), Option("database-edition", "EDITION", ""), Option("rules", "FILE", ""),
+        Option("database-mode", "MODE", ""), Option("database-edition", "EDITION", ""),
     ]
 
     static func help() -> String {
@@ -72,7 +74,10 @@ struct ServeSettings: Sendable, Equatable {
     var logLevel = Log.Level.info
     var logsRequests = false
     var requiresIndexes = false
-    var servesEmulatorRoutes = true
+    var isEmulator = true
+    /// Files with security rules, by database id.
+    var rules: [String: String] = [:]
+    var identity = IdentityConfiguration()
     var loops = 0
     var workers = 4
     var graceSeconds = 5

@@ -6,6 +6,7 @@ struct ServeResolution {
     private let command: ParsedOptions
     private let environment: [String: String]
     private var file: [String: Origin] = [:]
+    private var identity = IdentityConfiguration()
     private var warnings: [String] = []
 
     /// - Parameters:
@@ -53,6 +54,10 @@ struct ServeResolution {
             let root = try ConfigurationValue(parsing: text, file: path)
             let options = ServeOptions.options.filter { $0.name != "config" }
             for member in try root.members() {
+                if member.name == "auth" {
+                    identity = try IdentityConfiguration(member.value, folder: folder)
+                    continue
+                }
                 guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name })
                 else {
                     throw member.value.failure(
@@ -114,7 +119,9 @@ struct ServeResolution {
         }
         try resolveLog(&settings)
         settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
-        settings.servesEmulatorRoutes = try origin("emulator")?.boolean() ?? true
+        settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
+        settings.identity = identity
+        resolveRules(files, &settings)
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.graceSeconds = try origin("grace")?.integer(0...3600) ?? 5
@@ -160,10 +167,28 @@ struct ServeResolution {
         for (_, configuration) in settings.indexes.sorted(by: { $0.key < $1.key }) {
             settings.warnings += configuration.warnings
         }
-        for database in files.databases where database.rules != nil {
+    }
+
+    private func resolveRules(_ files: ProjectFiles, _ settings: inout ServeSettings) {
+        for database in files.databases { settings.rules[database.database] = database.rules }
+        if let path = origin("rules")?.text { settings.rules[DatabaseName.defaultDatabase] = path }
+        if settings.rules.isEmpty, !settings.isEmulator {
             settings.warnings.append(
-                "\(database.rules ?? ""): security rules are not enforced by this version; every client may do everything."
+                "There are no security rules: only administrators may read and write. Name some with --rules.")
+        }
+        if !settings.isEmulator, settings.identity.isEmpty {
+            settings.warnings.append(
+                "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
             )
         }
+        if settings.isEmulator, !Self.isLoopback(settings.host) {
+            settings.warnings.append(
+                "--emulator on \(settings.host): whoever reaches the port may do everything.")
+        }
+    }
+
+    /// Whether only this machine reaches an address.
+    private static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 }

@@ -1,30 +1,190 @@
 import HearthModel
+import HearthRules
 import HearthStorage
+import HearthWire
 
 /// Decides what a request may do: the one place that every front end's requests pass.
 ///
 /// Administrators may do what their scope allows. Everybody else is judged by the security rules of the database; where there
 /// are none, a server for local development is open, as Google's emulator is, and any other is closed.
 final class AccessControl: Sendable {
-    /// Whether texts tell what went wrong, and a database without rules is open.
+    let rules: RulesRegistry
+    /// Whether answers tell what went wrong, and a database without rules is open.
     let isEmulator: Bool
+    private let clock: any Clock
+    private let log: Log?
 
-    init(isEmulator: Bool) {
+    init(rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, clock: any Clock = SystemClock(), log: Log? = nil) {
+        self.rules = rules
         self.isEmulator = isEmulator
+        self.clock = clock
+        self.log = log
     }
 
-    /// Source: what the service answers, whatever the reason.
+    /// The same for every reason. Source: what the service answers.
     static let denied = Status(.permissionDenied, "Missing or insufficient permissions.")
+
+    /// What stands between an identity and a database.
+    private enum Judge {
+        case nobody
+        case rules(Ruleset, RulesAuth?)
+    }
+
+    private func judge(_ identity: Identity, _ database: DatabaseName) throws(Status) -> Judge {
+        switch identity {
+        case .administrator(let scope):
+            if let project = scope.project, project != database.project { throw Self.denied }
+            return .nobody
+        case .client(let client):
+            if let ruleset = rules.ruleset(of: database) {
+                return .rules(ruleset, client.map { RulesAuth(uid: $0.uid, token: $0.token) })
+            }
+            if isEmulator { return .nobody }
+            throw Self.denied
+        }
+    }
+
+    /// Whether rules decide of what an identity reads.
+    func isJudged(_ identity: Identity, _ database: DatabaseName) -> Bool {
+        guard case .client = identity else { return false }
+        return !isEmulator || rules.ruleset(of: database) != nil
+    }
 
     // MARK: Administrators
 
     /// - Parameter message: what somebody else is told.
-    func requireAdministrator(_ identity: Identity, _ message: String = "Admin authentication is required.")
-        throws(Status)
-    {
-        if case .administrator = identity { return }
-        // Nobody has said who may do what on a server for local development.
-        if isEmulator { return }
+    func requireAdministrator(
+        _ identity: Identity, of database: DatabaseName? = nil, writes: Bool = false,
+        _ message: String = "Metadata operations require admin authentication."
+    ) throws(Status) {
+        switch identity {
+        case .administrator(let scope):
+            if scope.isReadOnly, writes { throw Self.denied }
+            if let project = scope.project, database.map({ $0.project != project }) ?? true { throw Self.denied }
+        case .client:
+            // Nobody has said who may do what on a server for local development.
+            if isEmulator, database.map({ rules.ruleset(of: $0) == nil }) ?? rules.isEmpty { return }
+            throw isEmulator ? Status(.permissionDenied, message) : Self.denied
+        }
+    }
+
+    // MARK: Reading
+
+    /// What the judgement of a read has looked at; it may come out otherwise when that changes.
+    typealias Dependencies = [ResourcePath]
+
+    /// Judges the reading of documents, each for itself.
+    /// - Parameter view: the state that is read.
+    /// - Throws: PERMISSION_DENIED.
+    @discardableResult
+    func get(
+        _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ view: ReadView
+    ) throws(Status) -> Dependencies {
+        guard case .rules(let ruleset, let auth) = try judge(identity, database) else { return [] }
+        let access = RulesAccess(
+            total: paths.count > 1 ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
+        let reader = ViewReader(view)
+        for path in paths {
+            let request = RulesRequest(
+                method: .get, database: database.database, path: path, auth: auth, time: clock.now(),
+                resource: try reader.document(path, isAfter: false))
+            try decide(ruleset, request, reader, access, database)
+        }
+        return access.paths.map(\.path)
+    }
+
+    /// Judges a query by what it could find.
+    /// - Throws: PERMISSION_DENIED.
+    @discardableResult
+    func list(
+        _ query: Query, _ identity: Identity, _ view: ReadView
+    ) throws(Status) -> Dependencies {
+        let database = query.parent.database
+        guard case .rules(let ruleset, let auth) = try judge(identity, database) else { return [] }
+        let collectionID: String
+        var isGroup = false
+        switch query.scope {
+        case .collection(let id): collectionID = id
+        case .collectionGroup(let id):
+            collectionID = id
+            isGroup = true
+        // Rules are written for collections: none can allow a query of all of them.
+        case .anyCollection, .allDescendants: throw Self.denied
+        }
+        let rulesQuery = RulesQuery(
+            collectionID: collectionID, isGroup: isGroup, limit: query.limit, offset: query.offset,
+            orderBy: query.orders.map { ($0.field, $0.descending) },
+            branches: Self.branches(query.filter).map { RulesQuery.branch($0) })
+        let path = isGroup ? query.parent.path : query.parent.path.appending(collectionID)
+        let access = RulesAccess(total: RulesLimits.accessesPerOperation)
+        let request = RulesRequest(
+            method: .list, database: database.database, path: path, auth: auth, time: clock.now(), query: rulesQuery)
+        try decide(ruleset, request, ViewReader(view), access, database)
+        return access.paths.map(\.path)
+    }
+
+    /// A filter as alternatives of filters that must all hold.
+    private static func branches(_ filter: Filter?) -> [[Filter]] {
+        switch filter {
+        case nil: return [[]]
+        case .field(let path, .in, .array(let values))?: return values.map { [.field(path, .equal, $0)] }
+        case .field?, .unary?: return filter.map { [[$0]] } ?? []
+        case .or(let filters)?: return filters.flatMap { branches($0) }
+        case .and(let filters)?:
+            return filters.reduce([[]]) { product, next in
+                let alternatives = branches(next)
+                return product.flatMap { left in alternatives.map { left + $0 } }
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    /// What has to be asked before a commit is made; nil when nothing has.
+    /// - Throws: PERMISSION_DENIED for those who may not write at all.
+    func commitGuard(_ identity: Identity, _ database: DatabaseName) throws(Status) -> (any CommitGuard)? {
+        if case .administrator(let scope) = identity, scope.isReadOnly { throw Self.denied }
+        guard case .rules(let ruleset, let auth) = try judge(identity, database) else { return nil }
+        return RulesGuard(ruleset: ruleset, auth: auth, database: database, access: self)
+    }
+
+    // MARK: Decisions
+
+    func decide(
+        _ ruleset: Ruleset, _ request: RulesRequest, _ reader: any DocumentReader, _ access: RulesAccess,
+        _ database: DatabaseName
+    ) throws(Status) {
+        let verdict = ruleset.decide(request, reader, access)
+        if let failure = verdict.failure { throw failure }
+        if verdict.isAllowed { return }
+        let message = verdict.message
+        log?.record(
+            .info, "denied",
+            [
+                ("database", .text(database.text)), ("method", .text(request.method.rawValue)),
+                ("path", .text(request.path.text)), ("uid", .text(request.auth?.uid ?? "")),
+                ("reason", .text(message.split(separator: "\n").joined(separator: " "))),
+            ])
         throw isEmulator ? Status(.permissionDenied, message) : Self.denied
+    }
+}
+
+/// Shows rules the state that a request reads.
+private final class ViewReader: DocumentReader {
+    private let view: ReadView
+
+    init(_ view: ReadView) {
+        self.view = view
+    }
+
+    /// A read changes nothing: before and after are the same.
+    func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? {
+        try view.document(path).map { RulesDocument(path: path, $0) }
+    }
+}
+
+extension RulesDocument {
+    convenience init(path: ResourcePath, _ document: StoredDocument) {
+        self.init(path: path) { () throws(Status) in try FieldsCodec.decode(document.fields) }
     }
 }

@@ -1,5 +1,8 @@
+import COpenSSL
 import HearthModel
+import HearthStorage
 import HearthNetwork
+import Synchronization
 
 /// Says for whom a request is, by its `authorization`.
 ///
@@ -7,10 +10,56 @@ import HearthNetwork
 /// emulator: that is for machines on which nobody else is. Otherwise a token is believed when a key of an issuer that
 /// the server trusts has signed it, and a credential when it is one of the server's own.
 final class Authenticator: Sendable {
-    let isEmulator: Bool
+    private struct Issuer {
+        var expected: IdentityConfiguration.Issuer
+        var keys: KeySet
+    }
 
-    init(isEmulator: Bool) {
+    private struct Verified {
+        var identity: Identity
+        var expiresAt: Int64
+    }
+
+    let isEmulator: Bool
+    private let issuers: [Issuer]
+    private let keys: [IdentityConfiguration.Key]
+    /// By the digest of the secret, so that comparing takes the same time whatever is sent.
+    private let credentials: [[UInt8]: AdministratorScope]
+    private let clock: any Clock
+    /// Tokens whose signature has been checked.
+    private let verified = Mutex<[String: Verified]>([:])
+
+    private static let verifiedMax = 10_000
+    /// Seconds by which clocks may differ.
+    private static let skewSeconds: Int64 = 60
+
+    init(
+        isEmulator: Bool, _ configuration: IdentityConfiguration = IdentityConfiguration(),
+        clock: any Clock = SystemClock()
+    ) {
         self.isEmulator = isEmulator
+        self.clock = clock
+        let threads = WorkerPool(threadsMax: 2)
+        issuers = configuration.issuers.map { issuer in
+            let isAddress = issuer.keys.hasPrefix("https://") || issuer.keys.hasPrefix("http://")
+            return Issuer(
+                expected: issuer,
+                keys: KeySet(isAddress ? .address(issuer.keys) : .file(issuer.keys), clock: clock, threads: threads))
+        }
+        keys = configuration.keys
+        var credentials: [[UInt8]: AdministratorScope] = [:]
+        for credential in configuration.credentials {
+            credentials[Self.digest(credential.secret)] = AdministratorScope(
+                project: credential.project, isReadOnly: credential.isReadOnly)
+        }
+        self.credentials = credentials
+    }
+
+    private static func digest(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        var digest = [UInt8](repeating: 0, count: 32)
+        _ = EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
+        return digest
     }
 
     /// Tells `done` on the loop for whom a request is: now, or, when an issuer's keys have to be fetched, later.
@@ -18,35 +67,103 @@ final class Authenticator: Sendable {
     func identify(
         _ authorization: String?, on loop: EventLoop, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void
     ) {
-        done(Result { () throws(Status) in try identity(authorization) })
-    }
-
-    /// - Throws: UNAUTHENTICATED for what isn't believed.
-    private func identity(_ authorization: String?) throws(Status) -> Identity {
-        guard let authorization, !authorization.isEmpty else { return .nobody }
+        guard let authorization, !authorization.isEmpty else { return done(.success(.nobody)) }
         guard let space = authorization.utf8.firstIndex(of: UInt8(ascii: " ")),
             authorization[..<space].lowercased() == "bearer"
         else {
-            throw Status(.unauthenticated, "The authorization must be a bearer token.")
+            return done(.failure(Status(.unauthenticated, "The authorization must be a bearer token.")))
         }
         let text = String(authorization[authorization.utf8.index(after: space)...])
-        if isEmulator { return try emulated(text) }
-        throw Status(.unauthenticated, "The server knows no issuer of tokens.")
-    }
-
-    /// As in Google's emulator: nothing is checked but that there is a subject. Expired tokens are taken: those that the
-    /// SDKs make up for tests have expired in 1970.
-    private func emulated(_ text: String) throws(Status) -> Identity {
-        if text == "owner" { return .owner }
+        if let known = remembered(text) { return done(.success(known)) }
+        if !credentials.isEmpty, let scope = credentials[Self.digest(text)] {
+            return done(.success(.administrator(scope)))
+        }
         let token: JSONWebToken
         do throws(Status) {
+            if isEmulator, let identity = try emulated(text) { return done(.success(identity)) }
             token = try JSONWebToken(text)
         } catch {
-            // A service account's access token, which is no JSON Web Token.
-            if !text.utf8.contains(UInt8(ascii: ".")) || text.hasPrefix("ya29.") { return .owner }
-            throw error
+            return done(.failure(error))
         }
+        check(token) { [self] result in
+            if case .success(let verified) = result { remember(text, verified) }
+            let identity = result.map(\.identity)
+            if loop.isCurrent { done(identity) } else { loop.execute { done(identity) } }
+        }
+    }
+
+    // MARK: Emulator
+
+    /// As in Google's emulator: of an unsigned token nothing is checked but that there is a subject. Expired ones are taken:
+    /// those that the SDKs make up for tests have expired in 1970.
+    /// - Returns: nil for a token that is signed, of which somebody else has to decide.
+    private func emulated(_ text: String) throws(Status) -> Identity? {
+        if text == "owner" { return .owner }
+        // A service account's access token is no JSON Web Token; the admin SDKs send one to the emulator, too.
+        if !text.utf8.contains(UInt8(ascii: ".")) || text.hasPrefix("ya29.") { return .owner }
+        let token = try JSONWebToken(text)
+        guard token.signature.isEmpty || (issuers.isEmpty && keys.isEmpty) else { return nil }
         guard let uid = token.subject else { throw JSONWebToken.malformed("it has no subject") }
         return .client(ClientIdentity(uid: uid, token: token.claims, expiresAt: nil))
+    }
+
+    // MARK: Verification
+
+    private func remembered(_ text: String) -> Identity? {
+        let now = clock.now().microseconds / 1_000_000
+        return verified.withLock { verified in
+            guard let known = verified[text] else { return nil }
+            if known.expiresAt + Self.skewSeconds > now { return known.identity }
+            verified[text] = nil
+            return nil
+        }
+    }
+
+    private func remember(_ text: String, _ new: Verified) {
+        verified.withLock { verified in
+            // They are checked again in a moment.
+            if verified.count >= Self.verifiedMax { verified.removeAll() }
+            verified[text] = new
+        }
+    }
+
+    private func check(_ token: JSONWebToken, _ done: @escaping @Sendable (Result<Verified, Status>) -> Void) {
+        if SigningKey.Algorithm(rawValue: token.algorithm) == nil {
+            return done(.failure(Self.refused("the algorithm \(token.algorithm.prefix(20)) is not accepted")))
+        }
+        let claimed = token.text("iss") ?? ""
+        let own = keys.filter { key in
+            key.issuer == claimed && key.key.algorithm.rawValue == token.algorithm
+                && (token.keyID == nil || key.id == nil || key.id == token.keyID)
+        }
+        if !own.isEmpty { return done(Result { () throws(Status) in try verify(token, own.map(\.key)) }) }
+        guard let issuer = issuers.first(where: { $0.expected.issuer == claimed }) else {
+            return done(.failure(Self.refused("its issuer is not one that this server trusts")))
+        }
+        guard token.audiences.contains(issuer.expected.audience) else {
+            return done(.failure(Self.refused("it is for another audience")))
+        }
+        issuer.keys.keys(for: token) { [self] result in
+            done(Result { () throws(Status) in try verify(token, try result.get()) })
+        }
+    }
+
+    private static func refused(_ reason: String) -> Status {
+        Status(.unauthenticated, "The token is refused: \(reason).")
+    }
+
+    private func verify(_ token: JSONWebToken, _ keys: [SigningKey]) throws(Status) -> Verified {
+        guard keys.contains(where: { $0.verifies(token.signature, of: token.signed) }) else {
+            throw Self.refused("its signature is wrong")
+        }
+        let now = clock.now().microseconds / 1_000_000
+        guard let expiry = token.time("exp") else { throw Self.refused("it has no time of expiry") }
+        if expiry + Self.skewSeconds <= now { throw Self.refused("it has expired") }
+        for name in ["nbf", "iat", "auth_time"] {
+            if let time = token.time(name), time > now + Self.skewSeconds { throw Self.refused("it is of the future") }
+        }
+        guard let uid = token.subject else { throw Self.refused("it has no subject") }
+        let client = ClientIdentity(uid: uid, token: token.claims, expiresAt: expiry)
+        return Verified(identity: .client(client), expiresAt: expiry)
     }
 }

@@ -3,8 +3,8 @@ import HearthModel
 /// The files of a Firebase project, as far as they concern the server: `firebase.json`, `.firebaserc`, and the index
 /// files that they name.
 ///
-/// Members that belong to other products are left alone. Without `firebase.json` a `firestore.indexes.json` in the folder
-/// is taken for the default database.
+/// Members that belong to other products are left alone. Without `firebase.json` a `firestore.indexes.json` and a
+/// `firestore.rules` in the folder are taken for the default database.
 public struct ProjectFiles: Sendable, Equatable {
     public struct DatabaseFiles: Sendable, Equatable {
         public var database: String
@@ -41,11 +41,15 @@ public struct ProjectFiles: Sendable, Equatable {
                 host = try emulator.member("host")?.string()
                 port = try emulator.member("port")?.integer(0...65_535)
             }
-        } else if try TextFile.read(file("firestore.indexes.json")) != nil {
-            databases = [
-                DatabaseFiles(
-                    database: DatabaseName.defaultDatabase, indexes: file("firestore.indexes.json"), rules: nil)
-            ]
+        } else {
+            let indexes =
+                try TextFile.read(file("firestore.indexes.json")) == nil ? nil : file("firestore.indexes.json")
+            let rules = try TextFile.read(file("firestore.rules")) == nil ? nil : file("firestore.rules")
+            if indexes != nil || rules != nil {
+                databases = [
+                    DatabaseFiles(database: DatabaseName.defaultDatabase, indexes: indexes, rules: rules)
+                ]
+            }
         }
         if let text = try TextFile.read(file(".firebaserc")) {
             let root = try ConfigurationValue(parsing: text, file: file(".firebaserc"))

@@ -58,6 +58,7 @@ final class ListenStream: @unchecked Sendable {
     private var hasRoom = true
     private var lastReadTime = Timestamp(microseconds: 0)
     private var heartbeat: Timer?
+    private var expiry: TokenExpiry?
 
     init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
@@ -74,6 +75,7 @@ final class ListenStream: @unchecked Sendable {
             guard let self else { return }
             self.call.loop.execute { [weak self] in self?.end(status) }
         }
+        expiry = TokenExpiry(of: call) { [weak self] in self?.end($0) }
     }
 
     // MARK: Requests
@@ -279,6 +281,12 @@ final class ListenStream: @unchecked Sendable {
             // Only now: a client takes a boundary to speak for every target that it knows to be added.
             if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
             let view = try database.view(atVersion: version)
+            do throws(Status) {
+                try judge(target, view)
+            } catch {
+                if error.code != .permissionDenied { throw error }
+                return refused(target, error)
+            }
             // What waits for the end holds the time and not the view, which keeps a snapshot open.
             let readTime = view.readTime
             switch knowledge {
@@ -316,6 +324,49 @@ final class ListenStream: @unchecked Sendable {
         }
     }
 
+    // MARK: Access
+
+    /// Asks whether the stream's client may know what a target shows, and to be told when that may have changed.
+    /// - Throws: PERMISSION_DENIED.
+    private func judge(_ target: ListenTarget, _ view: ReadView) throws(Status) {
+        guard let listeners else { return }
+        let name = listeners.database.name
+        var dependencies: [[UInt8]]
+        switch target.kind {
+        case .query(let shared):
+            let paths = try service.access.list(shared.live.query.query, call.identity, view)
+            dependencies = paths.map { DocumentKey.encode($0) }
+        case .documents(let keys):
+            guard service.access.isJudged(call.identity, name) else { return }
+            let paths = keys.compactMap { DocumentKey.decode($0) }
+            dependencies = try service.access.get(paths, call.identity, name, view).map { DocumentKey.encode($0) }
+            // What a document says may decide who reads it.
+            dependencies += keys
+        }
+        if dependencies == target.dependencies { return }
+        try listeners.depend(target, on: dependencies)
+    }
+
+    /// Gives a target up that its client may no longer see.
+    func judgeAgain(_ target: ListenTarget) {
+        guard targets[target.id] === target, let listeners, !call.isFinished else { return }
+        // One that is being loaded was allowed at its version; the answer waits until that is told.
+        target.isToBeJudged = target.since == .max || isLoading
+        if target.isToBeJudged { return }
+        do throws(Status) {
+            try judge(target, try listeners.database.view(atVersion: listeners.seen))
+        } catch {
+            if error.code == .permissionDenied { return remove(target.id, cause: error) }
+            end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
+        }
+    }
+
+    /// The rules have changed.
+    func judgeAll() {
+        for target in targets.values { judgeAgain(target) }
+        proceed()
+    }
+
     /// The state that a client knows; nil when the history doesn't go back so far.
     private func past(_ version: Int64, _ database: Database, _ view: ReadView) throws(Status) -> ReadView? {
         guard try view.reaches(version) else { return nil }
@@ -340,6 +391,8 @@ final class ListenStream: @unchecked Sendable {
 
     private func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
         MessageStream(source, to: call, pool: service.pool) { [self] status in
+            // A call that is over has let go of what holds it, and must not be given more.
+            if call.isFinished { return }
             call.onWritable = { [self] in
                 hasRoom = true
                 proceed()
@@ -378,6 +431,7 @@ final class ListenStream: @unchecked Sendable {
             TargetChangeMessage(
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
+        if target.isToBeJudged { judgeAgain(target) }
         if target.once { ending.append(target) }
         owedBoundary = (version, readTime)
         finishLoad()
@@ -428,7 +482,7 @@ final class ListenStream: @unchecked Sendable {
     private func flush(_ later: @escaping () -> Void) {
         guard let listeners, !pending.isEmpty || !windows.isEmpty else { return }
         let version = listeners.seen
-        let moved = windows.values.filter { $0.since != .max }
+        let moved = windows.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
         let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
         clearPending()
         if moved.isEmpty { return send(snapshot) }
@@ -616,6 +670,7 @@ final class ListenStream: @unchecked Sendable {
     private func leave() {
         heartbeat?.cancel()
         heartbeat = nil
+        expiry?.cancel()
         for target in targets.values { listeners?.remove(target) }
         targets = [:]
         jobs = []

@@ -17,6 +17,10 @@ final class ListenTarget: @unchecked Sendable {
     unowned let stream: ListenStream
     /// Commits up to this version are in what was sent; no commit counts before that was begun.
     var since = Int64.max
+    /// Documents on which it depends that the client may see the target, by key.
+    var dependencies: [[UInt8]] = []
+    /// Something of that kind has changed while the target was being loaded.
+    var isToBeJudged = false
     /// Of a query with a limit or an offset: the documents that the client has, with their update versions.
     var window: [[UInt8]: Int64] = [:]
 

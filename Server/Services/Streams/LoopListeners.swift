@@ -14,6 +14,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// Messages that many streams send about one version.
     var encodings = ListenEncodings()
     private var documents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
+    /// Targets by the documents that decide who may see them.
+    private var dependents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
     private var queries: [WatchScope: QueryIndex<SharedQuery>] = [:]
     private var queriesByText: [[UInt8]: SharedQuery] = [:]
     private var streams: [ObjectIdentifier: ListenStream] = [:]
@@ -54,7 +56,32 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         }
     }
 
+    /// Has a target judged again when one of some documents changes, in place of those before.
+    /// - Throws: UNAVAILABLE when the database is closed.
+    func depend(_ target: ListenTarget, on keys: [[UInt8]]) throws(Status) {
+        let scopes = keys.map { WatchScope.document($0) }
+        guard database.changes.add(scopes, for: self) else { throw .unavailable("The database is closed.") }
+        forgetDependencies(of: target)
+        target.dependencies = keys
+        for key in keys { dependents[key, default: [:]][ObjectIdentifier(target)] = target }
+    }
+
+    private func forgetDependencies(of target: ListenTarget) {
+        database.changes.remove(target.dependencies.map { .document($0) }, for: self)
+        for key in target.dependencies {
+            dependents[key]?[ObjectIdentifier(target)] = nil
+            if dependents[key]?.isEmpty == true { dependents[key] = nil }
+        }
+        target.dependencies = []
+    }
+
+    /// The rules have changed.
+    func judgeAll() {
+        for stream in streams.values { stream.judgeAll() }
+    }
+
     func remove(_ target: ListenTarget) {
+        forgetDependencies(of: target)
         database.changes.remove(target.scopes, for: self)
         switch target.kind {
         case .documents(let keys):
@@ -106,6 +133,15 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
                 // What is stored can't be read: nobody can be told the truth.
                 for stream in streams.values { stream.end(error) }
                 return
+            }
+        }
+        // Before anything of the new state is told.
+        if !dependents.isEmpty {
+            for change in set.changes {
+                for target in (dependents[change.key] ?? [:]).values {
+                    target.stream.judgeAgain(target)
+                    touched[ObjectIdentifier(target.stream)] = target.stream
+                }
             }
         }
         for stream in touched.values { stream.proceed() }
@@ -165,6 +201,11 @@ final class Listeners: Sendable {
         }
         listeners.add(stream)
         return listeners
+    }
+
+    /// The rules have changed. From any thread.
+    func judgeAll() {
+        for listeners in all.withLock({ Array($0.values) }) { listeners.loop.execute { listeners.judgeAll() } }
     }
 
     /// On the stream's loop.

@@ -19,6 +19,7 @@ final class WriteStream: @unchecked Sendable {
     /// How the stream ends when the commit that is under way is answered.
     private var ending: Status?
     private var position: UInt64 = 0
+    private var expiry: TokenExpiry?
 
     init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
@@ -36,6 +37,10 @@ final class WriteStream: @unchecked Sendable {
                 self?.proceed()
             }
         }
+        expiry = TokenExpiry(of: call) { [weak self] status in
+            self?.ending = status
+            self?.proceed()
+        }
     }
 
     /// Nothing will be said until something happens.
@@ -43,6 +48,7 @@ final class WriteStream: @unchecked Sendable {
 
     private func leave() {
         waiting = []
+        expiry?.cancel()
         service.streams.remove(call)
     }
 
@@ -120,8 +126,9 @@ final class WriteStream: @unchecked Sendable {
         if request.writes.isEmpty { return answer(streamID: "", [], try database.view().readTime) }
         try FirestoreService.checkSize(sizeBytes)
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
+        let commitGuard = try service.access.commitGuard(call.identity, database.name)
         isCommitting = true
-        database.commit(writes, sizeBytes: sizeBytes) { [self] result in
+        database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard) { [self] result in
             call.onLoop { [self] in
                 isCommitting = false
                 switch result {

@@ -1,0 +1,84 @@
+import Glibc
+import HearthModel
+import HearthRules
+import Synchronization
+
+/// Security rules that lie in files, read again when they change. A file that is broken leaves the rules before it in force.
+public final class RulesFiles: Sendable {
+    /// What of a file tells that it has changed.
+    private struct Stamp: Equatable {
+        var node: UInt
+        var size: Int
+        var seconds: Int
+        var nanoseconds: Int
+    }
+
+    private let paths: [String: String]
+    private let registry: RulesRegistry
+    private let log: Log
+    private let stamps = Mutex<[String: Stamp]>([:])
+
+    /// - Parameter paths: by database id.
+    public init(_ paths: [String: String], _ registry: RulesRegistry, log: Log) {
+        self.paths = paths
+        self.registry = registry
+        self.log = log
+    }
+
+    /// Reads all files, before the server takes requests.
+    /// - Throws: INVALID_ARGUMENT with what is wrong in them, FAILED_PRECONDITION for one that isn't there.
+    public func load() throws(Status) {
+        for (database, path) in paths.sorted(by: { $0.key < $1.key }) {
+            stamps.withLock { $0[path] = Self.stamp(path) }
+            registry.setFile(try compile(path), database: database)
+        }
+    }
+
+    /// Looks for changes. To be called now and then.
+    func poll() {
+        for (database, path) in paths {
+            let stamp = Self.stamp(path)
+            let isNew = stamps.withLock { stamps in
+                if stamps[path] == stamp { return false }
+                stamps[path] = stamp
+                return true
+            }
+            guard isNew else { continue }
+            do throws(Status) {
+                registry.setFile(try compile(path), database: database)
+                log.info("rules reloaded", ("file", .text(path)), ("database", .text(database)))
+            } catch {
+                log.error(
+                    "the rules are broken; those before them stay in force", ("file", .text(path)),
+                    ("reason", .text(error.message)))
+            }
+        }
+    }
+
+    private func compile(_ path: String) throws(Status) -> Ruleset {
+        guard let bytes = try TextFile.read(path) else {
+            throw .failedPrecondition("The rules file \(path) is not there.")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .invalidArgument("\(path) is not valid UTF-8.")
+        }
+        let compilation = Ruleset.compile(text)
+        for issue in compilation.issues where issue.severity == .warning {
+            log.warning("\(path):\(issue.line):\(issue.column): \(issue.description)")
+        }
+        guard let ruleset = compilation.ruleset else {
+            let errors = compilation.issues.filter { $0.severity == .error }
+            throw .invalidArgument(
+                errors.map { "\(path):\($0.line):\($0.column): \($0.description)" }.joined(separator: "\n"))
+        }
+        return ruleset
+    }
+
+    private static func stamp(_ path: String) -> Stamp? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Stamp(
+            node: UInt(status.st_ino), size: Int(status.st_size), seconds: status.st_mtim.tv_sec,
+            nanoseconds: status.st_mtim.tv_nsec)
+    }
+}

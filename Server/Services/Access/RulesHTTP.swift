@@ -1,0 +1,69 @@
+import HearthModel
+import HearthNetwork
+import HearthRules
+import HearthWire
+
+/// `PUT /emulator/v1/projects/P:securityRules`: replaces the rules of a project while the server runs, as the rules testing
+/// libraries do. Part of what is served for local development only.
+struct RulesHTTP: HTTPExtension {
+    private let rules: RulesRegistry
+
+    init(_ rules: RulesRegistry) {
+        self.rules = rules
+    }
+
+    func begin(_ exchange: HTTPExchange) -> Bool {
+        let head = exchange.head
+        let segments = URLText.segments(head.path)
+        guard segments.count == 5, segments[1] == "emulator", segments[2] == "v1", segments[3] == "projects",
+            let colon = segments[4].lastIndex(of: ":"), let project = URLText.decode(segments[4][..<colon])
+        else { return false }
+        guard segments[4][colon...] == ":securityRules", head.method == "PUT" else { return false }
+        let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { result in
+            do throws(Status) {
+                call.respond(try replace(project, try result.get()))
+            } catch {
+                call.finish(error)
+            }
+        }
+        return true
+    }
+
+    /// - Returns: the body of the answer.
+    private func replace(_ project: String, _ body: [UInt8]) throws(Status) -> [UInt8] {
+        let request = try PlainJSON.object(body)
+        guard case .map(let source)? = request["rules"], case .array(let files)? = source["files"],
+            case .map(let file)? = files.first, case .string(let content)? = file["content"]
+        else {
+            throw .invalidArgument("Expected {\"rules\": {\"files\": [{\"content\": …}]}}.")
+        }
+        let compilation = Ruleset.compile(content)
+        if let ruleset = compilation.ruleset {
+            rules.setProject(ruleset, project: project)
+            return Self.answer(compilation.issues)
+        }
+        if request["ignore_errors"] == .boolean(true) || request["ignoreErrors"] == .boolean(true) {
+            return Self.answer(compilation.issues)
+        }
+        let errors = compilation.issues.filter { $0.severity == .error }
+        throw .invalidArgument(errors.map { "\($0.line):\($0.column) - \($0.description)" }.joined(separator: "\n"))
+    }
+
+    private static func answer(_ issues: [RulesIssue]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{")
+        if !issues.isEmpty {
+            writer.raw("\"issues\":[")
+            for (index, issue) in issues.enumerated() {
+                if index > 0 { writer.raw(",") }
+                writer.raw("{\"sourcePosition\":{\"line\":\(issue.line),\"column\":\(issue.column)},\"description\":")
+                writer.string(issue.description)
+                writer.raw(",\"severity\":\"\(issue.severity.rawValue)\"}")
+            }
+            writer.raw("]")
+        }
+        writer.raw("}")
+        return writer.bytes
+    }
+}

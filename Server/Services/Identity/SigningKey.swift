@@ -1,0 +1,151 @@
+import COpenSSL
+import HearthModel
+import HearthWire
+
+/// A key that signs or checks tokens, bound to the one algorithm that it is for: a token can't have an RSA key used as the
+/// secret of an HMAC. Source: RFC 7518.
+public final class SigningKey: @unchecked Sendable {
+    public enum Algorithm: String, Sendable, CaseIterable {
+        case hs256 = "HS256"
+        case rs256 = "RS256"
+        case es256 = "ES256"
+    }
+
+    private enum Material {
+        case secret([UInt8])
+        /// Never changed once it is made, so threads may share it.
+        case key(OpaquePointer)
+    }
+
+    public let algorithm: Algorithm
+    private let material: Material
+
+    private init(_ algorithm: Algorithm, _ material: Material) {
+        self.algorithm = algorithm
+        self.material = material
+    }
+
+    deinit {
+        if case .key(let key) = material { EVP_PKEY_free(key) }
+    }
+
+    /// RSA keys of fewer bits have been broken. Source: RFC 7518, 3.3.
+    private static let rsaBitsMin = 2048
+    /// Source: RFC 7518, 3.2.
+    private static let secretBytesMin = 32
+
+    /// - Throws: INVALID_ARGUMENT when the secret is too short to be one.
+    public static func secret(_ bytes: [UInt8]) throws(Status) -> SigningKey {
+        if bytes.count < secretBytesMin {
+            throw .invalidArgument(
+                "A secret for HS256 has at least \(secretBytesMin) bytes; this one has \(bytes.count).")
+        }
+        return SigningKey(.hs256, .secret(bytes))
+    }
+
+    /// - Parameter pem: a public key, a certificate, or, when `isPrivate`, a private key.
+    /// - Throws: INVALID_ARGUMENT for what is no key of RSA or P-256.
+    public static func pem(_ pem: [UInt8], isPrivate: Bool = false) throws(Status) -> SigningKey {
+        let key = pem.withUnsafeBytes { bytes in
+            isPrivate
+                ? key_private_from_pem(bytes.baseAddress, Int32(clamping: bytes.count))
+                : key_public_from_pem(bytes.baseAddress, Int32(clamping: bytes.count))
+        }
+        return try checked(key, isPrivate ? "a private key in PEM form" : "a public key or a certificate in PEM form")
+    }
+
+    private static func checked(_ key: OpaquePointer?, _ expected: String) throws(Status) -> SigningKey {
+        guard let key else { throw .invalidArgument("Expected \(expected).") }
+        if key_is_p256(key) != 0 { return SigningKey(.es256, .key(key)) }
+        let bits = key_bits(key)
+        if key_is_rsa(key) != 0, bits >= rsaBitsMin { return SigningKey(.rs256, .key(key)) }
+        let isRSA = key_is_rsa(key) != 0
+        EVP_PKEY_free(key)
+        throw .invalidArgument(
+            isRSA
+                ? "An RSA key has at least \(rsaBitsMin) bits; this one has \(bits)."
+                : "A key is one of RSA or of the curve P-256.")
+    }
+
+    /// A JSON Web Key. Source: RFC 7517.
+    /// - Returns: nil for one of another kind, or for another use.
+    static func jsonWebKey(_ members: MapValue) -> SigningKey? {
+        func text(_ name: String) -> String? { if case .string(let text)? = members[name] { text } else { nil } }
+        func bytes(_ name: String) -> [UInt8]? { text(name).flatMap { Base64.decode($0) } }
+        if let use = text("use"), use != "sig" { return nil }
+        var key: OpaquePointer?
+        switch text("kty") {
+        case "RSA":
+            guard let n = bytes("n"), let e = bytes("e"), !e.isEmpty, e.count <= 8 else { return nil }
+            key = key_rsa(n, Int32(clamping: n.count), e, Int32(e.count))
+        case "EC" where text("crv") == "P-256":
+            guard let x = bytes("x"), let y = bytes("y"), x.count == 32, y.count == 32 else { return nil }
+            key = key_p256([4] + x + y, 65)
+        default: return nil
+        }
+        guard let made = try? checked(key, "a key") else { return nil }
+        if let algorithm = text("alg"), algorithm != made.algorithm.rawValue { return nil }
+        return made
+    }
+
+    // MARK: Signatures
+
+    func verifies(_ signature: [UInt8], of text: [UInt8]) -> Bool {
+        switch material {
+        case .secret(let secret):
+            let expected = Self.hmac(secret, text)
+            // In the same time wherever the first difference is.
+            return signature.count == expected.count && CRYPTO_memcmp(signature, expected, expected.count) == 0
+        case .key(let key):
+            guard algorithm == .es256 else {
+                return key_verify_sha256(key, signature, signature.count, text, text.count) == 1
+            }
+            guard signature.count == 64 else { return false }
+            var der = [UInt8](repeating: 0, count: 80)
+            let size = key_der_signature(signature, &der, Int32(der.count))
+            return size > 0 && key_verify_sha256(key, der, Int(size), text, text.count) == 1
+        }
+    }
+
+    /// - Throws: INVALID_ARGUMENT for a key that only checks.
+    func sign(_ text: [UInt8]) throws(Status) -> [UInt8] {
+        switch material {
+        case .secret(let secret): return Self.hmac(secret, text)
+        case .key(let key):
+            var signature = [UInt8](repeating: 0, count: 1024)
+            let size = key_sign_sha256(key, text, text.count, &signature, signature.count)
+            if size == 0 { throw .invalidArgument("The key can't sign: it is no private key.") }
+            guard algorithm == .es256 else { return Array(signature[..<size]) }
+            var raw = [UInt8](repeating: 0, count: 64)
+            if key_raw_signature(signature, size, &raw) != 1 {
+                throw .internalError("The signature can't be converted.")
+            }
+            return raw
+        }
+    }
+
+    private static func hmac(_ secret: [UInt8], _ text: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        var size: UInt32 = 0
+        _ = HMAC(EVP_sha256(), secret, Int32(clamping: secret.count), text, text.count, &digest, &size)
+        return digest
+    }
+}
+
+extension SigningKey: Equatable {
+    public static func == (left: SigningKey, right: SigningKey) -> Bool { left === right }
+}
+
+/// base64url without padding. Source: RFC 7515, appendix C.
+enum Base64URL {
+    static func encode(_ bytes: [UInt8]) -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let part = bytes[start..<min(start + 3, bytes.count)]
+            let bits = part.reduce(0) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - part.count))
+            for place in 0...part.count { text.append(alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)]) }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
