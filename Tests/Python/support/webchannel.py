@@ -70,6 +70,8 @@ class Frames:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         # As UTF-16, where a unit is two bytes.
         self._text = bytearray()
+        #: The JSON of the frames so far.
+        self.texts: list[str] = []
 
     def feed(self, piece: bytes) -> list[list[Any]]:
         self._text += self._decoder.decode(piece).encode("utf-16-le")
@@ -89,6 +91,7 @@ class Frames:
                 raise ProtocolFault(f"a frame of {digits} units isn't JSON: {text!r}") from error
             if not isinstance(frame, list):
                 raise ProtocolFault(f"a frame isn't an array: {text!r}")
+            self.texts.append(text)
             frames.append(frame)
         return frames
 
