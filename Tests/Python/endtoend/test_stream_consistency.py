@@ -366,6 +366,104 @@ def stored(address: str, project: str) -> dict[str, tuple[int, int]]:
     return found
 
 
+# Listeners that get everything anew
+
+
+LARGE = "x" * 100_000
+PAIRS = 30
+BOTH = (Query("c"), Query("d"))
+
+
+def write_pairs(calls: Calls, database: str, number: int) -> None:
+    """Each commit makes documents of both collections say the same."""
+    for place in range(PAIRS):
+        request = CommitRequest(database=database)
+        for collection in ("c", "d"):
+            made = request.writes.add().update
+            made.name = f"{database}/documents/{collection}/p{place}"
+            made.fields["n"].integer_value = number
+            made.fields["s"].string_value = LARGE
+        calls("Commit", request)
+
+
+def assert_pairs(watcher: Watcher) -> dict[str, int]:
+    """After a boundary: both targets show one version."""
+    one, other = (
+        {name[2:]: shown.updated for name, shown in target.documents.items()} for target in watcher.targets.values()
+    )
+    assert one == other
+    return one
+
+
+@pytest.mark.parametrize("kind", ["grpc", "webchannel"])
+@pytest.mark.emulator_differs("it doesn't hold changes back")
+def test_a_slow_listener_gets_everything_anew_at_one_version(address: str, project: str, kind: str) -> None:
+    """While nobody reads, more piles up than is kept; what comes then is of one version for all targets."""
+    database = f"projects/{project}/databases/(default)"
+    calls = Calls(address)
+    with grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)]) as channel:
+        stream = Listen(channel, project) if kind == "grpc" else WebListen(address, project)
+        watcher = Watcher(kind, database, BOTH, lambda: stream)
+        watcher.connect()
+        write_pairs(calls, database, 0)
+        for number, query in ((2, 0), (4, 1)):
+            watcher.add(number, query)
+            while not watcher.process(stream.take()):
+                pass
+        reads_by = threading.Event()
+        if kind == "grpc":
+            # The reader's thread takes messages from the connection only as fast as they are taken from it.
+            stream.hold(reads_by)
+        else:
+            stream.session.detach()
+        for number in range(1, 9):
+            write_pairs(calls, database, number)
+        reads_by.set()
+        if kind != "grpc":
+            stream.session.attach()
+        last = {
+            document.name.rsplit("/", 1)[1]: document.update_time.ToMicroseconds()
+            for answer in calls("RunQuery", everything(database, "c"))
+            if answer.HasField("document") and (document := answer.document)
+        }
+        boundaries = 0
+        while watcher.targets[2].undo or assert_pairs(watcher) != last:
+            while not watcher.process(stream.take(30)):
+                pass
+            boundaries += 1
+        # It was not told of each commit: that is what the bound is for.
+        assert boundaries < 8 * PAIRS / 2
+        stream.cancel()
+    calls.close()
+
+
+def everything(database: str, collection: str) -> Any:
+    request = message_class("RunQueryRequest")(parent=f"{database}/documents")
+    request.structured_query.from_.add(collection_id=collection)
+    return request
+
+
+@pytest.mark.emulator_differs("it forgets its listeners' documents without telling them")
+def test_clearing_is_seen_by_all_targets_at_once(address: str, project: str, channel: grpc.Channel, rest: Any) -> None:
+    database = f"projects/{project}/databases/(default)"
+    calls = Calls(address)
+    write_pairs(calls, database, 0)
+    calls.close()
+    stream = Listen(channel, project)
+    watcher = Watcher("cleared", database, BOTH, lambda: stream)
+    watcher.connect()
+    for number, query in ((2, 0), (4, 1)):
+        watcher.add(number, query)
+        while not watcher.process(stream.take()):
+            pass
+    assert len(assert_pairs(watcher)) == PAIRS
+    assert rest.send("DELETE", f"/emulator/v1/{database}/documents").status == 200
+    while not watcher.process(stream.take()):
+        pass
+    assert assert_pairs(watcher) == {}
+    stream.cancel()
+
+
 # The judge is judged
 
 
