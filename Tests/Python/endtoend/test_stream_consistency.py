@@ -432,7 +432,7 @@ def test_a_slow_listener_gets_everything_anew_at_one_version(address: str, proje
                 pass
             boundaries += 1
         # It was not told of each commit: that is what the bound is for.
-        assert boundaries < 8 * PAIRS / 2
+        assert boundaries < 8 * PAIRS / 2 and watcher.counts["resets"] >= 2
         stream.cancel()
     calls.close()
 
