@@ -6,6 +6,7 @@ kept beside them, under names that begin with `found-`.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from google.protobuf import json_format  # noqa: E402
 
 from support.wire import METHODS, message_class, parse  # noqa: E402
 
-ROOT = "projects/p/databases/(default)/documents"
+DATABASE = "projects/p/databases/(default)"
+ROOT = f"{DATABASE}/documents"
 VALUES = {
     "null": {"nullValue": None},
     "boolean": {"booleanValue": True},
@@ -131,6 +133,60 @@ def main() -> None:
     write("rest", "batch", f"POST {base}:batchWrite\n".encode() + update)
     write("rest", "query", f"POST {base}/c/d:runQuery\n".encode() + query)
     write("rest", "partition", f"POST {base}:partitionQuery\n".encode() + query)
+    stream_seeds()
+
+
+def target(number: int, **more: object) -> str:
+    return json.dumps({"database": DATABASE, "addTarget": {"targetId": number, **more}})
+
+
+def query(**more: object) -> dict[str, object]:
+    return {"parent": ROOT, "structuredQuery": {"from": [{"collectionId": "c"}], **more}}
+
+
+def stream_seeds() -> None:
+    """Lines of requests and of what happens between them."""
+    above = {"fieldFilter": {"field": {"fieldPath": "n"}, "op": "GREATER_THAN", "value": {"integerValue": "3"}}}
+    window = {"orderBy": [{"field": {"fieldPath": "n"}, "direction": "DESCENDING"}], "limit": 2}
+    remove = json.dumps({"database": DATABASE, "removeTarget": 2})
+    listens = {
+        "all": ["+c/a 1", target(2, query=query()), "+c/b 2", "+c/a 3", "-c/b"],
+        "filter": [target(2, query=query(where=above)), "+c/a 1", "+c/a 5", "+c/a 2", remove],
+        "window": ["+c/a 1", "+c/b 2", target(2, query=query(**window)), "+c/d 9", "-c/d", "+c/a 7"],
+        "documents": [target(1, documents={"documents": [f"{ROOT}/c/a", f"{ROOT}/c/b"]}), "+c/a 1", "-c/a"],
+        "resume": ["+c/a 1", target(2, query=query()), remove, "+c/b 2", "-c/a", target(2, query=query(), resumeToken="$T", expectedCount=1)],
+        "count": ["+c/a 1", target(2, query=query()), remove, target(2, query=query(**window), resumeToken="$T", expectedCount=9)],
+        "slow": ["!", target(2, query=query()), target(4, query=query(**window)), "+c/a 1", "+c/b 2", "z", "+c/d 3", "~", "+c/e 4"],
+        "clear": [target(2, query=query()), target(4, query=query(where=above)), "+c/a 5", "z", "+c/b 6"],
+        "once": ["+c/a 1", target(2, query=query(), once=True), "+c/b 1", target(2, query=query())],
+        "time": ["+c/a 1", target(2, query=query(), readTime="2020-01-01T00:00:00Z"), target(4, query=query(), readTime="2120-01-01T00:00:00Z")],
+        "wrong": [target(2), target(-1, query=query()), "{}", target(0, query=query()), target(3, query=query())],
+    }  # fmt: skip
+    for name, lines in listens.items():
+        write("listen", name, "\n".join(lines).encode())
+    begin = json.dumps({"database": DATABASE})
+    update = {"update": {"name": f"{ROOT}/c/a", "fields": {"n": {"integerValue": "1"}}}}
+    commit = json.dumps({"streamToken": "$T", "writes": [update, {"delete": f"{ROOT}/c/b"}]})
+    failing = json.dumps({"streamToken": "$T", "writes": [{**update, "currentDocument": {"exists": False}}]})
+    writes = {
+        "commits": [begin, commit, commit, "h"],
+        "failing": [begin, commit, failing, commit],
+        "goodbye": [begin, json.dumps({"streamToken": "$T"}), "h"],
+        "early": [commit, begin],
+        "tokens": [begin, json.dumps({"writes": [update]})],
+        "resume": [json.dumps({"database": DATABASE, "streamId": "1", "streamToken": "MQ=="})],
+    }
+    for name, lines in writes.items():
+        write("write", name, "\n".join(lines).encode())
+    sessions = {
+        "plain": ["Pcount=1&ofs=0&req0___data__=%7B%7D", "G", "Sa", "W", "Sb", "W", "A2", "Pcount=0", "C", "W"],
+        "lost": ["G", "Sa", "Sb", "W", "Sc", "D", "Sd", "G", "W", "D", "L", "W"],
+        "disorder": ["Pcount=1&ofs=2&req0___data__=c", "Pcount=2&ofs=0&req0___data__=a&req1___data__=b", "Pofs=1&req0___data__=b"],
+        "headers": ["Pheaders=A%3Ab%0D%0AX%3A%0D%0A&count=2&ofs=0&req0___data__=%C3%A9+%2B&req1___data__="],
+        "polls": ["L", "W", "L", "Sa", "W", "L", "Sb", "Sc", "W", "L", "W", "A9"],
+    }
+    for name, lines in sessions.items():
+        write("webchannel", name, "\n".join(lines).encode())
 
 
 if __name__ == "__main__":

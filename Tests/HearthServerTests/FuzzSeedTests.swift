@@ -7,7 +7,7 @@ import Testing
 
 /// Feeds every kept seed of every fuzz target (Tests/Fuzz) to every entry point: what the fuzzer once found stays found.
 @Suite struct FuzzSeedTests {
-    static let targets = ["protobuf", "json", "http1", "rest", "indexkeys"]
+    static let targets = ["protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel"]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRefused(_ target: String) throws {
         let seeds = Self.seeds(of: target)
@@ -20,6 +20,9 @@ import Testing
             NetworkFuzzing.fuzzHTTP1(seed)
             ServiceFuzzing.fuzzREST(seed)
             StorageFuzzing.fuzzIndexKeys(seed)
+            StreamFuzzing.fuzzListen(seed)
+            StreamFuzzing.fuzzWrite(seed)
+            StreamFuzzing.fuzzWebChannel(seed)
         }
     }
 

@@ -12,12 +12,6 @@ import HearthWire
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
 final class ListenStream: @unchecked Sendable {
-    /// What the commits since the last boundary did to one document.
-    private struct Net {
-        var targets: [(target: ListenTarget, was: Bool, now: Bool)] = []
-        var after: StoredDocument?
-    }
-
     private enum Job {
         case add(TargetMessage, sizeBytes: Int)
         case remove(Int32)
@@ -45,10 +39,12 @@ final class ListenStream: @unchecked Sendable {
     private var nextAssignedID: Int32 = 1
     private var hasAssignedIDs = false
 
-    private var pending: [[UInt8]: Net] = [:]
-    private var pendingOrder: [[UInt8]] = []
-    private var pendingBytes = 0
+    private var pending = PendingChanges()
     private var windows: [ObjectIdentifier: ListenTarget] = [:]
+    /// Windows are being moved for a snapshot that will be sent.
+    private var isFlushing = false
+    /// What comes after that.
+    private var afterFlush: (() -> Void)?
     /// A target is being loaded, or is about to be.
     private var isLoading = false
     /// What is being loaded was there before.
@@ -129,10 +125,11 @@ final class ListenStream: @unchecked Sendable {
 
     /// Does what can be done now.
     func proceed() {
-        while !call.isFinished, !isLoading, hasRoom {
+        while !call.isFinished, !isLoading, !isFlushing, hasRoom {
             do throws(Status) {
-                try flush()
-                if jobs.isEmpty { return }
+                payBoundary()
+                flush { [self] in proceed() }
+                if isFlushing || call.isFinished || jobs.isEmpty { return }
                 let job = jobs.removeFirst()
                 if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
                 if !isFull { call.resumeReading() }
@@ -249,7 +246,7 @@ final class ListenStream: @unchecked Sendable {
         if let target = targets.removeValue(forKey: id) {
             listeners?.remove(target)
             windows[ObjectIdentifier(target)] = nil
-            for key in pending.keys { pending[key]?.targets.removeAll { $0.target === target } }
+            pending.forget(target)
         }
         if let cause {
             refuse(id, cause)
@@ -269,14 +266,21 @@ final class ListenStream: @unchecked Sendable {
     }
 
     private func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
+        guard !call.isFinished, listeners != nil else { return }
+        target.since = version
+        // The others come to the same version first.
+        flush { [self] in begin(target, at: version, knowledge, isNew: isNew) }
+        if !isFlushing { begin(target, at: version, knowledge, isNew: isNew) }
+    }
+
+    private func begin(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
         guard !call.isFinished, let database = listeners?.database else { return }
         do throws(Status) {
-            // The others come to the same version first.
-            try flush()
             // Only now: a client takes a boundary to speak for every target that it knows to be added.
             if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
-            target.since = version
             let view = try database.view(atVersion: version)
+            // What waits for the end holds the time and not the view, which keeps a snapshot open.
+            let readTime = view.readTime
             switch knowledge {
             case .none: break
             case .version(let known, let isTime, let expectedCount) where isTime || known <= version:
@@ -288,13 +292,14 @@ final class ListenStream: @unchecked Sendable {
             }
             switch target.kind {
             case .documents(let keys):
-                for key in keys { try send(view.document(key: key), key, target, view.readTime) }
-                loaded(target, version, view.readTime)
+                for key in keys { try send(view.document(key: key), key, target, readTime) }
+                loaded(target, version, readTime)
             case .query(let shared):
                 let source: ListenLoad
                 do throws(Status) {
                     source = try ListenLoad(
-                        shared.live, view, target.id, target.projection, requireIndexes: service.options.requireIndexes,
+                        shared.live, view, of: database, target.id, target.projection,
+                        requireIndexes: service.options.requireIndexes,
                         format: call.format, cancellation: call.cancellation)
                 } catch {
                     return refused(target, error)
@@ -303,7 +308,7 @@ final class ListenStream: @unchecked Sendable {
                     target.window = source.window
                     let count = ResultCounts.Entry(version: version, count: source.count)
                     service.resultCounts.note(count, database, shared.text)
-                    loaded(target, version, view.readTime)
+                    loaded(target, version, readTime)
                 }
             }
         } catch {
@@ -321,6 +326,7 @@ final class ListenStream: @unchecked Sendable {
         _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
     ) {
         guard let database = listeners?.database else { return }
+        let readTime = view.readTime
         let source = ListenResume(
             target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
             format: call.format,
@@ -328,7 +334,7 @@ final class ListenStream: @unchecked Sendable {
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
             target.window = source.window
-            loaded(target, version, view.readTime)
+            loaded(target, version, readTime)
         }
     }
 
@@ -357,7 +363,14 @@ final class ListenStream: @unchecked Sendable {
         guard isReloading else { return }
         isReloading = false
         reloadsPending -= 1
-        if reloadsPending == 0, let owed = owedBoundary { boundary(version: owed.version, owed.readTime) }
+    }
+
+    /// Sends the boundary that waits for targets to be complete, when they are. Documents that are asked for one by one, in
+    /// requests that have come already, get one together: a client goes over all its targets at each.
+    private func payBoundary() {
+        guard !call.isFinished, !isLoading, !isFlushing, reloadsPending == 0, let owed = owedBoundary else { return }
+        if hasRoom, case .add(let message, _)? = jobs.first, message.documents != nil { return }
+        boundary(version: owed.version, owed.readTime)
     }
 
     private func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
@@ -366,13 +379,11 @@ final class ListenStream: @unchecked Sendable {
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
         if target.once { ending.append(target) }
-        if isReloading {
-            owedBoundary = (version, readTime)
-        } else {
-            boundary(version: version, readTime)
-        }
+        owedBoundary = (version, readTime)
         finishLoad()
         proceed()
+        // It goes out now even when the client takes nothing else.
+        payBoundary()
     }
 
     private func send(
@@ -392,20 +403,8 @@ final class ListenStream: @unchecked Sendable {
 
     /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
     func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
-        var net = pending.removeValue(forKey: key) ?? Net()
-        if net.targets.isEmpty, net.after == nil {
-            pendingOrder.append(key)
-            pendingBytes += key.count + 128
-        }
-        pendingBytes += (after?.fields.count ?? 0) - (net.after?.fields.count ?? 0)
-        net.after = after
-        if let place = net.targets.firstIndex(where: { $0.target === target }) {
-            net.targets[place].now = now
-        } else {
-            net.targets.append((target, was, now))
-        }
-        pending[key] = net
-        if pendingBytes > Limits.listenPendingBytesMax { startOver() }
+        pending.note(key, target, was: was, now: now, after)
+        if pending.sizeBytes > Limits.listenPendingBytesMax { startOver() }
     }
 
     func noteWindow(_ target: ListenTarget) { windows[ObjectIdentifier(target)] = target }
@@ -420,44 +419,75 @@ final class ListenStream: @unchecked Sendable {
     }
 
     private func clearPending() {
-        pending = [:]
-        pendingOrder = []
-        pendingBytes = 0
+        pending = PendingChanges()
         windows = [:]
     }
 
-    /// Sends what the commits since the last boundary changed, and a boundary.
-    private func flush() throws(Status) {
+    /// Sends what the commits since the last boundary changed, and a boundary: now, or, when a worker has to move windows
+    /// first, later. Meanwhile `isFlushing` is true, and at the end `later` is called.
+    private func flush(_ later: @escaping () -> Void) {
         guard let listeners, !pending.isEmpty || !windows.isEmpty else { return }
         let version = listeners.seen
-        for target in windows.values { try move(target, to: version, listeners.database) }
-        let changes = pendingOrder.compactMap { key in pending[key].map { (key, $0) } }
+        let moved = windows.values.filter { $0.since != .max }
+        let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
         clearPending()
-        var hasChanged = false
-        for (key, net) in changes { if try send(net, key, version) { hasChanged = true } }
-        if hasChanged { boundary(version: version, Timestamp(microseconds: version)) }
-    }
-
-    /// Finds a window's documents again, and notes how they differ from those that the client has.
-    private func move(_ target: ListenTarget, to version: Int64, _ database: Database) throws(Status) {
-        guard case .query(let shared) = target.kind, target.since != .max else { return }
-        let view = try database.view(atVersion: version)
-        let execution = try QueryExecution(shared.live.query, view: view)
-        var window: [[UInt8]: Int64] = [:]
-        while let result = try execution.next() {
-            window[result.key] = result.document.updateVersion
-            let known = target.window.removeValue(forKey: result.key)
-            if known != result.document.updateVersion {
-                note(result.key, target, was: known != nil, now: true, result.document)
+        if moved.isEmpty { return send(snapshot) }
+        isFlushing = true
+        for target in moved {
+            guard case .query(let shared) = target.kind else { continue }
+            shared.results(at: version, in: listeners, service.pool) { [self] result in
+                windowMoved(target, result, snapshot)
             }
         }
-        for key in target.window.keys.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
-            note(key, target, was: true, now: false, try view.document(key: key))
-        }
-        target.window = window
+        if isFlushing { afterFlush = later }
     }
 
-    private func send(_ net: Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
+    private func windowMoved(
+        _ target: ListenTarget, _ result: Result<WindowResult, Status>, _ snapshot: PendingSnapshot
+    ) {
+        if call.isFinished { return }
+        do throws(Status) {
+            try move(target, to: try result.get(), snapshot)
+        } catch {
+            // A new stream may succeed.
+            return end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
+        }
+        snapshot.windowsMissing -= 1
+        guard snapshot.windowsMissing == 0 else { return }
+        isFlushing = false
+        send(snapshot)
+        let later = afterFlush
+        afterFlush = nil
+        later?()
+    }
+
+    /// Notes how a window differs from what the client has of it.
+    private func move(_ target: ListenTarget, to result: WindowResult, _ snapshot: PendingSnapshot) throws(Status) {
+        // It was given up meanwhile, or is sent anew.
+        guard targets[target.id] === target, target.since != .max else { return }
+        for document in result.documents {
+            let known = target.window[document.key]
+            if known == document.document.updateVersion { continue }
+            snapshot.changes.note(document.key, target, was: known != nil, now: true, document.document)
+        }
+        let left = target.window.keys.filter { result.versions[$0] == nil }
+        for key in left.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
+            snapshot.changes.note(key, target, was: true, now: false, try result.view.document(key: key))
+        }
+        target.window = result.versions
+    }
+
+    private func send(_ snapshot: PendingSnapshot) {
+        do throws(Status) {
+            var hasChanged = false
+            for (key, net) in snapshot.changes.changes where try send(net, key, snapshot.version) { hasChanged = true }
+            if hasChanged { boundary(version: snapshot.version, Timestamp(microseconds: snapshot.version)) }
+        } catch {
+            end(error)
+        }
+    }
+
+    private func send(_ net: PendingChanges.Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
         let removed = net.targets.filter { $0.was && !$0.now }.map(\.target.id)
         guard let after = net.after else {
             if removed.isEmpty { return false }
@@ -529,6 +559,27 @@ final class ListenStream: @unchecked Sendable {
         if !call.send(message) { hasRoom = false }
     }
 
+    // MARK: For tests
+
+    /// Nothing will be said until something happens.
+    var isIdle: Bool { !isLoading && !isFlushing && jobs.isEmpty && pending.isEmpty && windows.isEmpty }
+
+    /// How many documents the targets should have.
+    func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {
+        var counts: [Int32: Int] = [:]
+        for (id, target) in targets {
+            var count = 0
+            switch target.kind {
+            case .documents(let keys): for key in keys where try view.document(key: key) != nil { count += 1 }
+            case .query(let shared):
+                let execution = try QueryExecution(shared.live.query, view: view)
+                while try execution.next() != nil { count += 1 }
+            }
+            counts[id] = count
+        }
+        return counts
+    }
+
     // MARK: The end
 
     /// A boundary when nothing else happened, so that the client's token doesn't age.
@@ -542,11 +593,13 @@ final class ListenStream: @unchecked Sendable {
 
     private func beat() {
         listeners?.settle { [weak self] version in
-            guard let self, !self.call.isFinished, !self.isLoading, self.hasRoom, !self.targets.isEmpty,
+            guard let self, !self.call.isFinished, !self.isLoading, !self.isFlushing, self.hasRoom,
+                !self.targets.isEmpty,
                 let database = self.listeners?.database
             else { return }
+            self.flush { [weak self] in self?.proceed() }
+            if self.isFlushing || self.call.isFinished { return }
             do throws(Status) {
-                try self.flush()
                 let view = try database.view()
                 if view.version == version { self.boundary(version: version, view.readTime) }
             } catch {
@@ -567,6 +620,7 @@ final class ListenStream: @unchecked Sendable {
         targets = [:]
         jobs = []
         ending = []
+        afterFlush = nil
         clearPending()
         service.streams.remove(call)
         if let listeners { service.listeners.leave(self, listeners, call.loop) }

@@ -39,21 +39,3 @@ final class ListenTarget: @unchecked Sendable {
         }
     }
 }
-
-/// A query that one or more targets of a loop watch: what a commit does to it is worked out once for all of them.
-/// `@unchecked Sendable`: belongs to the loop.
-final class SharedQuery: @unchecked Sendable {
-    /// What is the same for the same query.
-    let text: [UInt8]
-    let live: LiveQuery
-    fileprivate(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
-
-    init(text: [UInt8], _ live: LiveQuery) {
-        self.text = text
-        self.live = live
-    }
-
-    func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
-
-    func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
-}

@@ -6,7 +6,7 @@ import Synchronization
 /// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, but for `receive`.
 final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     let database: Database
-    private let loop: EventLoop
+    let loop: EventLoop
     /// All commits up to this version that concern the loop's targets have been worked in.
     private(set) var seen: Int64 = 0 {
         didSet { if seen != oldValue { encodings = ListenEncodings() } }

@@ -38,6 +38,9 @@ final class WriteStream: @unchecked Sendable {
         }
     }
 
+    /// Nothing will be said until something happens.
+    var isIdle: Bool { !isCommitting && waiting.isEmpty }
+
     private func leave() {
         waiting = []
         service.streams.remove(call)

@@ -9,7 +9,8 @@ final class BackChannel: @unchecked Sendable {
     private(set) var hasRoom = true
     var onWritable: (() -> Void)?
     /// The client has gone.
-    var onBreak: (() -> Void)?
+    var onBreak: (() -> Void)? { didSet { if isBroken { onBreak?() } } }
+    private var isBroken = false
 
     /// To be called on the exchange's loop.
     init(_ exchange: HTTPExchange, home: EventLoop) {
@@ -17,6 +18,7 @@ final class BackChannel: @unchecked Sendable {
         self.home = home
         exchange.onCancel = { [self] in
             atHome { [self] in
+                isBroken = true
                 onBreak?()
                 forget()
             }

@@ -82,6 +82,8 @@ struct WebChannelSession {
             arrays[firstKept].text = []
             firstKept += 1
         }
+        // A client may say that it has what was never written to it.
+        if let written = backChannel?.writtenID { backChannel?.writtenID = max(written, acknowledgedID) }
         if firstKept > 64, firstKept * 2 > arrays.count {
             arrays.removeFirst(firstKept)
             firstKept = 0

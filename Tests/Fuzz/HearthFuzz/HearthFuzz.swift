@@ -10,6 +10,9 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "json": { WireFuzzing.fuzzJSON($0) },
     "http1": { NetworkFuzzing.fuzzHTTP1($0) },
     "rest": { ServiceFuzzing.fuzzREST($0) },
+    "listen": { StreamFuzzing.fuzzListen($0) },
+    "write": { StreamFuzzing.fuzzWrite($0) },
+    "webchannel": { StreamFuzzing.fuzzWebChannel($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
 ]
 

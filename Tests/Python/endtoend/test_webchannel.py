@@ -357,8 +357,10 @@ def test_nothing_is_lost_and_nothing_doubled_when_connections_break(db: firestor
             listen.session.wait_until_attached()
         match choice.randrange(4):
             case 0:
+                listen.session.wait_until_attached()
                 listen.session.cut()
             case 1:
+                listen.session.wait_until_attached()
                 listen.session.detach()
                 put(db, f=number)
                 listen.session.attach()

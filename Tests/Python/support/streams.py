@@ -22,7 +22,9 @@ PREFIX = "google-cloud-resource-prefix"
 class Stream:
     """Requests are sent by `send`; answers come by `take`, in order, with a limit of time."""
 
-    def __init__(self, channel: grpc.Channel, method: str, database: str = "") -> None:
+    def __init__(
+        self, channel: grpc.Channel, method: str, database: str = "", *, is_paused: bool = False
+    ) -> None:
         """The emulator wants to be told the database in the head; Hearth takes it from the first message."""
         stub = channel.stream_stream(
             SERVICE + method,
@@ -34,6 +36,11 @@ class Stream:
         self._may_read = threading.Event()
         self._may_read.set()
         self.call = stub(iter(self._requests.get, None), metadata=[*OWNER, *([(PREFIX, database)] if database else [])])
+        if not is_paused:
+            self.resume()
+
+    def resume(self) -> None:
+        """Begins to read; until then the server is held back by what the connection takes."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -167,6 +174,6 @@ class ListenWords:
 class Listen(ListenWords, Stream):
     """A Listen stream over gRPC."""
 
-    def __init__(self, channel: grpc.Channel, project: str) -> None:
+    def __init__(self, channel: grpc.Channel, project: str, *, is_paused: bool = False) -> None:
         ListenWords.__init__(self, project)
-        Stream.__init__(self, channel, "Listen")
+        Stream.__init__(self, channel, "Listen", is_paused=is_paused)

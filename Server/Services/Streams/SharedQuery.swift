@@ -1,0 +1,93 @@
+import HearthModel
+import HearthStorage
+
+/// A query that one or more targets of a loop watch: what a commit does to it is worked out once for all of them.
+/// `@unchecked Sendable`: belongs to the loop.
+final class SharedQuery: @unchecked Sendable {
+    /// What is the same for the same query.
+    let text: [UInt8]
+    let live: LiveQuery
+    private(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
+    private var window: WindowResult?
+    private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
+
+    init(text: [UInt8], _ live: LiveQuery) {
+        self.text = text
+        self.live = live
+    }
+
+    func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
+
+    func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
+
+    /// Results above this number are found by a worker.
+    private static let inlineResultsMax = 300
+
+    /// Finds the results of a query with a limit or an offset at a version.
+    /// - Parameter done: called on the loop, now or later.
+    func results(
+        at version: Int64, in listeners: LoopListeners, _ pool: WorkerPool,
+        _ done: @escaping (Result<WindowResult, Status>) -> Void
+    ) {
+        if let window, window.version == version { return done(.success(window)) }
+        if waiting[version] != nil {
+            waiting[version]?.append(done)
+            return
+        }
+        do throws(Status) {
+            let run = try WindowRun(live, listeners.database.view(atVersion: version))
+            let size = (live.query.query.limit ?? .max).addingReportingOverflow(live.query.query.offset)
+            if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax {
+                let result = try run.finish()
+                // For the other streams of this turn; it holds a snapshot.
+                window = result
+                listeners.loop.execute { [weak self] in self?.window = nil }
+                return done(.success(result))
+            }
+            waiting[version] = [done]
+            pool.run { [self] in
+                let result = Result { () throws(Status) in try run.finish() }
+                listeners.loop.execute { [self] in
+                    for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
+                }
+            }
+        } catch {
+            done(.failure(error))
+        }
+    }
+}
+
+/// What a query with a limit or an offset gave at a version. `@unchecked Sendable`: used by one thread at a time.
+final class WindowResult: @unchecked Sendable {
+    let version: Int64
+    let documents: [QueryResult]
+    /// The documents' update versions.
+    let versions: [[UInt8]: Int64]
+    let view: ReadView
+
+    init(version: Int64, _ documents: [QueryResult], _ view: ReadView) {
+        self.version = version
+        self.documents = documents
+        self.view = view
+        versions = Dictionary(documents.map { ($0.key, $0.document.updateVersion) }) { $1 }
+    }
+}
+
+/// A query that is about to be run, by one thread or another. `@unchecked Sendable`: it is handed over once.
+private final class WindowRun: @unchecked Sendable {
+    private let view: ReadView
+    private let execution: QueryExecution
+
+    init(_ live: LiveQuery, _ view: ReadView) throws(Status) {
+        self.view = view
+        execution = try QueryExecution(live.query, view: view)
+    }
+
+    var isLight: Bool { execution.isLight }
+
+    func finish() throws(Status) -> WindowResult {
+        var documents: [QueryResult] = []
+        while let result = try execution.next() { documents.append(result) }
+        return WindowResult(version: view.version, documents, view)
+    }
+}
