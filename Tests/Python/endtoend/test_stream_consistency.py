@@ -14,7 +14,8 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -22,11 +23,11 @@ import pytest
 
 from support.calls import Calls
 from support.model import Commit, Entry, Moment, Query, Write, encode, entry
-from support.program import EFFORT
+from support.program import BINARY, EFFORT, program
 from support.snapshots import Boundary, Judge, Log
 from support.streams import Listen
 from support.watching import Target, Watcher
-from support.webchannel import WebListen
+from support.webchannel import ChannelRefused, WebListen
 from support.wire import message_class
 
 SNAPSHOTS = 12_000 * EFFORT
@@ -462,6 +463,118 @@ def test_clearing_is_seen_by_all_targets_at_once(address: str, project: str, cha
         pass
     assert assert_pairs(watcher) == {}
     stream.cancel()
+
+
+# Servers that are killed
+
+
+class Survivor:
+    """A listener that takes whatever ends its stream for a reason to come back."""
+
+    def __init__(self, name: str, queries: Sequence[int], open: Callable[[], Any], database: str) -> None:
+        self.watcher = Watcher(name, database, QUERIES, open)
+        self.queries = queries
+        self.is_up = threading.Event()
+        self.final: list[dict[str, Entry]] | None = None
+        self.fault: BaseException | None = None
+
+    def run(self) -> None:
+        watcher = self.watcher
+        try:
+            self.is_up.wait()
+            watcher.connect()
+            for number, query in enumerate(self.queries):
+                watcher.add(2 * number + 2, query)
+            while not self.has_arrived():
+                try:
+                    watcher.process(watcher.stream.take(0.2))
+                except queue.Empty:
+                    continue
+                except (grpc.RpcError, OSError, ChannelRefused):
+                    self.come_back()
+            watcher.stream.cancel()
+        except BaseException as error:  # noqa: BLE001 - told to the test's thread
+            self.fault = error
+
+    def come_back(self) -> None:
+        while True:
+            self.watcher.stream.cancel()
+            assert self.is_up.wait(30)
+            try:
+                return self.watcher.reconnect()
+            except (grpc.RpcError, OSError, ChannelRefused):
+                time.sleep(0.05)
+
+    def has_arrived(self) -> bool:
+        return (
+            self.final is not None
+            and self.watcher.is_settled
+            and all(target.documents == self.final[target.query] for target in self.watcher.targets.values())
+        )
+
+
+@pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
+def test_listeners_survive_the_death_of_the_server(tmp_path: Path) -> None:
+    """Tokens hold for a server that was killed and started again, and times don't go back."""
+    seed = int(os.environ.get("HEARTH_TEST_SEED", str(random.randrange(10**6))))
+    print(f"HEARTH_TEST_SEED={seed}")
+    database = "projects/p/databases/(default)"
+    address = ""
+    channels: list[grpc.Channel] = []
+
+    def over_grpc() -> Listen:
+        channels.append(grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)]))
+        return Listen(channels[-1], "p")
+
+    def over_webchannel() -> WebListen:
+        return WebListen(address, "p")
+
+    survivors = [
+        Survivor(f"survivor {n}", range(n, len(QUERIES), 6), over_webchannel if n % 2 else over_grpc, database)
+        for n in range(6)
+    ]
+    threads = [threading.Thread(target=one.run, daemon=True) for one in survivors]
+    for thread in threads:
+        thread.start()
+    commits: list[Commit] = []
+    resets = 0
+    for life in range(4 * EFFORT):
+        with program(tmp_path, "--data", str(tmp_path / "data")) as server:
+            address = server.address
+            for one in survivors:
+                one.is_up.set()
+            calls = Calls(address)
+            writer = Writer(life, seed, calls, "p", threading.Event())
+            for _ in range(80):
+                names = writer.choice.sample(NAMES, writer.choice.choice((1, 2, 3)))
+                writer.commit([writer.write(name) for name in names])
+            commits += writer.commits
+            calls.close()
+            for one in survivors:
+                one.is_up.clear()
+            # Whoever lags behind sees the rest in the next life.
+            server.kill()
+    judge = Judge(commits, QUERIES)
+    assert judge.faults == []
+    with program(tmp_path, "--data", str(tmp_path / "data")) as server:
+        address = server.address
+        final = [judge.result_at(number, judge.commits[-1].time) for number in range(len(QUERIES))]
+        for one in survivors:
+            one.final = final
+            one.is_up.set()
+        for one, thread in zip(survivors, threads, strict=True):
+            thread.join(SETTLE_SECONDS_MAX)
+            assert not thread.is_alive(), f"{one.watcher.log.name} doesn't reach the final state"
+    assert not [one.fault for one in survivors if one.fault], f"seed {seed}"
+    faults = [fault for one in survivors for fault in judge.check(one.watcher.log)]
+    assert faults == [], "\n".join([f"seed {seed}: {len(faults)} faults", *faults[:10]])
+    for one in survivors:
+        assert one.watcher.counts["resumes"] > 0 and len(one.watcher.log.boundaries) > 20
+        resets += one.watcher.counts["resets"]
+    # Their tokens were understood: what is told is what they missed.
+    assert resets == 0
+    for channel in channels:
+        channel.close()
 
 
 # The judge is judged

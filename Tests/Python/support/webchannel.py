@@ -16,6 +16,7 @@ import random
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ FORM = "application/x-www-form-urlencoded"
 SILENCE_SECONDS = 50
 #: GETs in a row that a client makes although nothing came by them.
 EMPTY_GETS_MAX = 3
+#: GETs in a row that it makes although they get no answer.
+REFUSED_GETS_MAX = 3
 
 
 class ProtocolFault(AssertionError):
@@ -386,6 +389,7 @@ class Session:
         self._sending = threading.Lock()
         self._state = threading.Condition()
         self._download: Download | None = None
+        self._refusals = 0
         self._wants_get = True
         self._is_closed = False
         self._has_ended = False
@@ -572,9 +576,15 @@ class Session:
         try:
             download = self.way.open(self.get_target())
         except OSError:
-            if not self._is_closed:
-                self.counts.broken += 1
+            if self._is_closed:
+                return None
+            self.counts.broken += 1
+            self._refusals += 1
+            if self._refusals > REFUSED_GETS_MAX:
+                raise
+            time.sleep(0.05)
             return None
+        self._refusals = 0
         with self._state:
             self._download = download
             is_wanted = self._wants_get and not self._is_closed
