@@ -22,6 +22,7 @@ import grpc
 import pytest
 
 from support.calls import Calls
+from support.http2 import Http2
 from support.model import Commit, Entry, Moment, Query, Write, encode, entry
 from support.program import BINARY, EFFORT, program
 from support.snapshots import Boundary, Judge, Log
@@ -295,6 +296,9 @@ def test_every_snapshot_is_the_truth_of_its_time(address: str, project: str) -> 
     def over_webchannel() -> WebListen:
         return WebListen(address, project)
 
+    def over_http2() -> WebListen:
+        return WebListen(address, project, way=Http2(address))
+
     def by_polls() -> WebListen:
         return WebListen(address, project, polls=True)
 
@@ -302,7 +306,7 @@ def test_every_snapshot_is_the_truth_of_its_time(address: str, project: str) -> 
         ("grpc", over_grpc),
         ("webchannel", over_webchannel),
         ("grpc", over_grpc),
-        ("webchannel", over_webchannel),
+        ("http2", over_http2),
         ("polls", by_polls),
     ]
     if wanted := os.environ.get("HEARTH_TEST_STREAMS"):

@@ -24,7 +24,6 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 import grpc
-import httpx
 from google.protobuf import json_format
 
 from support.streams import ListenWords
@@ -247,69 +246,6 @@ class Http1:
         self._connection.close()
         if self._downloading is not None and self._downloading.ended_well:
             self._downloading.connection.close()
-
-
-class _Http2Download:
-    def __init__(self, client: httpx.Client, target: str) -> None:
-        self._client = client
-        self._response = client.send(client.build_request("GET", target), stream=True)
-        self._socket: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
-        self.status = self._response.status_code
-        self.headers = dict(self._response.headers)
-
-    def pieces(self) -> Iterator[bytes]:
-        try:
-            yield from self._response.iter_raw()
-        except httpx.HTTPError as error:
-            raise ConnectionError(repr(error)) from error
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        # httpx doesn't reset a stream that it leaves: only the end of its connection tells the server.
-        self.cut()
-        with suppress(httpx.HTTPError):
-            self._response.close()
-        self._client.close()
-
-
-class Http2:
-    """Cleartext HTTP/2 with prior knowledge: a connection for POSTs, and one for each GET.
-
-    httpx can't have them on one: who reads a long answer keeps those waiting who read others.
-    """
-
-    def __init__(self, address: str, origin: str = "http://app.example") -> None:
-        self._address = address
-        self._origin = origin
-        self._client = self._connect()
-
-    def _connect(self) -> httpx.Client:
-        return httpx.Client(
-            base_url=f"http://{self._address}",
-            headers={"Origin": self._origin},
-            http1=False,
-            http2=True,
-            timeout=SILENCE_SECONDS,
-        )
-
-    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
-        try:
-            response = self._client.request(method, target, content=body, headers=headers)
-        except httpx.HTTPError as error:
-            raise ConnectionError(repr(error)) from error
-        return Answer(response.status_code, dict(response.headers), response.content)
-
-    def open(self, target: str) -> Download:
-        try:
-            return _Http2Download(self._connect(), target)
-        except httpx.HTTPError as error:
-            raise ConnectionError(repr(error)) from error
-
-    def close(self) -> None:
-        self._client.close()
 
 
 # A session
@@ -685,7 +621,7 @@ class WebStream:
 
     def cancel(self) -> None:
         if self.session.session_id is not None:
-            with suppress(OSError, httpx.HTTPError):
+            with suppress(OSError):
                 self.session.terminate()
         self.session.way.close()
 
