@@ -78,7 +78,7 @@ class _Stream:
 
 
 class _Connection:
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, reads: bool) -> None:
         host, port = address.rsplit(":", 1)
         self._authority = address
         self._socket = socket.create_connection((host, int(port)), timeout=10)
@@ -88,8 +88,11 @@ class _Connection:
         self._h2 = H2Connection(H2Configuration(client_side=True, header_encoding="utf-8"))
         self._streams: dict[int, _Stream] = {}
         self.is_lost = False
+        self._reads = reads
+        self._unread: list[tuple[int, int]] = []
         self._h2.initiate_connection()
-        self._h2.increment_flow_control_window(WINDOW)
+        if reads:
+            self._h2.increment_flow_control_window(WINDOW)
         self._flush()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -103,7 +106,7 @@ class _Connection:
             head = [(":method", method), (":scheme", "http"), (":authority", self._authority), (":path", target)]
             head += [(name.lower(), value) for name, value in headers.items()]
             self._h2.send_headers(number, head, end_stream=not body)
-            if not body:
+            if not body and self._reads:
                 self._h2.increment_flow_control_window(WINDOW, number)
             self._flush()
             while body:
@@ -151,7 +154,10 @@ class _Connection:
             case ResponseReceived() if stream:
                 stream.head.put(event.headers)
             case DataReceived():
-                self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                if self._reads:
+                    self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                else:
+                    self._unread.append((event.flow_controlled_length, event.stream_id))
                 if stream:
                     stream.came.put(event.data)
             case StreamEnded() if stream:
@@ -165,6 +171,14 @@ class _Connection:
             case WindowUpdated():
                 pass  # Who waits for room is woken anyway.
 
+    def read_on(self) -> None:
+        with self._state:
+            self._reads = True
+            for length, number in self._unread:
+                self._h2.acknowledge_received_data(length, number)
+            self._unread = []
+            self._flush()
+
     def close(self) -> None:
         self.is_lost = True
         with suppress(OSError):
@@ -174,8 +188,10 @@ class _Connection:
 class Http2:
     """Cleartext HTTP/2 with prior knowledge; a connection that is lost is made anew."""
 
-    def __init__(self, address: str, origin: str = "http://app.example") -> None:
+    def __init__(self, address: str, origin: str = "http://app.example", *, reads: bool = True) -> None:
+        """Without `reads` no flow-control window is widened before `read_on`."""
         self._address = address
+        self._reads = reads
         self._headers = {"Origin": origin}
         self._connecting = threading.Lock()
         self._connection: _Connection | None = None
@@ -183,7 +199,7 @@ class Http2:
     def _request(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> _Stream:
         with self._connecting:
             if self._connection is None or self._connection.is_lost:
-                self._connection = _Connection(self._address)
+                self._connection = _Connection(self._address, self._reads)
             connection = self._connection
         try:
             return connection.request(method, target, body, {**self._headers, **headers})
@@ -199,6 +215,11 @@ class Http2:
         stream = self._request("GET", target, b"", {})
         stream.wait_for_head(SILENCE_SECONDS)
         return stream
+
+    def read_on(self) -> None:
+        self._reads = True
+        assert self._connection is not None
+        self._connection.read_on()
 
     def close(self) -> None:
         with self._connecting:
