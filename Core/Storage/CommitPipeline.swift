@@ -15,6 +15,8 @@ final class CommitPipeline: Sendable {
         /// Who takes the turns that the commit has to wait for.
         var owner: LockTable.Owner
         var requestTime: Timestamp
+        /// Asked before the commit is made; nil for those who may do everything.
+        var `guard`: (any CommitGuard)?
         var sizeBytes: Int
         /// When waiting for turns ends, in monotonic nanoseconds.
         var waitUntil: UInt64
@@ -300,6 +302,14 @@ final class CommitPipeline: Sendable {
             if let read = request.transaction {
                 try validate(read.readSet, since: read.version, earlier: sets, in: transaction)
             }
+        }
+        if let commitGuard = request.guard {
+            // Before the preconditions: whoever may not write learns nothing of what is stored.
+            let proposed = try StagedCommit(
+                request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
+                latest: commitClock.latest, checksPreconditions: false)
+            try commitGuard.check(
+                GuardedCommit(request.writes, on: transaction, staged: proposed, requestTime: request.requestTime))
         }
         let staged = try StagedCommit(
             request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,

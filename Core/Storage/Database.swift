@@ -301,8 +301,10 @@ public final class Database: Sendable {
     /// - Parameters:
     ///   - transaction: ended by the commit, whether it succeeds or fails.
     ///   - sizeBytes: about what the request holds in memory.
+    ///   - commitGuard: asked before the commit is made; nil lets every commit pass.
     public func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
+        guard commitGuard: (any CommitGuard)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
         let now = clock.now()
@@ -311,7 +313,7 @@ public final class Database: Sendable {
             pipeline.submit(
                 CommitPipeline.Request(
                     writes: writes, transaction: nil, owner: transactions.nextOwner(), requestTime: now,
-                    sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
+                    guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
             return
         }
         do throws(Status) {
@@ -324,7 +326,8 @@ public final class Database: Sendable {
                 CommitPipeline.Request(
                     writes: writes, transaction: (id, transaction.version, transaction.readSet),
                     owner: transaction.owner,
-                    requestTime: now, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
+                    requestTime: now, guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil,
+                    completion: completion))
         } catch {
             completion(.failure(error))
         }

@@ -54,11 +54,17 @@ struct StagedCommit {
     private static let comparedMax = 8
     private var outcomes: [(outcome: Outcome, transformResults: [Value])] = []
 
-    /// - Parameter snapshot: shows the state before the commit.
+    private let checksPreconditions: Bool
+
+    /// - Parameters:
+    ///   - snapshot: shows the state before the commit.
+    ///   - checksPreconditions: otherwise it shows what the writes would come to.
     /// - Throws: the status of the first write that fails.
     init(
-        _ writes: [Write], on snapshot: any Snapshot, catalog: IndexCatalog, requestTime: Timestamp, latest: Int64
+        _ writes: [Write], on snapshot: any Snapshot, catalog: IndexCatalog, requestTime: Timestamp, latest: Int64,
+        checksPreconditions: Bool = true
     ) throws(Status) {
+        self.checksPreconditions = checksPreconditions
         self.latest = latest
         self.snapshot = snapshot
         self.catalog = catalog
@@ -87,7 +93,7 @@ struct StagedCommit {
                 places[key] = place
             }
         }
-        try check(write.precondition, &states[place])
+        if checksPreconditions { try check(write.precondition, &states[place]) }
         switch write.operation {
         case .verify:
             if case .original = states[place].content, let original = states[place].original {
@@ -216,6 +222,20 @@ struct StagedCommit {
             text.append(digit)
         }
         return String(text.reversed())
+    }
+
+    // MARK: The state after the commit
+
+    func touches(_ key: [UInt8]) -> Bool { place(of: key) != nil }
+
+    /// The fields that the commit leaves to a document that it touches; nil also when it leaves none.
+    func fields(of key: [UInt8]) throws(Status) -> MapValue? {
+        guard let place = place(of: key) else { return nil }
+        switch states[place].content {
+        case .missing: return nil
+        case .original: return try states[place].original.map(Self.decode)
+        case .tree(let tree): return tree
+        }
     }
 
     // MARK: The result

@@ -24,7 +24,15 @@ public final class FirestoreService: Sendable {
     let streams = OpenStreams()
     let resultCounts = ResultCounts()
 
-    init(registry: DatabaseRegistry, pool: WorkerPool, options: Options) {
+    let authenticator: Authenticator
+    let access: AccessControl
+
+    init(
+        registry: DatabaseRegistry, pool: WorkerPool, options: Options, authenticator: Authenticator,
+        access: AccessControl
+    ) {
+        self.authenticator = authenticator
+        self.access = access
         self.registry = registry
         self.pool = pool
         self.options = options

@@ -12,21 +12,24 @@ struct GRPCFrontEnd: GRPCHandler {
     /// Methods that take the call as it is.
     private let streams: [String: @Sendable (GRPCCall) -> Void]
     private let observer: RequestObserver
+    private let authenticator: Authenticator
     private let large: LargeRequests
 
     init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
         self.observer = observer
+        authenticator = service.authenticator
         large = service.large
         var methods: [String: (serve: Method, observed: RequestMetrics.Method)] = [:]
         for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
-        for (path, method) in admin.methods { methods[path] = (Self.carry(method), .admin) }
+        for (path, method) in admin.methods { methods[path] = (Self.carry(method, service.access), .admin) }
         self.methods = methods
         streams = Self.introspection().merging(Self.streams(service, observer)) { $1 }
     }
 
-    /// A method over bytes, which answers from any thread.
-    private static func carry(_ method: @escaping AdminService.Method) -> Method {
+    /// A method over bytes, which answers from any thread; for administrators only.
+    private static func carry(_ method: @escaping AdminService.Method, _ access: AccessControl) -> Method {
         { bytes, call throws(Status) in
+            try access.requireAdministrator(call.identity)
             try method(bytes) { result in
                 call.onLoop {
                     switch result {
@@ -43,15 +46,25 @@ struct GRPCFrontEnd: GRPCHandler {
         guard let method = methods[call.path] else {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
-        let carried = GRPCServiceCall(call, observer.begin(method.observed, .grpc, remote: call.remoteAddress))
+        authenticator.identify(call.firstValue("authorization"), on: call.loop) { [self] result in
+            let observation = observer.begin(method.observed, .grpc, remote: call.remoteAddress)
+            switch result {
+            case .success(let identity):
+                serve(method.serve, call, GRPCServiceCall(call, identity, observation))
+            case .failure(let status): GRPCServiceCall(call, .nobody, observation).finish(status)
+            }
+        }
+    }
+
+    private func serve(_ method: @escaping Method, _ call: GRPCCall, _ carried: GRPCServiceCall) {
         call.unary { [large] message in
             do throws(Status) {
                 if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
                     throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
                 }
-                guard message.count >= LargeRequests.sizeBytesMin else { return try method.serve(message, carried) }
+                guard message.count >= LargeRequests.sizeBytesMin else { return try method(message, carried) }
                 try large.run(sizeBytes: message.count, carried) { call throws(Status) in
-                    try method.serve(message, call)
+                    try method(message, call)
                 }
             } catch {
                 carried.finish(error)
@@ -82,7 +95,15 @@ struct GRPCFrontEnd: GRPCHandler {
             let method = RequestMetrics.Method(path: path)
             return (
                 path,
-                { call in serve(GRPCServiceCall(call, observer.begin(method, .grpc, remote: call.remoteAddress))) }
+                { call in
+                    service.authenticator.identify(call.firstValue("authorization"), on: call.loop) { result in
+                        let observation = observer.begin(method, .grpc, remote: call.remoteAddress)
+                        switch result {
+                        case .success(let identity): serve(GRPCServiceCall(call, identity, observation))
+                        case .failure(let status): GRPCServiceCall(call, .nobody, observation).finish(status)
+                        }
+                    }
+                }
             )
         }
         return Dictionary(uniqueKeysWithValues: [
@@ -179,12 +200,14 @@ extension FirestoreService {
 /// A gRPC call as the service sees it. `@unchecked Sendable`: belongs to the call's loop.
 private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     private let call: GRPCCall
+    let identity: Identity
     let cancellation = Cancellation()
     /// Nil when the call has ended.
     private var observation: RequestObserver.Observation?
 
-    init(_ call: GRPCCall, _ observation: RequestObserver.Observation) {
+    init(_ call: GRPCCall, _ identity: Identity, _ observation: RequestObserver.Observation) {
         self.call = call
+        self.identity = identity
         self.observation = observation
         let cancellation = cancellation
         call.onCancel = { [weak self] in

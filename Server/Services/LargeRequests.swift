@@ -44,12 +44,14 @@ private final class DistantCall: ServiceCall {
     private let call: any ServiceCall
     let loop: EventLoop
     let format: MessageFormat
+    let identity: Identity
     let cancellation: Cancellation
 
     init(_ call: any ServiceCall) {
         self.call = call
         loop = call.loop
         format = call.format
+        identity = call.identity
         cancellation = call.cancellation
     }
 

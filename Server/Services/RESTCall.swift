@@ -14,15 +14,17 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
     private var hasStarted = false
     let cancellation = Cancellation()
     let format: MessageFormat
+    let identity: Identity
     /// Nil when the request has ended.
     private var observation: RequestObserver.Observation?
 
     init(
-        _ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions,
+        _ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions, identity: Identity = .nobody,
         observation: RequestObserver.Observation? = nil
     ) {
         self.exchange = exchange
         self.isStreaming = isStreaming
+        self.identity = identity
         self.observation = observation
         format = .json(options)
         headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)

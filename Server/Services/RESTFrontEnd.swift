@@ -96,9 +96,23 @@ struct RESTFrontEnd: HTTPHandler {
             enumsAsNumbers: parameters.contains { $0.name == "$alt" && $0.value.contains("enum-encoding=int") })
         var isStreaming = false
         if case .custom(let method, _, _) = route { isStreaming = method.isStreaming }
-        let call = RESTCall(
-            exchange, isStreaming: isStreaming, options: options,
-            observation: observer.begin(route.observed, .rest, remote: exchange.head.remoteAddress))
+        service.authenticator.identify(exchange.head.firstValue("authorization"), on: exchange.loop) {
+            [self, isStreaming] result in
+            let observation = observer.begin(route.observed, .rest, remote: exchange.head.remoteAddress)
+            switch result {
+            case .success(let identity):
+                let call = RESTCall(
+                    exchange, isStreaming: isStreaming, options: options, identity: identity, observation: observation)
+                serve(route, parameters, exchange, call)
+            case .failure(let status):
+                RESTCall(exchange, isStreaming: isStreaming, options: options, observation: observation).finish(status)
+            }
+        }
+    }
+
+    private func serve(
+        _ route: RESTRouter.Route, _ parameters: Parameters, _ exchange: HTTPExchange, _ call: RESTCall
+    ) {
         exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2) { [self] result in
             service.answer(call) { () throws(Status) in
                 let body = try result.get()

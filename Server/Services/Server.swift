@@ -56,7 +56,10 @@ public final class Server: Sendable {
             })
         pool = WorkerPool(threadsMax: configuration.workersMax)
         stopRequest = SharedRequest(onShutdownRequest)
-        let service = FirestoreService(registry: registry, pool: pool, options: configuration.firestore)
+        let isEmulator = configuration.servesEmulatorRoutes
+        let service = FirestoreService(
+            registry: registry, pool: pool, options: configuration.firestore,
+            authenticator: Authenticator(isEmulator: isEmulator), access: AccessControl(isEmulator: isEmulator))
         streams = service.streams
         let request = stopRequest
         let pool = pool
@@ -76,7 +79,8 @@ public final class Server: Sendable {
                 service,
                 extensions: [
                     WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
-                    AdminHTTP(admin: admin, observer: observer),
+                    AdminHTTP(
+                        admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
                 observer: observer, servesEmulatorRoutes: configuration.servesEmulatorRoutes,
                 shutdown: { request.fire() }),

@@ -19,12 +19,14 @@ enum MessageFormat: Sendable {
     }
 }
 
-/// One call of a client as the service sees it, whatever carries it: gRPC, REST, later WebChannel.
+/// One call of a client as the service sees it, whatever carries it: gRPC, REST, WebChannel.
 ///
 /// All methods are called on `loop`'s thread. After the end of a call its methods do nothing.
 protocol ServiceCall: AnyObject, Sendable {
     var loop: EventLoop { get }
     var format: MessageFormat { get }
+    /// For whom the request is carried out.
+    var identity: Identity { get }
     /// Whether the answer is over, or nobody waits for it any more.
     var isFinished: Bool { get }
     /// Set when the client has gone; may be read from any thread.

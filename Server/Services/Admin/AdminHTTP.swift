@@ -6,6 +6,8 @@ import HearthWire
 struct AdminHTTP: HTTPExtension {
     let admin: AdminService
     let observer: RequestObserver
+    let authenticator: Authenticator
+    let access: AccessControl
 
     func begin(_ exchange: HTTPExchange) -> Bool {
         let path = exchange.head.path
@@ -19,13 +21,16 @@ struct AdminHTTP: HTTPExtension {
             raw[raw.count - 1] = String(last[..<colon])
         }
         guard AdminService.route(method: exchange.head.method, segments: raw, verb: verb) != nil else { return false }
-        let call = RESTCall(
-            exchange, isStreaming: false, options: options(exchange),
-            observation: observer.begin(.admin, .rest, remote: exchange.head.remoteAddress))
-        do throws(Status) {
-            try serve(exchange, raw, verb, call)
-        } catch {
-            call.finish(error)
+        authenticator.identify(exchange.head.firstValue("authorization"), on: exchange.loop) { [raw, verb] result in
+            let call = RESTCall(
+                exchange, isStreaming: false, options: options(exchange),
+                observation: observer.begin(.admin, .rest, remote: exchange.head.remoteAddress))
+            do throws(Status) {
+                try access.requireAdministrator(try result.get())
+                try serve(exchange, raw, verb, call)
+            } catch {
+                call.finish(error)
+            }
         }
         return true
     }

@@ -34,7 +34,9 @@ public enum StreamFuzzing {
         _ bytes: [UInt8], stream: (FirestoreService, Database) -> Client, check: (Client, Database) -> Void
     ) {
         let registry = DatabaseRegistry(provider: MemoryStoreProvider())
-        let service = FirestoreService(registry: registry, pool: pool, options: FirestoreService.Options())
+        let service = FirestoreService(
+            registry: registry, pool: pool, options: FirestoreService.Options(),
+            authenticator: Authenticator(isEmulator: true), access: AccessControl(isEmulator: true))
         let database: Database
         do throws(Status) {
             database = try registry.database(DatabaseName(project: "p", database: "(default)"))
@@ -62,6 +64,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let cancellation = Cancellation()
     let format = MessageFormat.json(JSONOptions())
+    let identity = Identity.owner
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
     var onCancel: (() -> Void)?

@@ -8,8 +8,8 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     let loop: EventLoop
     let cancellation = Cancellation()
     let format = MessageFormat.json(JSONOptions())
-    /// Those of the handshake: a client's credentials hold for the whole session.
-    let headers: [HTTPHeader]
+    /// That of the handshake: a client's credentials hold for the whole session.
+    let identity: Identity
 
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
@@ -38,11 +38,11 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
 
     /// - Parameter forget: called when the session is over.
     init(
-        id: String, headers: [HTTPHeader], loop: EventLoop, observation: RequestObserver.Observation,
+        id: String, _ identity: Identity, loop: EventLoop, observation: RequestObserver.Observation,
         forget: @escaping () -> Void
     ) {
         self.loop = loop
-        self.headers = headers
+        self.identity = identity
         self.observation = observation
         self.forget = forget
         session = WebChannelSession(id: id)

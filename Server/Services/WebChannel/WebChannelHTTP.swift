@@ -74,7 +74,17 @@ struct WebChannelHTTP: HTTPExtension {
         _ body: ForwardBody, _ exchange: HTTPExchange, _ parameters: Parameters,
         _ method: (observed: RequestMetrics.Method, begin: Begin)
     ) throws(Status) {
-        guard let id = parameters.session else { return try handshake(body, exchange, parameters, method) }
+        guard let id = parameters.session else {
+            let headers = body.headers + parameters.headers
+            let authorization = headers.last { $0.name == "authorization" }?.value
+            return service.authenticator.identify(authorization, on: exchange.loop) { [self] result in
+                do throws(Status) {
+                    try handshake(body, exchange, result, method)
+                } catch {
+                    Self.refuse(exchange, error)
+                }
+            }
+        }
         guard let call = sessions[id] else { return Self.refuseUnknown(exchange) }
         call.onLoop {
             do throws(Status) {
@@ -88,21 +98,25 @@ struct WebChannelHTTP: HTTPExtension {
     }
 
     private func handshake(
-        _ body: ForwardBody, _ exchange: HTTPExchange, _ parameters: Parameters,
+        _ body: ForwardBody, _ exchange: HTTPExchange, _ identity: Result<Identity, Status>,
         _ method: (observed: RequestMetrics.Method, begin: Begin)
     ) throws(Status) {
         let id = WebChannelSessions.newID()
         let sessions = sessions
         let call = WebChannelCall(
-            id: id, headers: body.headers + parameters.headers, loop: exchange.loop,
+            id: id, (try? identity.get()) ?? .nobody, loop: exchange.loop,
             observation: observer.begin(method.observed, .webChannel, remote: exchange.head.remoteAddress),
             forget: { sessions[id] = nil })
         guard sessions.add(call, id) else {
             call.abandon()
             throw .resourceExhausted("The server has too many sessions.")
         }
-        method.begin(call, service)
         let handshake = call.handshake
+        switch identity {
+        case .success: method.begin(call, service)
+        // As an error of the stream: the app would take an HTTP status for a broken connection.
+        case .failure(let status): call.finish(status)
+        }
         try call.receive(body, acknowledging: nil) { _ in
             Self.onLoop(exchange) { Self.answer(exchange, handshake) }
         }

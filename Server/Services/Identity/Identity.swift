@@ -1,0 +1,28 @@
+import HearthModel
+
+/// For whom a request is carried out.
+enum Identity: Sendable {
+    /// Whoever may do everything that a scope allows; security rules aren't asked.
+    case administrator(AdministratorScope)
+    /// Somebody, or nobody in particular, of whom security rules decide.
+    case client(ClientIdentity?)
+
+    static let owner = Identity.administrator(AdministratorScope())
+    static let nobody = Identity.client(nil)
+}
+
+/// What an administrator may do.
+struct AdministratorScope: Sendable, Equatable {
+    /// Only in this project; nil for all.
+    var project: String?
+    var isReadOnly = false
+}
+
+/// Who a token says that somebody is: `request.auth` of security rules.
+struct ClientIdentity: Sendable {
+    var uid: String
+    /// The token's claims, as Firestore shows them to rules.
+    var token: MapValue
+    /// When the token ends, in seconds since 1970; nil for never.
+    var expiresAt: Int64?
+}

@@ -1,0 +1,129 @@
+import HearthModel
+import HearthWire
+
+/// A JSON Web Token in compact form, taken apart but not believed. Source: RFC 7515 and RFC 7519.
+struct JSONWebToken: Sendable {
+    /// Larger ones are refused before they are looked at.
+    static let sizeBytesMax = 16 << 10
+
+    let algorithm: String
+    let keyID: String?
+    let claims: MapValue
+    /// What is signed: the first two parts with the dot between them.
+    let signed: [UInt8]
+    /// Empty for an unsigned token.
+    let signature: [UInt8]
+
+    /// - Throws: UNAUTHENTICATED when the text is no token.
+    init(_ text: String) throws(Status) {
+        let bytes = Array(text.utf8)
+        if bytes.count > Self.sizeBytesMax { throw Self.malformed("it is too long") }
+        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3 else { throw Self.malformed("it has not three parts") }
+        let header = try Self.object(parts[0], "header")
+        claims = try Self.object(parts[1], "payload")
+        guard case .string(let algorithm)? = header["alg"] else { throw Self.malformed("it names no algorithm") }
+        // What a token asks to be understood must be understood, and nothing of the kind is.
+        if header["crit"] != nil { throw Self.malformed("it has critical extensions") }
+        self.algorithm = algorithm
+        if case .string(let id)? = header["kid"] { keyID = id } else { keyID = nil }
+        signed = Array(bytes[..<parts[1].endIndex])
+        guard let signature = Self.decode(parts[2]) else { throw Self.malformed("its signature is no base64url") }
+        self.signature = signature
+    }
+
+    static func malformed(_ reason: String) -> Status {
+        Status(.unauthenticated, "The token can't be read: \(reason).")
+    }
+
+    private static func decode(_ part: ArraySlice<UInt8>) -> [UInt8]? {
+        Array(part).withUnsafeBytes { Base64.decode($0) }
+    }
+
+    private static func object(_ part: ArraySlice<UInt8>, _ name: String) throws(Status) -> MapValue {
+        guard let bytes = decode(part) else { throw malformed("its \(name) is no base64url") }
+        do throws(Status) {
+            return try PlainJSON.object(bytes)
+        } catch {
+            throw malformed("its \(name) is no JSON object")
+        }
+    }
+
+    // MARK: Claims
+
+    func text(_ name: String) -> String? {
+        if case .string(let text)? = claims[name] { text } else { nil }
+    }
+
+    /// A time in seconds since 1970.
+    func time(_ name: String) -> Int64? {
+        switch claims[name] {
+        case .integer(let seconds)?: seconds
+        case .double(let seconds)? where abs(seconds) < 1e15: Int64(seconds)
+        default: nil
+        }
+    }
+
+    /// `aud` is one text or a list of them.
+    var audiences: [String] {
+        switch claims["aud"] {
+        case .string(let text)?: [text]
+        case .array(let elements)?: elements.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        default: []
+        }
+    }
+
+    /// Whom rules see: `sub`, or what Firebase calls it.
+    var subject: String? {
+        let subject = text("sub") ?? text("user_id")
+        return subject?.isEmpty == true ? nil : subject
+    }
+}
+
+/// JSON as values: whole numbers become integers, as rules see the claims of a token.
+enum PlainJSON {
+    private static let depthMax = 32
+
+    /// - Throws: INVALID_ARGUMENT when the text is no JSON object.
+    static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(Status) in
+                var reader = try JSONReader(bytes)
+                let value = try value(&reader, depth: 0)
+                try reader.endDocument()
+                return value
+            }
+        }
+        guard case .map(let map) = try result.get() else { throw .invalidArgument("Expected a JSON object.") }
+        return map
+    }
+
+    private static func value(_ reader: inout JSONReader, depth: Int) throws(Status) -> Value {
+        if depth > depthMax { throw .invalidArgument("The JSON is nested too deeply.") }
+        switch reader.peek() {
+        case UInt8(ascii: "{"):
+            var fields: [MapValue.Field] = []
+            var isFirst = true
+            try reader.openContainer(UInt8(ascii: "{"))
+            while let name = try reader.nextMember(&isFirst) {
+                fields.append(.init(name: try reader.string(name), value: try value(&reader, depth: depth + 1)))
+            }
+            return .map(MapValue(fields))
+        case UInt8(ascii: "["):
+            var elements: [Value] = []
+            var isFirst = true
+            try reader.openContainer(UInt8(ascii: "["))
+            while try reader.nextElement(&isFirst) { elements.append(try value(&reader, depth: depth + 1)) }
+            return .array(elements)
+        case UInt8(ascii: "\""): return .string(try reader.readString())
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean(try reader.takeBool() ?? false)
+        case UInt8(ascii: "n"):
+            _ = try reader.takeNull()
+            return .null
+        default:
+            let text = String(decoding: reader.bytes[try reader.readNumber()], as: UTF8.self)
+            if let integer = Int64(text) { return .integer(integer) }
+            return .double(Double(text) ?? .nan)
+        }
+    }
+}
