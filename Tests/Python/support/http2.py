@@ -22,7 +22,7 @@ from h2.events import (
 )
 from h2.exceptions import ProtocolError
 
-from support.webchannel import SILENCE_SECONDS, Answer, Download
+from support.ways import SILENCE_SECONDS, Answer, Download
 
 WINDOW = 1 << 24
 
