@@ -27,7 +27,7 @@ from .stream_sequences import SEQUENCES
 from .stream_side import BOUNDARY, Message, Side
 
 #: For the first message of an answer that may not come, and for what may follow.
-FIRST_SECONDS, FOLLOWING_SECONDS = 0.5, 0.15
+FIRST_SECONDS, FOLLOWING_SECONDS = 0.7, 0.2
 
 
 # Differences

@@ -22,6 +22,7 @@ import pytest
 from google.cloud import firestore
 
 from endtoend.channels import Bare, Get, kinds
+from support.http2 import Http2
 from support.streams import ListenRequest, WriteRequest
 from support.webchannel import (
     FORM,
@@ -29,7 +30,6 @@ from support.webchannel import (
     ChannelRefused,
     Frames,
     Http1,
-    Http2,
     ProtocolFault,
     Way,
     WebListen,

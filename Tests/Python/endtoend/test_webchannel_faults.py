@@ -24,6 +24,7 @@ from google.cloud import firestore
 
 from endtoend.channels import Bare, Get, kinds
 from support.calls import Calls
+from support.http2 import Http2
 from support.program import BINARY, Program, program
 from support.webchannel import FORM, Http1, WebListen, form
 from support.wire import message_class
@@ -220,6 +221,50 @@ def test_an_aid_that_goes_back(bare: Bare, db: firestore.Client) -> None:
     second.close()
     back = bare.get(0)
     assert min(array[0] for array in back.told(2)) > last
+
+
+@pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
+def test_an_acknowledgement_ahead_of_its_back_channel(tmp_path: Path) -> None:
+    """A GET that is held up by its reader, who meanwhile says to have what it has yet to bring: that is left out."""
+    with program(tmp_path, "--memory") as server:
+        calls = Calls(server.address)
+        for start in range(0, 1500, 500):
+            request = message_class("CommitRequest")(database="projects/p/databases/(default)")
+            for number in range(start, start + 500):
+                made = request.writes.add().update
+                made.name = f"projects/p/databases/(default)/documents/c/d{number}"
+                made.fields["s"].string_value = "x" * 1000
+            calls("Commit", request)
+        calls.close()
+        idle = []
+        # The two connections may belong to one loop of the server or to two, which isn't the same to it.
+        for _ in range(6):
+            session = Bare(Http1(server.address), "p")
+            session.begin(session.added(2))
+            # More than the server writes to someone who doesn't read.
+            known = session.get(0).rest()[-1][0]
+            assert known > 500
+            way = Http2(server.address, reads=False)
+            held = Get(way.open(session.get_target(0)))
+            session.last_id = known
+            session.send()
+            way.read_on()
+            found: list[Any] = []
+            while not found or found[-1][0] <= known or "boundary" not in kinds(found):
+                try:
+                    found += held.take(1)
+                except StopIteration:
+                    # The server had all of it on its way already, and wants to hear of it.
+                    held = Get(way.open(session.get_target(found[-1][0])))
+            ids = [array[0] for array in found if array[1] != ["noop"]]
+            assert ids == sorted(set(ids))
+            held.close()
+            way.close()
+            session.leave()
+            idle.append(socket.create_connection(("127.0.0.1", server.port)))
+        for connection in idle:
+            connection.close()
+        assert server.terminate()[0] == 0
 
 
 def test_rids_carry_no_meaning_for_messages(bare: Bare) -> None:

@@ -33,6 +33,8 @@ class Stream:
         )
         self._requests: queue.Queue[Any] = queue.Queue()
         self._answers: queue.Queue[Any] = queue.Queue()
+        self._may_read = threading.Event()
+        self._may_read.set()
         self.call = stub(iter(self._requests.get, None), metadata=[*OWNER, *([(PREFIX, database)] if database else [])])
         if not is_paused:
             self.resume()
@@ -44,10 +46,15 @@ class Stream:
     def _read(self) -> None:
         try:
             for answer in self.call:
+                self._may_read.wait()
                 self._answers.put(answer)
             self._answers.put(None)
         except grpc.RpcError as error:
             self._answers.put(error)
+
+    def hold(self, until: threading.Event) -> None:
+        """Reads nothing more until then: flow control makes the server wait."""
+        self._may_read = until
 
     def send(self, request: Any) -> None:
         self._requests.put(request)

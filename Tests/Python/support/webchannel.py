@@ -8,36 +8,30 @@ Source: the public WebChannel client of google/closure-library, and what the Fir
 
 from __future__ import annotations
 
-import codecs
-import http.client
 import json
 import queue
 import random
-import select
-import socket
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import grpc
-import httpx
 from google.protobuf import json_format
 
+from support.frames import Frames, ProtocolFault, frames
 from support.streams import ListenWords
+from support.ways import Answer, Download, Http1, Way
 from support.wire import message_class
 
 FORM = "application/x-www-form-urlencoded"
-#: Longer than a server may be silent: it announces its keep-alive interval, which is 30 seconds.
-SILENCE_SECONDS = 50
 #: GETs in a row that a client makes although nothing came by them.
 EMPTY_GETS_MAX = 3
-
-
-class ProtocolFault(AssertionError):
-    """The server broke the protocol."""
+#: GETs in a row that it makes although they get no answer.
+REFUSED_GETS_MAX = 3
 
 
 class ChannelRefused(Exception):
@@ -61,249 +55,6 @@ class StreamFailed(grpc.RpcError):
 
     def details(self) -> str:
         return str(self.error.get("message", ""))
-
-
-class Frames:
-    """Cuts a body into frames, however it comes in pieces: `<length in UTF-16 units> LF <JSON>`."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        # As UTF-16, where a unit is two bytes.
-        self._text = bytearray()
-
-    def feed(self, piece: bytes) -> list[list[Any]]:
-        self._text += self._decoder.decode(piece).encode("utf-16-le")
-        frames = []
-        while (end := self._find_line_end()) >= 0:
-            digits = self._text[:end].decode("utf-16-le")
-            if not (digits.isascii() and digits.isdigit()) or digits[0] == "0":
-                raise ProtocolFault(f"a frame's length is {digits!r}")
-            begin, length = end + 2, 2 * int(digits)
-            if len(self._text) < begin + length:
-                break
-            text = self._text[begin : begin + length].decode("utf-16-le", "surrogatepass")
-            del self._text[: begin + length]
-            try:
-                frame = json.loads(text)
-            except ValueError as error:
-                raise ProtocolFault(f"a frame of {digits} units isn't JSON: {text!r}") from error
-            if not isinstance(frame, list):
-                raise ProtocolFault(f"a frame isn't an array: {text!r}")
-            frames.append(frame)
-        return frames
-
-    def _find_line_end(self) -> int:
-        """Where the length's line ends, or -1."""
-        end = self._text.find(b"\n\0")
-        if (end if end >= 0 else len(self._text)) > 20:
-            raise ProtocolFault(f"no frame begins with {bytes(self._text[:60])!r}")
-        return end
-
-    def finish(self) -> None:
-        """A body that ended well must not end inside a frame."""
-        if self._text or self._decoder.getstate()[0]:
-            raise ProtocolFault(f"a body ends inside a frame: {bytes(self._text[:200])!r}")
-
-
-def frames(body: bytes) -> list[list[Any]]:
-    """The frames of a whole body."""
-    reader = Frames()
-    found = reader.feed(body)
-    reader.finish()
-    return found
-
-
-# Ways over which requests go
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    #: By names in lower case.
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def text(self) -> str:
-        return self.body.decode("utf-8", "replace")
-
-
-class Download(Protocol):
-    """The answer to a GET while it comes."""
-
-    status: int
-    headers: dict[str, str]
-
-    def pieces(self) -> Iterator[bytes]:
-        """What comes, until a clean end; `OSError` or a kind of `ConnectionError` when it breaks."""
-        ...
-
-    def cut(self) -> None:
-        """Breaks the connection under it; from any thread."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class Way(Protocol):
-    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer: ...
-
-    def open(self, target: str) -> Download: ...
-
-    def close(self) -> None: ...
-
-
-class _Http1Download:
-    def __init__(self, connection: http.client.HTTPConnection, target: str, headers: dict[str, str]) -> None:
-        self.connection = connection
-        self.ended_well = False
-        self.connection.request("GET", target, headers=headers)
-        # The response takes it over when the server closes after it.
-        self._socket: socket.socket = self.connection.sock
-        self._response = self.connection.getresponse()
-        self.status = self._response.status
-        self.headers = {name.lower(): value for name, value in self._response.getheaders()}
-
-    def pieces(self) -> Iterator[bytes]:
-        try:
-            # An empty piece is the end of the body.
-            while piece := self._response.read1(65536):
-                yield piece
-        except (http.client.HTTPException, ValueError) as error:
-            raise ConnectionError(str(error)) from error
-        if not self._response.isclosed():
-            raise ConnectionError("the body broke off")
-        self.ended_well = True
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        if not self.ended_well:
-            self._response.close()
-            self.connection.close()
-
-
-def _forget_closed(kept: http.client.HTTPConnection) -> None:
-    """A kept connection that has anything to read was closed by the server."""
-    if kept.sock is not None and select.select([kept.sock], [], [], 0)[0]:
-        kept.close()
-
-
-class Http1:
-    """HTTP/1.1: one kept connection for POSTs, and one for GETs; GETs that overlap have one each."""
-
-    def __init__(self, address: str, origin: str = "http://app.example") -> None:
-        self._address = address
-        self._headers = {"Origin": origin}
-        #: The last GET; when it has ended, its connection can be used again.
-        self._downloading: _Http1Download | None = None
-        self._taking = threading.Lock()
-        self._connection = http.client.HTTPConnection(address, timeout=30)
-
-    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
-        _forget_closed(self._connection)
-        try:
-            self._connection.request(method, target, body, {**self._headers, **(headers or {})})
-            response = self._connection.getresponse()
-            received = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, received, response.read())
-        except http.client.HTTPException as error:
-            self._connection.close()
-            raise ConnectionError(repr(error)) from error
-        except OSError:
-            self._connection.close()
-            raise
-
-    def send_and_leave(self, target: str, body: bytes, headers: dict[str, str]) -> None:
-        """A POST whose answer nobody reads, because the connection breaks behind it."""
-        connection = http.client.HTTPConnection(self._address, timeout=30)
-        connection.request("POST", target, body, {**self._headers, **headers})
-        connection.close()
-
-    def open(self, target: str) -> Download:
-        with self._taking:
-            last, self._downloading = self._downloading, None
-        if last is not None and last.ended_well:
-            connection = last.connection
-            _forget_closed(connection)
-        else:
-            connection = http.client.HTTPConnection(self._address, timeout=SILENCE_SECONDS)
-        try:
-            self._downloading = download = _Http1Download(connection, target, self._headers)
-            return download
-        except (http.client.HTTPException, OSError) as error:
-            connection.close()
-            raise ConnectionError(repr(error)) from error
-
-    def close(self) -> None:
-        self._connection.close()
-        if self._downloading is not None and self._downloading.ended_well:
-            self._downloading.connection.close()
-
-
-class _Http2Download:
-    def __init__(self, client: httpx.Client, target: str) -> None:
-        self._client = client
-        self._response = client.send(client.build_request("GET", target), stream=True)
-        self._socket: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
-        self.status = self._response.status_code
-        self.headers = dict(self._response.headers)
-
-    def pieces(self) -> Iterator[bytes]:
-        try:
-            yield from self._response.iter_raw()
-        except httpx.HTTPError as error:
-            raise ConnectionError(repr(error)) from error
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        # httpx doesn't reset a stream that it leaves: only the end of its connection tells the server.
-        self.cut()
-        with suppress(httpx.HTTPError):
-            self._response.close()
-        self._client.close()
-
-
-class Http2:
-    """Cleartext HTTP/2 with prior knowledge: a connection for POSTs, and one for each GET.
-
-    httpx can't have them on one: who reads a long answer keeps those waiting who read others.
-    """
-
-    def __init__(self, address: str, origin: str = "http://app.example") -> None:
-        self._address = address
-        self._origin = origin
-        self._client = self._connect()
-
-    def _connect(self) -> httpx.Client:
-        return httpx.Client(
-            base_url=f"http://{self._address}",
-            headers={"Origin": self._origin},
-            http1=False,
-            http2=True,
-            timeout=SILENCE_SECONDS,
-        )
-
-    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
-        try:
-            response = self._client.request(method, target, content=body, headers=headers)
-        except httpx.HTTPError as error:
-            raise ConnectionError(repr(error)) from error
-        return Answer(response.status_code, dict(response.headers), response.content)
-
-    def open(self, target: str) -> Download:
-        try:
-            return _Http2Download(self._connect(), target)
-        except httpx.HTTPError as error:
-            raise ConnectionError(repr(error)) from error
-
-    def close(self) -> None:
-        self._client.close()
 
 
 # A session
@@ -383,6 +134,7 @@ class Session:
         self._sending = threading.Lock()
         self._state = threading.Condition()
         self._download: Download | None = None
+        self._refusals = 0
         self._wants_get = True
         self._is_closed = False
         self._has_ended = False
@@ -569,9 +321,15 @@ class Session:
         try:
             download = self.way.open(self.get_target())
         except OSError:
-            if not self._is_closed:
-                self.counts.broken += 1
+            if self._is_closed:
+                return None
+            self.counts.broken += 1
+            self._refusals += 1
+            if self._refusals > REFUSED_GETS_MAX:
+                raise
+            time.sleep(0.05)
             return None
+        self._refusals = 0
         with self._state:
             self._download = download
             is_wanted = self._wants_get and not self._is_closed
@@ -672,7 +430,7 @@ class WebStream:
 
     def cancel(self) -> None:
         if self.session.session_id is not None:
-            with suppress(OSError, httpx.HTTPError):
+            with suppress(OSError):
                 self.session.terminate()
         self.session.way.close()
 
