@@ -185,7 +185,9 @@ final class ListenResume: MessageSource {
 
     private func prepareFilter(_ count: Int, isExpected: Bool) throws(Status) {
         var message = ExistenceFilterMessage(targetId: target.id, count: Int32(clamping: count))
-        if !isExpected, (expectedCount ?? 0) > 0, count > 0, count <= Limits.listenFilterNamesMax, case .query(let shared) = target.kind {
+        if !isExpected, (expectedCount ?? 0) > 0, count > 0, count <= Limits.listenFilterNamesMax,
+            case .query(let shared) = target.kind
+        {
             var filter = BloomFilter(count: count, falsePositiveRate: Self.falsePositiveRate)
             let execution = try keys(shared.live)
             while let key = try execution.nextKey() { filter.insert(DocumentNameHash.md5(try names.name(key: key))) }
