@@ -149,11 +149,12 @@ struct MethodCall {
         var bound = path.bound
         var segments: [RulePath.Segment] = []
         for segment in path.segments {
-            guard case .open(let name) = segment,
-                let value = entries.first(where: { UTF8Order.equal($0.name, name) })?.value
-            else {
+            guard case .open(let name) = segment else {
                 segments.append(segment)
                 continue
+            }
+            guard let value = entries.first(where: { UTF8Order.equal($0.name, name) })?.value else {
+                return Conversion.unbound(name)
             }
             guard let text = Conversion.text(of: value) else { return Signatures.unsupported("string", [value]) }
             segments.append(.text(text))
