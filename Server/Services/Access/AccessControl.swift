@@ -86,7 +86,7 @@ final class AccessControl: Sendable {
         let reader = ViewReader(view)
         for path in paths {
             let request = RulesRequest(
-                method: .get, database: database.database, path: path, auth: auth, time: clock.now(),
+                method: .get, database: database.database, path: path, auth: auth, time: FieldTransform.serverTime(clock.now()),
                 resource: try reader.document(path, isAfter: false))
             try decide(ruleset, request, reader, access, database)
         }
@@ -118,7 +118,7 @@ final class AccessControl: Sendable {
         let path = isGroup ? query.parent.path : query.parent.path.appending(collectionID)
         let access = RulesAccess(total: RulesLimits.accessesPerOperation)
         let request = RulesRequest(
-            method: .list, database: database.database, path: path, auth: auth, time: clock.now(), query: rulesQuery)
+            method: .list, database: database.database, path: path, auth: auth, time: FieldTransform.serverTime(clock.now()), query: rulesQuery)
         try decide(ruleset, request, ViewReader(view), access, database)
         return access.paths.map(\.path)
     }
