@@ -59,8 +59,8 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite",
-                "CSQLite",
+                "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
+                "HearthSQLite", "CSQLite",
             ], path: "Tools/hearth"),
 
         // Tests, one folder a target.
