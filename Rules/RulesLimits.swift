@@ -11,7 +11,8 @@ public enum RulesLimits {
     public static let expressionLevelMax = 99
     /// Depth of an expression's tree, members and methods counted too (ours: they add no level).
     public static let expressionDepthMax = 400
-    public static let matchDepthMax = 10
+    /// Match blocks inside of one another. The documentation says 10.
+    public static let matchDepthMax = 11
     /// Segments of nested match paths.
     public static let pathSegmentsMax = 100
     /// Captures of nested match paths.

@@ -126,7 +126,9 @@ struct Judge {
     private mutating func judge(_ allow: AllowProgram) {
         let method = evaluation.request.method
         evaluation.observer?.willEvaluate(allowAt: allow.line, column: allow.column, method: method)
-        let value = allow.condition?.run(evaluation) ?? .bool(true)
+        var value = allow.condition?.run(evaluation) ?? .bool(true)
+        // What a node spends beyond itself is seen by the next one; behind the last there is none.
+        if evaluation.spent > RulesLimits.evaluationsMax { value = evaluation.abort() }
         let outcome = outcome(of: value, allow)
         isAllowed = outcome.result == .allowed
         outcomes.append(outcome)
