@@ -19,8 +19,9 @@ from .request import Json
 from .rest import http_request
 
 ANSWER_SECONDS_MAX = 15.0
+#: The administrator's token.
+OWNER = "owner"
 HEADERS = {"Authorization": "Bearer owner", "Content-Type": "application/json"}
-_METADATA = (("authorization", "Bearer owner"),)
 _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -63,15 +64,17 @@ class GrpcTransport:
             response_deserializer=method.response.FromString,
         )
 
-    def start(self, name: str, body: Json) -> Any:
+    def start(self, name: str, body: Json, token: str | None = OWNER) -> Any:
+        """Without a token it is nobody who asks."""
         method = METHODS[name]
+        metadata = [] if token is None else [("authorization", f"Bearer {token}")]
         try:
             message = parse(method, body)
         except (json_format.ParseError, ValueError, TypeError) as error:
             raise Unsendable(str(error)) from error
         stub = self._stubs[name]
         call = stub if method.streams else stub.future
-        return method, call(message, timeout=ANSWER_SECONDS_MAX, metadata=_METADATA)
+        return method, call(message, timeout=ANSWER_SECONDS_MAX, metadata=metadata)
 
     def finish(self, pending: Any) -> Answer:
         method, call = pending
@@ -99,15 +102,18 @@ class RestTransport:
         host, port = address.rsplit(":", 1)
         self._connection = http.client.HTTPConnection(host, int(port), timeout=ANSWER_SECONDS_MAX)
 
-    def start(self, name: str, body: Json) -> Any:
+    def start(self, name: str, body: Json, token: str | None = OWNER) -> Any:
         verb, target, content = http_request(name, body)
         payload = None if content is None else json.dumps(content).encode()
+        headers = {"Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
         try:
-            self._connection.request(verb, target, payload, HEADERS)
+            self._connection.request(verb, target, payload, headers)
         except (OSError, http.client.HTTPException):
             # A server may close an idle connection at any time; nothing of this request has arrived.
             self._connection.close()
-            self._connection.request(verb, target, payload, HEADERS)
+            self._connection.request(verb, target, payload, headers)
         return METHODS[name]
 
     def finish(self, pending: Any) -> Answer:

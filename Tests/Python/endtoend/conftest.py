@@ -16,6 +16,7 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 
+from endtoend.people import Site
 from endtoend.rest import Rest
 from support.servers import Unavailable, hearth
 from support.wire import METHODS, parse
@@ -103,3 +104,10 @@ def rest(address: str, project: str) -> Iterator[Rest]:
     connection = http.client.HTTPConnection(host, int(port), timeout=20)
     yield Rest(connection, project)
     connection.close()
+
+
+@pytest.fixture
+def site(address: str, project: str) -> Iterator[Site]:
+    made = Site(address, project)
+    yield made
+    made.close()

@@ -9,7 +9,6 @@ from typing import Any
 
 import grpc
 
-from support.calls import OWNER
 from support.wire import SERVICE, message_class
 
 ListenRequest = message_class("ListenRequest")
@@ -23,7 +22,13 @@ class Stream:
     """Requests are sent by `send`; answers come by `take`, in order, with a limit of time."""
 
     def __init__(
-        self, channel: grpc.Channel, method: str, database: str = "", *, is_paused: bool = False
+        self,
+        channel: grpc.Channel,
+        method: str,
+        database: str = "",
+        *,
+        is_paused: bool = False,
+        authorization: str | None = "Bearer owner",
     ) -> None:
         """The emulator wants to be told the database in the head; Hearth takes it from the first message."""
         stub = channel.stream_stream(
@@ -35,7 +40,10 @@ class Stream:
         self._answers: queue.Queue[Any] = queue.Queue()
         self._may_read = threading.Event()
         self._may_read.set()
-        self.call = stub(iter(self._requests.get, None), metadata=[*OWNER, *([(PREFIX, database)] if database else [])])
+        head = [(PREFIX, database)] if database else []
+        if authorization is not None:
+            head.append(("authorization", authorization))
+        self.call = stub(iter(self._requests.get, None), metadata=head)
         if not is_paused:
             self.resume()
 
@@ -174,6 +182,6 @@ class ListenWords:
 class Listen(ListenWords, Stream):
     """A Listen stream over gRPC."""
 
-    def __init__(self, channel: grpc.Channel, project: str, *, is_paused: bool = False) -> None:
+    def __init__(self, channel: grpc.Channel, project: str, **options: Any) -> None:
         ListenWords.__init__(self, project)
-        Stream.__init__(self, channel, "Listen", is_paused=is_paused)
+        Stream.__init__(self, channel, "Listen", **options)
