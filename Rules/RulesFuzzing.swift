@@ -55,7 +55,7 @@ public enum RulesFuzzing {
     }
 
     private static func fuzzPattern(_ pattern: String) {
-        guard let expression = RegularExpression(pattern) else { return }
+        guard let expression = RegularExpression(pattern, isLiteral: false) else { return }
         _ = expression.matches("aab\u{e9}\u{1F600}")
         _ = expression.split("a,b,\u{e9},\u{1F600}")
         _ = expression.replacing(in: "a,b,\u{e9}", with: "$0\\$1")

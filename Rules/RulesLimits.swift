@@ -38,8 +38,13 @@ public enum RulesLimits {
     /// Values that one request compares, hashes or copies inside of lists and maps (ours): lists that hold one list twice,
     /// held twice again, would take time exponential in the size of the rules.
     public static let elementWorkMax = 4 << 20
-    /// Memory of a regular expression in bytes (ours).
+    /// Memory of a literal regular expression in bytes (ours).
     public static let patternMemoryBytesMax = 4 << 20
+    /// Memory of a regular expression that is put together while rules are evaluated, perhaps from what a client sent
+    /// (ours).
+    public static let dynamicPatternMemoryBytesMax = 256 << 10
+    /// Bytes of such an expression's text (ours).
+    public static let dynamicPatternBytesMax = 4096
     /// Branches of a query (ours; a query has at most 30 disjunctions).
     public static let branchesMax = 1000
 

@@ -82,7 +82,9 @@ struct MethodCall {
 
     private func search(_ text: String) -> RuleValue {
         guard case .string(let source) = first else { return unsupported() }
-        guard let expression = pattern ?? RegularExpression(source) else { return .failure(.invalidPattern(source)) }
+        guard let expression = pattern ?? RegularExpression(source, isLiteral: false) else {
+            return .failure(.invalidPattern(source))
+        }
         switch method {
         case .matches: return .bool(expression.matches(text))
         case .split:

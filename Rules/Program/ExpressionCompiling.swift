@@ -291,7 +291,7 @@ extension Compiler {
         guard ["matches", "replace", "split"].contains(method), var argument = arguments.first else { return nil }
         while case .group(let inner) = argument.kind { argument = inner }
         guard case .string(let source) = argument.kind else { return nil }
-        if let pattern = RegularExpression(source) { return pattern }
+        if let pattern = RegularExpression(source, isLiteral: true) { return pattern }
         issues.error("Invalid regular expression pattern. Pattern: \(source).", at: argument.range)
         return nil
     }

@@ -45,10 +45,13 @@ import Testing
         }
     }
 
-    /// What the fuzzer found.
-    @Test(arguments: ["/a /b .data== /a/b"])
-    func findingsStayMended(text: String) {
-        RulesFuzzing.fuzz(Array(text.utf8))
+    /// The seeds of the fuzzer, with what it once found (Tests/Fuzz).
+    @Test(arguments: [
+        "source", "version1", "logic", "slices", "paths", "texts", "times", "sets", "numbers", "found-path-member",
+    ])
+    func seedsBreakNoPromise(name: String) throws {
+        let lines = try CaseFile.lines("../../Fuzz/rules/seeds/" + name)
+        RulesFuzzing.fuzz(Array(lines.map(\.text).joined(separator: "\n").utf8))
     }
 
     @Test func largeSourcesEnd() {
