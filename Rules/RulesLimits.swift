@@ -35,8 +35,9 @@ public enum RulesLimits {
     public static let textSizeBytesMax = 16 << 20
     /// Elements of a list, a set or a map that rules put together (ours).
     public static let elementsMax = 1 << 20
-    /// Values that one request compares, hashes or copies inside of lists and maps (ours): lists that hold one list twice,
-    /// held twice again, would take time exponential in the size of the rules.
+    /// Values that one request compares, hashes or copies inside of lists and maps, and bytes that it replaces, splits or
+    /// digests (ours): lists that hold one list twice, held twice again, would take time exponential in the size of the
+    /// rules.
     public static let elementWorkMax = 4 << 20
     /// Memory of a literal regular expression in bytes (ours).
     public static let patternMemoryBytesMax = 4 << 20

@@ -124,6 +124,7 @@ struct BuiltinCall {
         case .bytes(let value): bytes = value
         default: return unsupported([value])
         }
+        guard evaluation.work(bytes.count) else { return evaluation.abort() }
         switch function {
         case .md5: return .bytes(Hashes.md5(bytes))
         case .sha256: return .bytes(Hashes.sha256(bytes))

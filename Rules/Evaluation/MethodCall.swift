@@ -82,6 +82,10 @@ struct MethodCall {
 
     private func search(_ text: String) -> RuleValue {
         guard case .string(let source) = first else { return unsupported() }
+        // Replacing and splitting make something of every byte; matching only looks at it.
+        guard evaluation.work(method == .matches ? text.utf8.count / 8 : text.utf8.count) else {
+            return evaluation.abort()
+        }
         guard let expression = pattern ?? RegularExpression(source, isLiteral: false) else {
             return .failure(.invalidPattern(source))
         }

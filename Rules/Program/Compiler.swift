@@ -217,7 +217,7 @@ struct Compiler {
             if compiled.type.isDisjoint(with: .bool) {
                 issues.warning(
                     "Invalid type. Permission statements expect a boolean value. Received one of "
-                        + "[\(compiled.type.names)].", at: expression.focus)
+                        + "[\(compiled.type.names)].", at: Self.core(expression).focus)
             }
         }
         let position = lines.position(allow.range.start)

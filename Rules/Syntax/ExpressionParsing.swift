@@ -80,11 +80,13 @@ extension Parser {
         if nesting > RulesLimits.expressionLevelMax { throw tooComplex(at: token.range) }
         let condition = try binary(1)
         guard isAt(.question) else { return condition }
+        let focus = token.range
         advance()
         let first = try expression()
         try expect(.colon)
         let second = try expression()
-        return try make(.conditional(condition, first, second), condition.range.through(second.range))
+        return try make(
+            .conditional(condition, first, second), condition.range.through(second.range), focus: focus)
     }
 
     private static let binaryOperators = Dictionary(

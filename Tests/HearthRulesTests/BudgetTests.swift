@@ -90,6 +90,19 @@ import Testing
         #expect(try verdict("f(f(f(f(1)))) is list", functions: functions).isAllowed)
     }
 
+    @Test func longTextsOfAClientAreReplacedAFewTimesOnly() throws {
+        let document = map(("text", .string(String(repeating: "abcdefgh", count: 120_000))))
+        func isAllowed(_ count: Int, _ call: String) throws -> Bool {
+            let condition = Array(repeating: "resource.data.text.\(call)", count: count).joined(separator: " && ")
+            return try compiled(service("match /c/{d} { allow get: if \(condition); }"))
+                .decide(request(.get, "c/d", resource: document)).isAllowed
+        }
+        #expect(try isAllowed(4, "replace('z', '').size() == 960000"))
+        #expect(!(try isAllowed(5, "replace('z', '').size() == 960000")))
+        #expect(try isAllowed(20, "matches('[a-h]*')"))
+        #expect(!(try isAllowed(40, "matches('[a-h]*')")))
+    }
+
     @Test func longListsOfAClientAreComparedByHash() throws {
         let numbers = (0..<50_000).map { Value.integer($0) }
         let document = map(("a", .array(numbers)), ("b", .array(Array(numbers.reversed()))))

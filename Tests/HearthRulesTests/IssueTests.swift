@@ -18,6 +18,21 @@ import Testing
         #expect(count > 130)
     }
 
+    @Test func conditionsHaveTheWarningsOfTheTable() throws {
+        var count = 0
+        for line in try CaseFile.lines("warnings.txt") where !line.text.isEmpty && !line.text.hasPrefix("#") {
+            let halves = line.text.components(" => ")
+            try #require(halves.count == 2, "warnings.txt:\(line.number)")
+            count += 1
+            let head = "match /c/{d} { allow get: if "
+            let found = Ruleset.compile(service(head + halves[0] + "; }")).issues.map {
+                "\($0.column - head.utf8.count) \($0.description)"
+            }
+            #expect(found.joined(separator: " ;; ") == halves[1], "warnings.txt:\(line.number)")
+        }
+        #expect(count > 160)
+    }
+
     @Test func errorsLeaveNoRulesetAndWarningsDo() {
         #expect(Ruleset.compile(service("match /c/{d} { allow get: if 1 +; }")).ruleset == nil)
         let warned = Ruleset.compile(service("match /c/{d} { allow get: if nope; }"))
