@@ -18,17 +18,25 @@ public final class RulesCoverage: RulesObserver {
 
     private let ruleset: Ruleset
     private var entries: [[Entry]]
-    /// Evaluations whose values are beyond the bound of values for one expression.
+    /// Evaluations whose values are beyond the bounds for one expression.
     private var others: [Int]
+    /// How often an expression was evaluated.
+    private var totals: [Int]
 
     public init(_ ruleset: Ruleset) {
         self.ruleset = ruleset
         entries = Array(repeating: [], count: ruleset.expressions.count)
         others = Array(repeating: 0, count: ruleset.expressions.count)
+        totals = others
     }
 
     public func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {
         guard entries.indices.contains(expression.id) else { return }
+        totals[expression.id] += 1
+        guard totals[expression.id] <= RulesLimits.coverageDetailedMax || result.isBool else {
+            others[expression.id] += 1
+            return
+        }
         let json = result.json
         if let known = entries[expression.id].firstIndex(where: { $0.json == json }) {
             entries[expression.id][known].count.count += 1
@@ -46,7 +54,7 @@ public final class RulesCoverage: RulesObserver {
 
     /// How often an expression was evaluated.
     public func evaluations(of id: Int) -> Int {
-        entries[id].reduce(others[id]) { $0 + $1.count.count }
+        totals[id]
     }
 
     // MARK: Reports
