@@ -217,7 +217,7 @@ extension Compiler {
             let count = function.declaration.parameters.count
             if operands.count != count {
                 warnOfCount(name, expression)
-                let parameters = Array(repeating: "any", count: count).joined(separator: ", ")
+                let parameters = function.declaration.parameters.map(\.name).joined(separator: ", ")
                 return (
                     FailingNode(
                         id, .argumentCount(received: operands.count, expected: "\(name)(\(parameters))"),
