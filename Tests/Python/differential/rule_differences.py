@@ -1,0 +1,147 @@
+"""Every known difference between Hearth's verdicts and those of Google's emulator, with the reason for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .rule_sets import Asked, RuleSet
+
+
+@dataclass(frozen=True)
+class Case:
+    """A verdict that differs; without a request it is whether the rules compile."""
+
+    rules: RuleSet
+    asked: Asked | None
+    ours: str
+    theirs: str
+    #: Why the rules of a line didn't allow it.
+    ours_by_line: dict[int, str] = field(default_factory=dict)
+    theirs_by_line: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Difference:
+    name: str
+    theirs: str
+    ours: str
+    #: Where it is decided.
+    source: str
+    explains: Callable[[Case], bool]
+
+
+def _is_denied(code: str) -> bool:
+    return code == "PERMISSION_DENIED"
+
+
+def _filters(node: object) -> list[dict[str, object]]:
+    """The field filters of a query, wherever it stands."""
+    found: list[dict[str, object]] = []
+    if isinstance(node, dict):
+        if isinstance(node.get("fieldFilter"), dict):
+            found.append(node["fieldFilter"])
+        for member in node.values():
+            found += _filters(member)
+    elif isinstance(node, list):
+        for member in node:
+            found += _filters(member)
+    return found
+
+
+def _by_name(case: Case) -> bool:
+    return case.asked is not None and any(
+        one["field"] == {"fieldPath": "__name__"} and one["op"] == "EQUAL" for one in _filters(case.asked.body)
+    )
+
+
+def _lines(case: Case) -> str:
+    """The rules that came out otherwise."""
+    lines = {*case.ours_by_line, *case.theirs_by_line}
+    if not lines:
+        return case.rules.text
+    return "\n".join(case.rules.line(line) for line in sorted(lines))
+
+
+def _compares_differences(case: Case) -> bool:
+    return bool(re.search(r"\.diff\(.*(==|!=| in ).*\.diff\(", _lines(case)))
+
+
+def _misses(case: Case) -> bool:
+    """The emulator has failed to get something, and Hearth has not."""
+    failed = any("Service call error. Function: [get" in text for text in case.theirs_by_line.values())
+    return failed and not any("Service call error" in text for text in case.ours_by_line.values())
+
+
+def _fails_otherwise(case: Case) -> bool:
+    """One write is denied, and the precondition of another fails."""
+    writes = case.asked.body.get("writes", []) if case.asked else []
+    fails = case.theirs in ("NOT_FOUND", "ALREADY_EXISTS", "FAILED_PRECONDITION")
+    return _is_denied(case.ours) and fails and len(writes) > 1 and any("currentDocument" in one for one in writes)
+
+
+_BELOW_A_GLOB = re.compile(r"match \S*=\*\*\}/\S+ \{\n(allow [^\n]*\n)*match ")
+
+
+def _is_below_a_glob(case: Case) -> bool:
+    return _is_denied(case.theirs) and not _is_denied(case.ours) and bool(_BELOW_A_GLOB.search(case.rules.text))
+
+
+def _query_looks_at_many(case: Case) -> bool:
+    is_query = case.asked is not None and case.asked.method in ("RunQuery", "RunAggregationQuery", "ListDocuments")
+    over = any("Service call error. Function: [exists" in text for text in case.ours_by_line.values())
+    return is_query and over and not _is_denied(case.theirs)
+
+
+DIFFERENCES: list[Difference] = [
+    Difference(
+        "a query for one name",
+        "shows rules the document of that name",
+        "shows them what the query says, its name and no field",
+        "rules 12: a query is never judged by what is stored [D]",
+        _by_name,
+    ),
+    Difference(
+        "get of a missing document",
+        "fails, even where it is compared with null",
+        "gives null",
+        "rules 10: the documentation says null [D]",
+        _misses,
+    ),
+    Difference(
+        "documents that a query's rules look at",
+        "refuses more than 20",
+        "refuses more than 10",
+        "rules 13: 10 for single-document requests and query requests [D]",
+        _query_looks_at_many,
+    ),
+    Difference(
+        "a match below a recursive wildcard and more",
+        "finds nothing below `match /{w=**}/s {`",
+        "takes the path of both together",
+        "rules 3.1: nested paths concatenate [D]; written as one path the emulator finds it, too",
+        _is_below_a_glob,
+    ),
+    Difference(
+        "a batch that is denied and fails",
+        "tells of the precondition that fails before it has judged all writes",
+        "judges all writes before any precondition",
+        "rules 11: rules are evaluated before preconditions; who is denied learns nothing of what is stored",
+        _fails_otherwise,
+    ),
+    Difference(
+        "equality of map differences",
+        "says that no two results of `diff` are equal",
+        "compares what they say",
+        "rules 6.1: maps and sets are equal by content; differences are no other [C]",
+        _compares_differences,
+    ),
+    Difference(
+        "the emulator breaks",
+        "answers UNKNOWN without a text, from an exception of its own",
+        "denies by an error of the rule",
+        "rules 5: an error of an expression is a value",
+        lambda case: case.theirs == "UNKNOWN" and _is_denied(case.ours),
+    ),
+]
