@@ -19,11 +19,6 @@ from support.wire import METHODS, parse
 OWN = "request.auth != null && request.auth.uid == user"
 
 
-@pytest.fixture(params=["grpc", "rest"])
-def over_rest(request: pytest.FixtureRequest) -> bool:
-    return request.param == "rest"
-
-
 @pytest.fixture
 def alice(site: Site, over_rest: bool) -> Person:
     return site.person("alice", over_rest)
@@ -427,7 +422,8 @@ def test_verify_needs_reading(site: Site, over_rest: bool) -> None:
 
 
 def test_transactions(site: Site, alice: Person) -> None:
-    site.rules(rule("c/{x}", "read", "update: if request.resource.data.n == resource.data.n + 1"), rule("d/{x}", "write"))
+    one_more = "update: if request.resource.data.n == resource.data.n + 1"
+    site.rules(rule("c/{x}", "read", one_more), rule("d/{x}", "write"))
     site.set("c/a", n=1)
     site.set("d/a", n=1)
     begun = alice.ask("BeginTransaction", {"database": site.database})

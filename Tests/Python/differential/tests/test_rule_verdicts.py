@@ -37,6 +37,7 @@ def test_verdicts_are_those_of_the_emulator(addresses: tuple[str, str]) -> None:
     assert not report.unexplained, f"{len(report.unexplained)} unexplained differences, seed {SEED}"
     # Neither everything nor nothing is allowed.
     assert report.verdicts >= VERDICTS and VERDICTS * 0.1 < report.allowed < VERDICTS * 0.9
+    assert report.unanswered < VERDICTS * 0.01
     assert report.sets_refused < report.sets * 0.2
 
 
