@@ -97,9 +97,9 @@ class Expressions:
         leaves = [name for name, of in self.scope.names if of == kind] * 3
         match kind:
             case "bool":
-                leaves += ["true", "false", f"{data}.yes", f"{data}.no", "request.auth != null", "resource == null"]
-                leaves += ["request.auth.token.admin", "request.auth.uid == 'alice'", f"{data}.missing"]
-                leaves += [f"{data}.owner == request.auth.uid"]
+                leaves += ["true", "false", f"{data}.yes", f"{data}.no", "(request.auth != null)", "(resource == null)"]
+                leaves += ["request.auth.token.admin", "(request.auth.uid == 'alice')", f"{data}.missing"]
+                leaves += [f"({data}.owner == request.auth.uid)"]
             case "int":
                 leaves += ["0", "1", "2", "7", "-3", "9223372036854775807", "-9223372036854775808"]
                 leaves += [f"{data}.n", f"{data}.zero", f"{data}.negative", f"{data}.m.k", f"{data}.l[0]"]

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 
 from support.servers import Unavailable, emulator, hearth
 
-from .rule_differences import DIFFERENCES, Case
+from .rule_differences import DIFFERENCES, FAULTS, Case
 from .rule_sets import TOKENS, Asked, RuleSet, RuleSets, stored
 from .transports import Server
 
@@ -141,6 +141,8 @@ class Report:
         print("  " + ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items())), file=out)
         for one in DIFFERENCES:
             print(f"  {self.hits[one.name]:6} {one.name}", file=out)
+        for one in FAULTS:
+            print(f"  {self.hits[one.name]:6} {one.name}: a fault of Hearth", file=out)
         for one in self.unexplained[:EXAMPLES_MAX]:
             print("\n" + one, file=out)
         if self.other_texts:
@@ -230,7 +232,7 @@ class Judge:
         )
 
     def _explain(self, case: Case) -> bool:
-        for one in DIFFERENCES:
+        for one in [*DIFFERENCES, *FAULTS]:
             if one.explains(case):
                 self.report.hits[one.name] += 1
                 return True

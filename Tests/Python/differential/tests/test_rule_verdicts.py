@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from differential.rule_differences import DIFFERENCES, Case
+from differential.rule_differences import DIFFERENCES, FAULTS, Case
 from differential.rule_sets import RuleSet, RuleSets
 from differential.rule_verdicts import compare, last_outcomes
 from support.servers import Unavailable, emulator, hearth
@@ -53,6 +53,7 @@ def test_an_unlisted_difference_is_one() -> None:
                 total += 1
                 explained += any(one.explains(case) for one in DIFFERENCES)
     assert total > 1000 and explained < total * 0.05
+    assert not {one.name for one in DIFFERENCES} & {one.name for one in FAULTS}
 
 
 def test_the_seed_says_all() -> None:
