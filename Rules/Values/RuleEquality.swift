@@ -19,7 +19,10 @@ extension Evaluation {
         case (.null, .null): return true
         case (.bool(let left), .bool(let right)): return left == right
         case (.int(let left), .int(let right)): return left == right
-        case (.float(let left), .float(let right)): return left.bitPattern == right.bitPattern && !left.isNaN
+        // As Java's equals, which Google's runtime has here: NaN is itself, and the two zeros differ. A document with a NaN that
+        // nobody touches is unchanged.
+        case (.float(let left), .float(let right)):
+            return left.bitPattern == right.bitPattern || left.isNaN && right.isNaN
         case (.string(let left), .string(let right)): return UTF8Order.equal(left, right)
         case (.bytes(let left), .bytes(let right)): return left == right
         case (.timestamp(let left), .timestamp(let right)), (.duration(let left), .duration(let right)):
@@ -68,7 +71,7 @@ extension Evaluation {
         case .null, .constraint, .error: break
         case .bool(let value): hasher.combine(value)
         case .int(let value): hasher.combine(value)
-        case .float(let value): hasher.combine(value.bitPattern)
+        case .float(let value): hasher.combine(value.isNaN ? Double.nan.bitPattern : value.bitPattern)
         case .string(let value): UTF8Order.hash(value, into: &hasher)
         case .bytes(let value): hasher.combine(value)
         case .timestamp(let value), .duration(let value):

@@ -500,7 +500,8 @@ final class ListenStream: @unchecked Sendable {
                 windowMoved(target, result, snapshot)
             }
         }
-        if isFlushing { afterFlush = later }
+        // An error may have ended the stream, which must not be given what holds it again.
+        if isFlushing, !call.isFinished { afterFlush = later }
     }
 
     private func windowMoved(

@@ -97,9 +97,9 @@ class Expressions:
         leaves = [name for name, of in self.scope.names if of == kind] * 3
         match kind:
             case "bool":
-                leaves += ["true", "false", f"{data}.yes", f"{data}.no", "request.auth != null", "resource == null"]
-                leaves += ["request.auth.token.admin", "request.auth.uid == 'alice'", f"{data}.owner == request.auth.uid"]
-                leaves += [f"{data}.missing"]
+                leaves += ["true", "false", f"{data}.yes", f"{data}.no", "(request.auth != null)", "(resource == null)"]
+                leaves += ["request.auth.token.admin", "(request.auth.uid == 'alice')", f"{data}.missing"]
+                leaves += [f"({data}.owner == request.auth.uid)"]
             case "int":
                 leaves += ["0", "1", "2", "7", "-3", "9223372036854775807", "-9223372036854775808"]
                 leaves += [f"{data}.n", f"{data}.zero", f"{data}.negative", f"{data}.m.k", f"{data}.l[0]"]
@@ -108,7 +108,8 @@ class Expressions:
                 leaves += ["0.0", "1.5", "2.0", "-2.5", "1e3".replace("e3", "000.0"), f"{data}.f", f"{data}.two"]
                 leaves += [f"{data}.nan", f"{data}.infinity"]
             case "string":
-                leaves += ["''", "'a'", '"hello"', "'Hällo'", "'a,b,c'", "'7'", "'-2'", "'\\u0041\\x42\\103\\n'", "'1.5'"]
+                leaves += ["''", "'a'", '"hello"', "'Hällo'", "'a,b,c'", "'7'", "'-2'", "'1.5'"]
+                leaves += ["'\\u0041\\x42\\103\\n'"]
                 leaves += [f"{data}.s", f"{data}.owner", f"{data}.emoji", f"{data}.m.x.y", "request.auth.uid", "doc"]
                 leaves += ["request.method", "request.auth.token.email", f"{data}['s']"]
             case "bytes":
@@ -277,7 +278,7 @@ class Expressions:
             of("%.lower()", "string"),
             of("%.upper()", "string"),
             of("%.trim()", "string"),
-            lambda depth: f"{self.draw('string', depth)}.replace('{self.dice.choice(PATTERNS)}', {self.draw('string', 0)})",
+            of(f"%.replace('{self.dice.choice(PATTERNS)}', %)", "string", "string"),
             of("%.split(',')[%]", "string", "int"),
             of("%[%]", "string", "int"),
             of("%[%:%]", "string", "int", "int"),
@@ -352,7 +353,7 @@ class Expressions:
             of("%.time()", "timestamp"),
             of("duration.abs(%)", "duration"),
             of("-%", "duration"),
-            lambda depth: f"duration.value({self.draw('int', depth)}, '{self.dice.choice(['w', 'd', 'h', 'm', 's', 'ms', 'ns', 'y'])}')",
+            of(f"duration.value(%, '{self.dice.choice(['w', 'd', 'h', 'm', 's', 'ms', 'ns', 'y'])}')", "int"),
         ]
 
     def _latlng_branches(self) -> list[Callable[[int], str]]:

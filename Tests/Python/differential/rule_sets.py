@@ -315,7 +315,8 @@ class RuleSets:
         made.text = self._file([], body)
 
     def _list_value(self) -> str:
-        return self.dice.choice(["1", "5", "6", "7", "'a'", "'alice'", "'b'", "5.0", "true", "null", "request.auth.uid"])
+        values = ["1", "5", "6", "7", "'a'", "'alice'", "'b'", "5.0", "true", "null", "request.auth.uid"]
+        return self.dice.choice(values)
 
     def _list_condition(self) -> str:
         dice = self.dice

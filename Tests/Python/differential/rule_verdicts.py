@@ -14,18 +14,19 @@ import os
 import re
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from support.servers import Unavailable, emulator, hearth
 
-from .rule_differences import DIFFERENCES, Case
+from .rule_differences import DIFFERENCES, FAULTS, Case
 from .rule_sets import TOKENS, Asked, RuleSet, RuleSets, stored
 from .transports import Server
 
 DENIED = "PERMISSION_DENIED"
+NO_ANSWER = "NO_ANSWER"
 EXAMPLES_MAX = 40
 
 
@@ -84,15 +85,19 @@ class Side:
         return all(not one.startswith("E") for one in said), said
 
     def start(self, asked: Asked) -> Any:
-        body = json.loads(json.dumps(asked.body).replace('"$/', f'"{self.database}/').replace('"$"', f'"{self.database}"'))
+        text = json.dumps(asked.body).replace('"$/', f'"{self.database}/').replace('"$"', f'"{self.database}"')
+        body = json.loads(text)
         transport = self.server.transport(asked.rest)
         return transport, transport.start(asked.method, body, TOKENS[asked.who])
 
     def restore(self, paths: list[str]) -> None:
-        self.finish_restoring(self.start_restoring(paths))
+        self.finish_restoring(self.start_restoring(paths), paths)
 
-    def finish_restoring(self, pending: Any) -> None:
+    def finish_restoring(self, pending: Any, paths: list[str]) -> None:
         answer = self.server.grpc.finish(pending)
+        if answer.code == NO_ANSWER:
+            # The machine is busy with something else; it does no harm to do it twice.
+            answer = self.server.grpc.finish(self.start_restoring(paths))
         assert answer.good, answer
 
     def start_restoring(self, paths: list[str]) -> Any:
@@ -116,6 +121,7 @@ class Report:
     allowed: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     texts: int = 0
+    unanswered: int = 0
     hits: Counter[str] = field(default_factory=Counter)
     #: Verdicts that differ without a reason.
     unexplained: list[str] = field(default_factory=list)
@@ -126,11 +132,17 @@ class Report:
     issue_examples: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def write(self, out: TextIO, seconds: float = 0) -> None:
-        print(f"{self.verdicts} verdicts of {self.sets} rule sets ({self.sets_refused} refused) in {seconds:.0f} s, {self.allowed} of them that it is "
-              f"allowed; {self.texts} reasons compared; {len(self.unexplained)} unexplained differences", file=out)
+        print(
+            f"{self.verdicts} verdicts of {self.sets} rule sets ({self.sets_refused} refused) in {seconds:.0f} s, "
+            f"{self.allowed} of them that it is allowed; {self.texts} reasons compared; "
+            f"{self.unanswered} without an answer in time; {len(self.unexplained)} unexplained differences",
+            file=out,
+        )
         print("  " + ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items())), file=out)
         for one in DIFFERENCES:
             print(f"  {self.hits[one.name]:6} {one.name}", file=out)
+        for one in FAULTS:
+            print(f"  {self.hits[one.name]:6} {one.name}: a fault of Hearth", file=out)
         for one in self.unexplained[:EXAMPLES_MAX]:
             print("\n" + one, file=out)
         if self.other_texts:
@@ -195,9 +207,12 @@ class Judge:
         if asked.touched and (ours.code != DENIED or theirs.code != DENIED):
             sides = self.hearth, self.emulator
             for side, one in zip(sides, [side.start_restoring(list(asked.touched)) for side in sides], strict=True):
-                side.finish_restoring(one)
+                side.finish_restoring(one, list(asked.touched))
         if ours.code != DENIED:
             report.allowed += 1
+        if NO_ANSWER in (ours.code, theirs.code):
+            report.unanswered += 1
+            return
         if ours.code == theirs.code:
             if ours.code == DENIED:
                 self._compare_texts(rules, number, place, asked, ours.message, theirs.message)
@@ -208,7 +223,8 @@ class Judge:
         lines = sorted({*case.ours_by_line, *case.theirs_by_line})
         body = json.dumps(asked.body)
         report.unexplained.append(
-            f"set {number} request {place} ({rules.kind}): {asked.method} by {asked.who}{' over REST' if asked.rest else ''}\n"
+            f"set {number} request {place} ({rules.kind}): {asked.method} by {asked.who}"
+            f"{' over REST' if asked.rest else ''}\n"
             f"  {body[:1500]}\n"
             f"  Hearth   {ours.code} {ours.message!r}\n  emulator {theirs.code} {theirs.message!r}\n"
             + "\n".join(f"  L{line}: {rules.line(line)}" for line in lines)
@@ -216,7 +232,7 @@ class Judge:
         )
 
     def _explain(self, case: Case) -> bool:
-        for one in DIFFERENCES:
+        for one in [*DIFFERENCES, *FAULTS]:
             if one.explains(case):
                 self.report.hits[one.name] += 1
                 return True
@@ -234,7 +250,8 @@ class Judge:
             pair = _plain(others.get(line, "(nothing)")), _plain(mine.get(line, "(nothing)"))
             if pair[0] != pair[1]:
                 report.other_texts[pair] += 1
-                report.examples.setdefault(pair, f"set {number} request {place} ({asked.method}): {rules.line(line)[:300]}")
+                where = f"set {number} request {place} ({asked.method})"
+                report.examples.setdefault(pair, f"{where}: {rules.line(line)[:300]}")
 
     def _compare_issues(self, rules: RuleSet, number: int, ours: list[str], theirs: list[str]) -> None:
         for who, said, others in (("Hearth", ours, theirs), ("emulator", theirs, ours)):
@@ -243,7 +260,8 @@ class Judge:
                 if rest[one]:
                     rest[one] -= 1
                     continue
-                severity, line, text = re.match(r"(\w) (\d+): (.*)", one, re.S).groups() if one[1] == " " else ("E", "0", one)
+                match = re.match(r"(\w) (\d+): (.*)", one, re.S)
+                severity, line, text = match.groups() if match else ("E", "0", one)
                 pair = who, f"{severity} {_plain(text)}"
                 self.report.issues[pair] += 1
                 self.report.issue_examples.setdefault(pair, f"set {number}: {rules.line(int(line))[:200]}")
@@ -278,7 +296,8 @@ def table() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="differential.rule_verdicts", description="Compares verdicts of security rules")
+    description = "Compares verdicts of security rules"
+    parser = argparse.ArgumentParser(prog="differential.rule_verdicts", description=description)
     parser.add_argument("--hearth", help="host:port of the server to judge; started from HEARTH_BINARY if absent")
     parser.add_argument("--emulator", help="host:port of Google's emulator; started if absent")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("HEARTH_TEST_SEED", "1")))

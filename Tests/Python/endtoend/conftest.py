@@ -111,3 +111,8 @@ def site(address: str, project: str) -> Iterator[Site]:
     made = Site(address, project)
     yield made
     made.close()
+
+
+@pytest.fixture(params=["grpc", "rest"])
+def over_rest(request: pytest.FixtureRequest) -> bool:
+    return request.param == "rest"

@@ -19,11 +19,6 @@ from support.wire import METHODS, parse
 OWN = "request.auth != null && request.auth.uid == user"
 
 
-@pytest.fixture(params=["grpc", "rest"])
-def over_rest(request: pytest.FixtureRequest) -> bool:
-    return request.param == "rest"
-
-
 @pytest.fixture
 def alice(site: Site, over_rest: bool) -> Person:
     return site.person("alice", over_rest)
@@ -405,6 +400,33 @@ def test_several_writes_of_one_document(site: Site, alice: Person) -> None:
     assert site.read("one/a") == {"a": value(1), "b": value(1)}
 
 
+@pytest.mark.xfail(reason="each write is judged by itself yet")
+def test_a_document_that_is_written_and_deleted_is_one_step(site: Site, alice: Person) -> None:
+    """What is there afterwards says as what it is judged."""
+    site.set("c/a", n=1)
+    new, old = site.written("c/new", n=1), site.written("c/a", n=2)
+    gone, no_more = site.deleted("c/new"), site.deleted("c/a")
+    for method, writes in (
+        ("delete", [new, gone]),
+        ("delete", [old, no_more]),
+        ("create", [gone, new]),
+        ("update", [no_more, old]),
+    ):
+        for other in ("create", "update", "delete"):
+            site.rules(rule("c/{x}", other))
+            answer = alice.commit(*writes)
+            assert answer.good == (other == method), (method, other, answer)
+            site.set("c/a", n=1)
+            site.remove("c/new")
+
+
+@pytest.mark.xfail(reason="it counts twice yet")
+def test_a_document_that_is_looked_at_before_and_after_counts_once(site: Site, alice: Person) -> None:
+    after = looks_at(10).replace("exists(", "existsAfter(")
+    site.rules(rule("c/{x}", f"write: if {looks_at(10)} && {after}"))
+    assert alice.update("c/a", n=1).good
+
+
 def test_verify_needs_reading(site: Site, over_rest: bool) -> None:
     alice = site.person("alice", over_rest)
     site.rules(rule("read/{x}", "get"), rule("write/{x}", "write"))
@@ -427,7 +449,8 @@ def test_verify_needs_reading(site: Site, over_rest: bool) -> None:
 
 
 def test_transactions(site: Site, alice: Person) -> None:
-    site.rules(rule("c/{x}", "read", "update: if request.resource.data.n == resource.data.n + 1"), rule("d/{x}", "write"))
+    one_more = "update: if request.resource.data.n == resource.data.n + 1"
+    site.rules(rule("c/{x}", "read", one_more), rule("d/{x}", "write"))
     site.set("c/a", n=1)
     site.set("d/a", n=1)
     begun = alice.ask("BeginTransaction", {"database": site.database})

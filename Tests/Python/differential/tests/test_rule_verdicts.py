@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from differential.rule_differences import DIFFERENCES, Case
+from differential.rule_differences import DIFFERENCES, FAULTS, Case
 from differential.rule_sets import RuleSet, RuleSets
 from differential.rule_verdicts import compare, last_outcomes
 from support.servers import Unavailable, emulator, hearth
@@ -37,6 +37,7 @@ def test_verdicts_are_those_of_the_emulator(addresses: tuple[str, str]) -> None:
     assert not report.unexplained, f"{len(report.unexplained)} unexplained differences, seed {SEED}"
     # Neither everything nor nothing is allowed.
     assert report.verdicts >= VERDICTS and VERDICTS * 0.1 < report.allowed < VERDICTS * 0.9
+    assert report.unanswered < VERDICTS * 0.01
     assert report.sets_refused < report.sets * 0.2
 
 
@@ -52,6 +53,7 @@ def test_an_unlisted_difference_is_one() -> None:
                 total += 1
                 explained += any(one.explains(case) for one in DIFFERENCES)
     assert total > 1000 and explained < total * 0.05
+    assert not {one.name for one in DIFFERENCES} & {one.name for one in FAULTS}
 
 
 def test_the_seed_says_all() -> None:
