@@ -11,8 +11,10 @@ public final class RulesAccess {
     private let perOperation: Int
     private let total: Int
     private var documents: [Key: RulesDocument?] = [:]
+    /// What was looked at, before or after the request's writes: a path counts once.
+    private var counted: Set<ResourcePath> = []
     /// What the running operation has looked at.
-    private var operation: Set<Key> = []
+    private var operation: Set<ResourcePath> = []
 
     /// Which documents were read, in order.
     public private(set) var paths: [(path: ResourcePath, isAfter: Bool)] = []
@@ -26,7 +28,7 @@ public final class RulesAccess {
         self.total = total
     }
 
-    public var count: Int { documents.count }
+    public var count: Int { counted.count }
 
     /// Begins an operation of the request.
     func begin() {
@@ -40,16 +42,15 @@ public final class RulesAccess {
 
     func document(_ path: ResourcePath, isAfter: Bool, _ reader: any DocumentReader) throws(Status) -> Outcome {
         let key = Key(path: path, isAfter: isAfter)
-        if !operation.contains(key) {
-            if operation.count >= perOperation { return .isOverLimit }
-        }
+        if operation.count >= perOperation, !operation.contains(path) { return .isOverLimit }
         if let known = documents[key] {
-            operation.insert(key)
+            operation.insert(path)
             return .document(known)
         }
-        if documents.count >= total { return .isOverLimit }
+        if counted.count >= total, !counted.contains(path) { return .isOverLimit }
         let document = try reader.document(path, isAfter: isAfter)
-        operation.insert(key)
+        operation.insert(path)
+        counted.insert(path)
         documents[key] = .some(document)
         paths.append((path, isAfter))
         return .document(document)

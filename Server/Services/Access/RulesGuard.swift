@@ -23,30 +23,34 @@ final class RulesGuard: CommitGuard {
         let accesses = RulesAccess(
             total: isBatch ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
         let reader = CommitReader(commit)
+        var judged: Set<ResourcePath> = []
         for write in commit.writes {
             let path = write.document.path
             let stored = try reader.document(path, isAfter: false)
             var request = RulesRequest(
-                method: Self.method(of: write, exists: stored != nil), database: database.database, path: path,
-                auth: auth, time: time, resource: stored)
-            switch request.method {
-            case .create, .update: request.newResource = try reader.document(path, isAfter: true)
-            case .get, .list, .delete: break
+                method: .get, database: database.database, path: path, auth: auth, time: time, resource: stored)
+            if !Self.isVerification(write) {
+                // Several writes of one document are one step, from what is stored to what they leave together.
+                if isBatch, !judged.insert(path).inserted { continue }
+                let final = try reader.document(path, isAfter: true)
+                request.method = Self.method(of: write, from: stored, to: final)
+                if request.method != .delete { request.newResource = final }
             }
             try access.decide(ruleset, request, reader, accesses, database)
         }
     }
 
-    /// As what a write is judged: a precondition says what its client believes to be stored.
-    private static func method(of write: Write, exists: Bool) -> RulesMethod {
-        switch write.operation {
-        case .verify: return .get
-        case .delete: return .delete
-        case .update:
-            switch write.precondition {
-            case .exists(let expected): return expected ? .update : .create
-            case .none, .updateTime: return exists ? .update : .create
-            }
+    /// A write that only looks needs the right to read.
+    private static func isVerification(_ write: Write) -> Bool {
+        if case .verify = write.operation { true } else { false }
+    }
+
+    /// As what a step is judged: a precondition says what its client believes to be stored.
+    private static func method(of write: Write, from stored: RulesDocument?, to final: RulesDocument?) -> RulesMethod {
+        if final == nil { return .delete }
+        switch write.precondition {
+        case .exists(let expected): return expected ? .update : .create
+        case .none, .updateTime: return stored == nil ? .create : .update
         }
     }
 }

@@ -400,7 +400,6 @@ def test_several_writes_of_one_document(site: Site, alice: Person) -> None:
     assert site.read("one/a") == {"a": value(1), "b": value(1)}
 
 
-@pytest.mark.xfail(reason="each write is judged by itself yet")
 def test_a_document_that_is_written_and_deleted_is_one_step(site: Site, alice: Person) -> None:
     """What is there afterwards says as what it is judged."""
     site.set("c/a", n=1)
@@ -420,7 +419,6 @@ def test_a_document_that_is_written_and_deleted_is_one_step(site: Site, alice: P
             site.remove("c/new")
 
 
-@pytest.mark.xfail(reason="it counts twice yet")
 def test_a_document_that_is_looked_at_before_and_after_counts_once(site: Site, alice: Person) -> None:
     after = looks_at(10).replace("exists(", "existsAfter(")
     site.rules(rule("c/{x}", f"write: if {looks_at(10)} && {after}"))
