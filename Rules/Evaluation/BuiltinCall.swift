@@ -199,6 +199,8 @@ struct BuiltinCall {
     }
 
     private func raised(_ base: Double, _ exponent: Double) -> Double {
+        // As Java's pow, where C's says that 1 to any power is 1.
+        if exponent.isNaN || abs(base) == 1 && exponent.isInfinite { return .nan }
         #if canImport(Glibc)
         Glibc.pow(base, exponent)
         #elseif canImport(Musl)
