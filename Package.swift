@@ -5,7 +5,8 @@ import PackageDescription
 let isFuzzing = Context.environment["HEARTH_FUZZ"] != nil
 let fuzzing: [Target] = [
     .executableTarget(
-        name: "HearthFuzz", dependencies: ["HearthNetwork", "HearthServer", "HearthStorage", "HearthWire"],
+        name: "HearthFuzz",
+        dependencies: ["HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthWire"],
         path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
@@ -59,8 +60,8 @@ let package = Package(
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite",
-                "CSQLite",
+                "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
+                "HearthSQLite", "CSQLite",
             ], path: "Tools/hearth"),
 
         // Tests, one folder a target.

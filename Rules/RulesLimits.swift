@@ -11,7 +11,8 @@ public enum RulesLimits {
     public static let expressionLevelMax = 99
     /// Depth of an expression's tree, members and methods counted too (ours: they add no level).
     public static let expressionDepthMax = 400
-    public static let matchDepthMax = 10
+    /// Match blocks inside of one another. The documentation says 10.
+    public static let matchDepthMax = 11
     /// Segments of nested match paths.
     public static let pathSegmentsMax = 100
     /// Captures of nested match paths.
@@ -34,16 +35,25 @@ public enum RulesLimits {
     public static let textSizeBytesMax = 16 << 20
     /// Elements of a list, a set or a map that rules put together (ours).
     public static let elementsMax = 1 << 20
-    /// Values that one request compares, hashes or copies inside of lists and maps (ours): lists that hold one list twice,
-    /// held twice again, would take time exponential in the size of the rules.
+    /// Values that one request compares, hashes or copies inside of lists and maps, and bytes that it replaces, splits or
+    /// digests (ours): lists that hold one list twice, held twice again, would take time exponential in the size of the
+    /// rules.
     public static let elementWorkMax = 4 << 20
-    /// Memory of a regular expression in bytes (ours).
+    /// Memory of a literal regular expression in bytes (ours).
     public static let patternMemoryBytesMax = 4 << 20
+    /// Memory of a regular expression that is put together while rules are evaluated, perhaps from what a client sent
+    /// (ours).
+    public static let dynamicPatternMemoryBytesMax = 256 << 10
+    /// Bytes of such an expression's text (ours).
+    public static let dynamicPatternBytesMax = 4096
     /// Branches of a query (ours; a query has at most 30 disjunctions).
     public static let branchesMax = 1000
 
     // MARK: Reports
 
+    /// Evaluations of one expression of which coverage tells every value; of later ones only the true and false ones (ours). To
+    /// write a value down costs far more than to compute it.
+    public static let coverageDetailedMax = 1000
     /// Distinct values that coverage counts for one expression (ours).
     public static let coverageValuesMax = 100
     /// Bytes of one value in a report (ours).

@@ -19,6 +19,9 @@ public struct RulesResult {
     let value: RuleValue
     let evaluation: Evaluation
 
+    /// Whether it is true or false.
+    var isBool: Bool { if case .bool = value { true } else { false } }
+
     /// Whether the expression has no value.
     public var isError: Bool { value.isError }
 

@@ -10,11 +10,30 @@ public struct RulesOutcome: Sendable, Equatable {
     }
 
     /// Of the `allow` statement, from 1.
-    public var line: Int
-    public var column: Int
-    public var result: Result
-    /// As Google's emulator writes it: `false for 'get' @ L12`.
-    public var text: String
+    public let line: Int
+    public let column: Int
+    public let result: Result
+    let method: RulesMethod
+    /// Why the condition has no value.
+    let failure: RuleFailure?
+    /// Where the condition begins.
+    let conditionLine: Int
+    let conditionColumn: Int
+
+    /// As Google's emulator writes it: `false for 'get' @ L12`. Made on demand: most decisions are never explained.
+    public var text: String {
+        let reason =
+            switch result {
+            case .allowed: "true"
+            case .denied: "false"
+            case .failed: failure?.text ?? "evaluation error at L\(conditionLine):\(conditionColumn)"
+            }
+        return "\(reason) for '\(method.rawValue)' @ L\(line)"
+    }
+
+    public static func == (lhs: RulesOutcome, rhs: RulesOutcome) -> Bool {
+        lhs.line == rhs.line && lhs.column == rhs.column && lhs.result == rhs.result && lhs.text == rhs.text
+    }
 }
 
 /// The judgement of one operation.

@@ -52,13 +52,17 @@ public struct FieldTransform: Sendable {
         self.operation = operation
     }
 
+    /// What the server's time is to a request: whole milliseconds.
+    public static func serverTime(_ requestTime: Timestamp) -> Timestamp {
+        Timestamp(microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
+    }
+
     /// The field's new value and the value reported in `transformResults`.
     /// - Parameter stored: the field's value, nil when it is missing.
     public func apply(to stored: Value?, requestTime: Timestamp) -> (value: Value, result: Value) {
         switch operation {
         case .requestTime:
-            let time = Timestamp(
-                microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
+            let time = Self.serverTime(requestTime)
             return (.timestamp(time), .timestamp(time))
         case .increment(let operand):
             let sum = Self.add(stored, operand)

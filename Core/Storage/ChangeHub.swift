@@ -19,7 +19,8 @@ public protocol ChangeReceiver: AnyObject, Sendable {
 }
 
 public enum ChangeEvent: Sendable {
-    case committed(ChangeSet)
+    /// - Parameter scopes: those of each change's document, which are the same for all.
+    case committed(ChangeSet, scopes: [[WatchScope]])
     /// Everything was deleted, by a commit that leaves no history.
     case cleared(version: Int64)
     /// The database is closed.
@@ -96,8 +97,9 @@ public final class ChangeHub: Sendable {
                 guard let entries = state.scopes[scope] else { return }
                 for (id, entry) in entries { receivers[id] = entry.receiver }
             }
-            for change in set.changes { for scope in Self.scopes(of: change.key) { look(scope) } }
-            for receiver in receivers.values { receiver.receive(.committed(set)) }
+            let scopes = set.changes.map { Self.scopes(of: $0.key) }
+            for each in scopes { for scope in each { look(scope) } }
+            for receiver in receivers.values { receiver.receive(.committed(set, scopes: scopes)) }
         }
     }
 

@@ -2,7 +2,7 @@
 
 #include <re2/re2.h>
 
-#include <new>
+#include <exception>
 #include <vector>
 
 // No exception may leave these functions: Swift can't catch one.
@@ -33,8 +33,12 @@ extern "C" int hearth_re2_groups(const hearth_re2 *expression) {
 }
 
 extern "C" bool hearth_re2_matches(const hearth_re2 *expression, const char *text, size_t size) {
-    re2::StringPiece piece(text, size);
-    return expression->expression.Match(piece, 0, size, re2::RE2::ANCHOR_BOTH, nullptr, 0);
+    try {
+        re2::StringPiece piece(text, size);
+        return expression->expression.Match(piece, 0, size, re2::RE2::ANCHOR_BOTH, nullptr, 0);
+    } catch (const std::exception &) {
+        return false;
+    }
 }
 
 extern "C" bool hearth_re2_find(

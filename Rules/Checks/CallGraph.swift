@@ -13,18 +13,22 @@ struct CallGraph {
 
     static func check(_ functions: [FunctionEntry], _ issues: inout IssueList) -> Bool {
         var graph = CallGraph()
+        let callees = Set(functions.flatMap { $0.callees.map { ObjectIdentifier($0) } })
         for function in functions {
             let chain = graph.visit(function, &issues)
-            if !function.isCalled, chain.count > RulesLimits.callDepthMax { report(chain, &issues) }
+            // Of a chain that is too long, only the longest is reported: the one that nobody calls.
+            let isFirst = !callees.contains(ObjectIdentifier(function))
+            if isFirst, chain.count > RulesLimits.callDepthMax { report(chain, &issues) }
         }
         return !graph.hasCycle
     }
 
+    /// - Parameter chain: longer than allowed. The issue stands at the first function too many.
     private static func report(_ chain: [FunctionEntry], _ issues: inout IssueList) {
-        let names = chain.map(\.declaration.name).joined(separator: "->")
+        let names = chain.prefix(RulesLimits.callDepthMax).map(\.declaration.name).joined(separator: "->")
         issues.error(
             "Maximum allowed call depth of \(RulesLimits.callDepthMax - 1) is reached for [\(names)] call stack.",
-            at: chain[0].declaration.nameRange)
+            at: chain[RulesLimits.callDepthMax].declaration.nameRange)
     }
 
     /// The longest chain of calls from a function on.

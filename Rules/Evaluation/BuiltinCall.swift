@@ -68,10 +68,15 @@ struct BuiltinCall {
             return Conversion.path(text)
         case .abs, .ceil, .floor, .round, .sqrt, .isNaN: return number(value)
         case .timestampValue:
-            guard case .int(let milliseconds) = value else { return unsupported([value]) }
-            return RuleTime.timestamp(
-                seconds: milliseconds / 1000, nanoseconds: milliseconds % 1000 * 1_000_000
-            ).map { .timestamp($0) } ?? Conversion.invalidTimestamp
+            switch value {
+            case .int(let milliseconds):
+                return RuleTime.timestamp(
+                    seconds: milliseconds / 1000, nanoseconds: milliseconds % 1000 * 1_000_000
+                ).map { .timestamp($0) } ?? Conversion.invalidTimestamp
+            case .string(let text):
+                return RuleTime(parsing: text).map { .timestamp($0) } ?? Conversion.invalidTimestamp
+            default: return unsupported([value])
+            }
         case .durationAbs:
             guard case .duration(let time) = value else { return unsupported([value]) }
             return .duration(
@@ -119,6 +124,7 @@ struct BuiltinCall {
         case .bytes(let value): bytes = value
         default: return unsupported([value])
         }
+        guard evaluation.work(bytes.count) else { return evaluation.abort() }
         switch function {
         case .md5: return .bytes(Hashes.md5(bytes))
         case .sha256: return .bytes(Hashes.sha256(bytes))

@@ -40,7 +40,7 @@ extension MethodCall {
             return { [evaluation] in Operators.list(list, contains: $0, evaluation) }
         }
         guard evaluation.work(list.count + lookups) else { return { _ in false } }
-        let set = RuleSet(list.elements, evaluation)
+        let set = RuleSet(list.elements, evaluation, isStrict: true)
         return { [evaluation] in set.contains($0, evaluation) }
     }
 
@@ -82,8 +82,8 @@ extension MethodCall {
             case .hasAll: return .bool(elements.allSatisfy { set.contains($0, evaluation) })
             case .hasAny: return .bool(elements.contains { set.contains($0, evaluation) })
             default:
-                let contains = membership(of: .built(elements), lookups: set.count)
-                return .bool(set.elements.allSatisfy(contains))
+                let others = RuleSet(elements, evaluation)
+                return .bool(set.elements.allSatisfy { others.contains($0, evaluation) })
             }
         default: return nil
         }

@@ -89,7 +89,7 @@ enum Conversion {
     /// `path(text)`: a slash at the beginning may be left out.
     static func path(_ text: String) -> RuleValue {
         let bytes = text.utf8.first == UInt8(ascii: "/") ? Substring(text.dropFirst()) : Substring(text)
-        if bytes.isEmpty { return .failure(.other("Empty Path Template is not allowed.")) }
+        if text.isEmpty { return .failure(.other("Empty Path Template is not allowed.")) }
         let segments = bytes.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         if segments.contains(where: \.isEmpty) {
             return .failure(.other("Invalid Path Template \(text). Empty segment is not allowed."))

@@ -126,7 +126,9 @@ struct Judge {
     private mutating func judge(_ allow: AllowProgram) {
         let method = evaluation.request.method
         evaluation.observer?.willEvaluate(allowAt: allow.line, column: allow.column, method: method)
-        let value = allow.condition?.run(evaluation) ?? .bool(true)
+        var value = allow.condition?.run(evaluation) ?? .bool(true)
+        // What a node spends beyond itself is seen by the next one; behind the last there is none.
+        if evaluation.spent > RulesLimits.evaluationsMax { value = evaluation.abort() }
         let outcome = outcome(of: value, allow)
         isAllowed = outcome.result == .allowed
         outcomes.append(outcome)
@@ -134,24 +136,19 @@ struct Judge {
     }
 
     private func outcome(of value: RuleValue, _ allow: AllowProgram) -> RulesOutcome {
-        let place = "for '\(evaluation.request.method.rawValue)' @ L\(allow.line)"
-        func outcome(_ result: RulesOutcome.Result, _ text: String) -> RulesOutcome {
-            RulesOutcome(line: allow.line, column: allow.column, result: result, text: "\(text) \(place)")
-        }
+        var result = RulesOutcome.Result.failed
+        var failure: RuleFailure?
         if evaluation.isAborted {
-            let exhausted = RuleFailure(.exhausted).text ?? ""
-            return outcome(.failed, evaluation.failure.map { "\($0.message)" } ?? exhausted)
+            failure = RuleFailure(evaluation.failure.map { .other($0.message) } ?? .exhausted)
+        } else {
+            switch value {
+            case .bool(let holds): result = holds ? .allowed : .denied
+            case .error(let error): failure = error
+            default: failure = RuleFailure(.type(received: value.typeName, expected: "bool"))
+            }
         }
-        switch value {
-        case .bool(true): return outcome(.allowed, "true")
-        case .bool(false): return outcome(.denied, "false")
-        case .error(let failure):
-            return outcome(
-                .failed,
-                failure.text ?? "evaluation error at L\(allow.conditionLine):\(allow.conditionColumn)")
-        default:
-            let failure = RuleFailure(.type(received: value.typeName, expected: "bool"))
-            return outcome(.failed, failure.text ?? "")
-        }
+        return RulesOutcome(
+            line: allow.line, column: allow.column, result: result, method: evaluation.request.method, failure: failure,
+            conditionLine: allow.conditionLine, conditionColumn: allow.conditionColumn)
     }
 }

@@ -82,7 +82,13 @@ struct MethodCall {
 
     private func search(_ text: String) -> RuleValue {
         guard case .string(let source) = first else { return unsupported() }
-        guard let expression = pattern ?? RegularExpression(source) else { return .failure(.invalidPattern(source)) }
+        // Replacing and splitting make something of every byte; matching only looks at it.
+        guard evaluation.work(method == .matches ? text.utf8.count / 8 : text.utf8.count) else {
+            return evaluation.abort()
+        }
+        guard let expression = pattern ?? RegularExpression(source, isLiteral: false) else {
+            return .failure(.invalidPattern(source))
+        }
         switch method {
         case .matches: return .bool(expression.matches(text))
         case .split:
@@ -149,11 +155,12 @@ struct MethodCall {
         var bound = path.bound
         var segments: [RulePath.Segment] = []
         for segment in path.segments {
-            guard case .open(let name) = segment,
-                let value = entries.first(where: { UTF8Order.equal($0.name, name) })?.value
-            else {
+            guard case .open(let name) = segment else {
                 segments.append(segment)
                 continue
+            }
+            guard let value = entries.first(where: { UTF8Order.equal($0.name, name) })?.value else {
+                return Conversion.unbound(name)
             }
             guard let text = Conversion.text(of: value) else { return Signatures.unsupported("string", [value]) }
             segments.append(.text(text))

@@ -8,12 +8,15 @@ final class RegularExpression: @unchecked Sendable {
     /// Capturing groups.
     let groupCount: Int
 
-    /// Nil when RE2 refuses the pattern.
-    init?(_ pattern: String) {
+    /// Nil when RE2 refuses the pattern, or it is too large.
+    /// - Parameter isLiteral: whether it stands in the rules as it is. Others may be a client's.
+    init?(_ pattern: String, isLiteral: Bool) {
+        if !isLiteral, pattern.utf8.count > RulesLimits.dynamicPatternBytesMax { return nil }
+        let memory = isLiteral ? RulesLimits.patternMemoryBytesMax : RulesLimits.dynamicPatternMemoryBytesMax
         var pattern = pattern
         let compiled = pattern.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
-                hearth_re2_new(characters.baseAddress, characters.count, RulesLimits.patternMemoryBytesMax)
+                hearth_re2_new(characters.baseAddress, characters.count, memory)
             }
         }
         guard let compiled else { return nil }
@@ -63,7 +66,6 @@ final class RegularExpression: @unchecked Sendable {
     // MARK: Replacing and splitting
 
     /// Replaces all matches. `$1` is a group, `$0` the whole, and `\` quotes what follows.
-    /// - Returns: nil when the template names a group that isn't there; false text bounds end in `isTooLong`.
     func replacing(in text: String, with template: String) -> Replacement {
         guard let parts = Self.parse(template, groupCount: groupCount) else { return .invalidTemplate }
         var text = text

@@ -40,6 +40,7 @@ enum Signatures {
         math.isNaN(float) bool
         timestamp.date(int, int, int) timestamp
         timestamp.value(int) timestamp
+        timestamp.value(string) timestamp
         duration.value(int, string) duration
         duration.time(int, int, int, int) duration
         duration.abs(duration) duration
@@ -72,12 +73,12 @@ enum Signatures {
         list.removeAll(list) list
         list.toSet() set
         set.size() int
-        set.hasAll(list) bool
         set.hasAll(set) bool
-        set.hasAny(list) bool
+        set.hasAll(list) bool
         set.hasAny(set) bool
-        set.hasOnly(list) bool
+        set.hasAny(list) bool
         set.hasOnly(set) bool
+        set.hasOnly(list) bool
         set.difference(set) set
         set.intersection(set) set
         set.union(set) set

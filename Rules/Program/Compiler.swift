@@ -98,7 +98,7 @@ struct Compiler {
         if declaration.variables.count > RulesLimits.variablesMax {
             issues.error(
                 "Maximum allowed variable count of \(RulesLimits.variablesMax - 1) for a given function has been reached.",
-                at: declaration.nameRange)
+                at: declaration.result.range)
         }
     }
 
@@ -149,7 +149,7 @@ struct Compiler {
                 captures += 1
             }
         }
-        checkLimits(match, segments: full.count, captures: captures, isNested: full.count > match.path.count)
+        checkLimits(match, segments: full.count, captures: captures)
         if file.effectiveVersion == 1 { checkOldGlob(match, full) }
         captureCount = max(captureCount, captures)
         declare(match.functions, in: inner)
@@ -184,14 +184,15 @@ struct Compiler {
             at: own?.range ?? match.range)
     }
 
-    private mutating func checkLimits(_ match: MatchDeclaration, segments: Int, captures: Int, isNested: Bool) {
+    private mutating func checkLimits(_ match: MatchDeclaration, segments: Int, captures: Int) {
         if segments > RulesLimits.pathSegmentsMax {
             issues.error(
-                "Maximum allowed path segments of \(RulesLimits.pathSegmentsMax) is reached.", at: match.range)
+                "Maximum allowed path length of \(RulesLimits.pathSegmentsMax) is reached.", at: match.range)
         }
         if captures > RulesLimits.capturesMax {
             issues.error(
-                "Maximum allowed path captures of \(RulesLimits.capturesMax) is reached.", at: match.range)
+                "Maximum allowed amount of \(RulesLimits.capturesMax) match field variables is reached.",
+                at: match.range)
         }
     }
 
@@ -216,7 +217,7 @@ struct Compiler {
             if compiled.type.isDisjoint(with: .bool) {
                 issues.warning(
                     "Invalid type. Permission statements expect a boolean value. Received one of "
-                        + "[\(compiled.type.names)].", at: expression.focus)
+                        + "[\(compiled.type.names)].", at: Self.core(expression).focus)
             }
         }
         let position = lines.position(allow.range.start)

@@ -27,6 +27,11 @@ extension Compiler {
             let test = compile(condition)
             expect(.bool, test.type, at: condition)
             let (positive, negative) = (compile(first), compile(second))
+            if !positive.type.isComparable(to: negative.type) {
+                issues.warning(
+                    "Ternary operator result if condition is true has a different type than if condition is false.",
+                    at: expression.focus)
+            }
             return (
                 ConditionalNode(id, test.node, positive.node, negative.node), positive.type.union(negative.type)
             )
@@ -38,12 +43,22 @@ extension Compiler {
     }
 
     /// Warns where no value of an expression can be of the types that its place takes.
-    mutating func expect(_ expected: StaticType, _ received: StaticType, at expression: Expression) {
+    /// - Parameter names: the types in the order of Google's message, where it isn't the usual one.
+    mutating func expect(
+        _ expected: StaticType, _ received: StaticType, at expression: Expression, names: String? = nil
+    ) {
         if received.isDisjoint(with: expected) {
             issues.warning(
-                "Invalid type. Received one of [\(received.names)]. Expected one of [\(expected.names)].",
-                at: expression.focus)
+                "Invalid type. Received one of [\(received.names)]. Expected one of [\(names ?? expected.names)].",
+                at: Self.core(expression).focus)
         }
+    }
+
+    /// What stands in parentheses.
+    static func core(_ expression: Expression) -> Expression {
+        var expression = expression
+        while case .group(let inner) = expression.kind { expression = inner }
+        return expression
     }
 
     // MARK: Literals and names
@@ -64,7 +79,12 @@ extension Compiler {
             parts.map { part in
                 switch part {
                 case .text(let text): return .text(text)
-                case .interpolation(let expression): return .value(compile(expression).node)
+                case .interpolation(let expression):
+                    let inner = compile(expression)
+                    expect(
+                        [.path, .null, .number, .string, .bool], inner.type, at: expression,
+                        names: "path, null, int, float, string, bool")
+                    return .value(inner.node)
                 case .placeholder(let name, let range):
                     guard let capture = scope.capture(name) else { return .open(name) }
                     issues.warning(
@@ -107,7 +127,8 @@ extension Compiler {
         case .negate:
             let signed: StaticType = [.int, .float, .duration]
             expect(signed, inner.type, at: operand)
-            return (NegateNode(id, inner.node), inner.type.intersection(signed))
+            let type = inner.type.intersection(signed)
+            return (NegateNode(id, inner.node), type.isEmpty ? .any : type)
         }
     }
 
@@ -167,16 +188,14 @@ extension Compiler {
         switch expression.kind {
         case .member(let receiver, let name):
             let inner = compile(receiver)
-            if inner.type.isDisjoint(with: [.map, .path]) {
-                issues.warning(
-                    "Invalid type. Received one of [\(inner.type.names)]. Expected one of [map].",
-                    at: receiver.focus)
-            }
+            expect(.map, inner.type, at: receiver)
             return (MemberNode(id, inner.node, name), .any)
         case .index(let receiver, let index):
             let inner = compile(receiver)
             expect([.string, .list, .map, .path], inner.type, at: receiver)
-            return (IndexNode(id, inner.node, compile(index).node), .any)
+            let position = compile(index)
+            expect([.int, .string], position.type, at: index)
+            return (IndexNode(id, inner.node, position.node), .any)
         case .slice(let receiver, let from, let to):
             let inner = compile(receiver)
             let sliced: StaticType = [.string, .list, .path]
@@ -198,7 +217,7 @@ extension Compiler {
             let count = function.declaration.parameters.count
             if operands.count != count {
                 warnOfCount(name, expression)
-                let parameters = Array(repeating: "any", count: count).joined(separator: ", ")
+                let parameters = function.declaration.parameters.map(\.name).joined(separator: ", ")
                 return (
                     FailingNode(
                         id, .argumentCount(received: operands.count, expected: "\(name)(\(parameters))"),
@@ -230,8 +249,7 @@ extension Compiler {
             checkArguments(arguments, operands.map(\.type), overloads)
         }
         let result = overloads.reduce(into: StaticType()) { $0.formUnion(StaticType(named: $1.result)) }
-        // A document that isn't there is null.
-        let type: StaticType = function == .get || function == .getAfter ? [.map, .null] : result
+        let type: StaticType = function == .get || function == .getAfter ? .any : result
         return (BuiltinNode(id, function, operands.map(\.node)), type)
     }
 
@@ -239,12 +257,14 @@ extension Compiler {
         _ arguments: [Expression], _ types: [StaticType], _ overloads: [Signature]
     ) {
         for (position, argument) in arguments.enumerated() {
-            var expected = overloads.reduce(into: StaticType()) {
-                $0.formUnion(StaticType(named: $1.parameters[position]))
+            var names: [String] = []
+            for overload in overloads where !names.contains(overload.parameters[position]) {
+                names.append(overload.parameters[position])
             }
             // Integers are taken for floats.
-            if expected.contains(.float) { expected.formUnion(.int) }
-            expect(expected, types[position], at: argument)
+            if names.contains("float"), !names.contains("int") { names.append("int") }
+            let expected = names.reduce(into: StaticType()) { $0.formUnion(StaticType(named: $1)) }
+            expect(expected, types[position], at: argument, names: names.joined(separator: ", "))
         }
     }
 
@@ -264,21 +284,15 @@ extension Compiler {
         }
         var receivers: StaticType = []
         var overloads: [Signature] = []
-        for type in RuleType.allCases {
+        for type in RuleType.allCases where type != .constraint {
             let own = Signatures.overloads("\(type.rawValue).\(name)", parameterCount: method.parameterCount)
             if own.isEmpty { continue }
             receivers.insert(StaticType(type))
-            if inner.type.contains(StaticType(type)) { overloads += own }
+            overloads += own
         }
+        expect(receivers.union(.constraint), inner.type, at: receiver, names: receivers.names)
         if operands.count != method.parameterCount {
             warnOfCount(name, expression)
-        } else if inner.type.isDisjoint(with: receivers) {
-            if inner.type != .null {
-                issues.warning(
-                    "Invalid type. Received one of [\(inner.type.names)]. Expected one of [\(receivers.names)].",
-                    at: receiver.focus)
-            }
-            return (node, .any)
         } else {
             checkArguments(arguments, operands.map(\.type), overloads)
         }
@@ -291,7 +305,7 @@ extension Compiler {
         guard ["matches", "replace", "split"].contains(method), var argument = arguments.first else { return nil }
         while case .group(let inner) = argument.kind { argument = inner }
         guard case .string(let source) = argument.kind else { return nil }
-        if let pattern = RegularExpression(source) { return pattern }
+        if let pattern = RegularExpression(source, isLiteral: true) { return pattern }
         issues.error("Invalid regular expression pattern. Pattern: \(source).", at: argument.range)
         return nil
     }

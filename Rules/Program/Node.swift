@@ -117,13 +117,21 @@ final class CaptureNode: Node, @unchecked Sendable {
 
 final class ListNode: Node, @unchecked Sendable {
     let elements: [Node]
+    /// The list, when all its elements are literals.
+    private let constant: RuleValue?
 
     init(_ id: Int, _ elements: [Node]) {
         self.elements = elements
+        let literals = elements.compactMap { ($0 as? ConstantNode)?.value }
+        constant = literals.count == elements.count ? .list(.built(literals)) : nil
         super.init(id)
     }
 
     override func evaluate(_ evaluation: Evaluation) -> RuleValue {
+        if let constant, evaluation.observer == nil {
+            evaluation.spend(elements.count)
+            return evaluation.spent > RulesLimits.evaluationsMax ? evaluation.abort() : constant
+        }
         var values: [RuleValue] = []
         values.reserveCapacity(elements.count)
         var failure: RuleValue?

@@ -165,7 +165,11 @@ final class MembershipNode: Node, @unchecked Sendable {
         let container = collection.run(evaluation)
         let value = element.run(evaluation)
         if container.isError { return container }
-        if value.isError { return value }
+        // What isn't a collection is so whatever is looked for.
+        switch container {
+        case .list, .set, .map, .constraint: if value.isError { return value }
+        default: break
+        }
         return Operators.contains(container, value, evaluation)
     }
 }

@@ -21,8 +21,7 @@ extension Parser {
                 if isAt(.rightBrace) { advance() }
             }
             isFirst = false
-            // What could neither be read nor skipped would be met again forever.
-            if token.range == before { advance() }
+            skipIfStuck(at: before)
         }
         return file
     }
@@ -103,7 +102,7 @@ extension Parser {
             } catch {
                 recover()
             }
-            if token.range == before { advance() }
+            skipIfStuck(at: before)
         }
         if service.functions.isEmpty, service.matches.isEmpty, !issues.hasErrors {
             issues.error("The 'service' body must contain at least one declaration.", at: token.range)
@@ -131,7 +130,8 @@ extension Parser {
         matchDepth += 1
         defer { matchDepth -= 1 }
         if matchDepth > RulesLimits.matchDepthMax + 1 {
-            issues.error("Maximum allowed resource rule depth of \(RulesLimits.matchDepthMax) is reached.", at: start)
+            issues.error(
+                "Maximum allowed resource rule depth of \(RulesLimits.matchDepthMax - 1) is reached.", at: start)
             skipBlock()
             return match
         }
@@ -144,7 +144,7 @@ extension Parser {
             } catch {
                 recover()
             }
-            if token.range == before { advance() }
+            skipIfStuck(at: before)
         }
         if isEmpty {
             issues.error("The 'match' body must contain at least one declaration.", at: token.range)

@@ -80,17 +80,24 @@ extension Parser {
         if nesting > RulesLimits.expressionLevelMax { throw tooComplex(at: token.range) }
         let condition = try binary(1)
         guard isAt(.question) else { return condition }
+        let focus = token.range
         advance()
         let first = try expression()
         try expect(.colon)
         let second = try expression()
-        return try make(.conditional(condition, first, second), condition.range.through(second.range))
+        return try make(
+            .conditional(condition, first, second), condition.range.through(second.range), focus: focus)
     }
+
+    private static let binaryOperators = Dictionary(
+        uniqueKeysWithValues: Token.Symbol.allCases.compactMap { symbol in
+            BinaryOperator(rawValue: symbol.rawValue).map { (symbol, $0) }
+        })
 
     private func binaryOperator() -> BinaryOperator? {
         switch token.kind {
         case .keyword(.in): .in
-        case .symbol(let symbol): BinaryOperator(rawValue: symbol.rawValue)
+        case .symbol(let symbol): Self.binaryOperators[symbol]
         default: nil
         }
     }
@@ -135,7 +142,7 @@ extension Parser {
         if !RuleType.testable.contains(name) {
             issues.error(
                 "An unsupported type identifier was used with the 'is' operator. Received \(name). Expected one of "
-                    + RuleType.testable.joined(separator: ","), at: range)
+                    + RuleType.testable.joined(separator: ","), at: SourceRange(Int(range.end), Int(range.end)))
         }
         return (name, range)
     }
@@ -195,19 +202,18 @@ extension Parser {
     }
 
     private mutating func subscription(of value: Expression) throws(Failure) -> Expression {
-        let focus = token.range
         advance()
         let from = isAt(.colon) ? nil : try expression()
         if take(.colon) {
             let to = isAt(.rightBracket) ? nil : try expression()
             let end = token.range
             try expect(.rightBracket)
-            return try make(.slice(value, from, to), value.range.through(end), focus: focus)
+            return try make(.slice(value, from, to), value.range.through(end))
         }
         let end = token.range
         try expect(.rightBracket)
         guard let from else { throw unexpected() }
-        return try make(.index(value, from), value.range.through(end), focus: focus)
+        return try make(.index(value, from), value.range.through(end))
     }
 
     private mutating func arguments() throws(Failure) -> ([Expression], end: SourceRange) {
@@ -270,6 +276,7 @@ extension Parser {
 
     private mutating func map() throws(Failure) -> Expression {
         let start = token.range
+        openMaps += 1
         advance()
         var entries: [MapEntry] = []
         while !isAt(.rightBrace) {
@@ -280,6 +287,7 @@ extension Parser {
         }
         let end = token.range
         try expect(.rightBrace)
+        openMaps -= 1
         return try make(.map(entries), start.through(end))
     }
 }

@@ -88,12 +88,22 @@ struct Lexer {
         while Self.isDigit(byte(position)) { position += 1 }
     }
 
+    /// The symbols by their first byte, the longest first.
+    private static let symbols: [[(text: [UInt8], symbol: Token.Symbol)]] = {
+        var table: [[(text: [UInt8], symbol: Token.Symbol)]] = Array(repeating: [], count: 128)
+        for symbol in Token.Symbol.allCases.sorted(by: { $0.rawValue.utf8.count > $1.rawValue.utf8.count }) {
+            let text = Array(symbol.rawValue.utf8)
+            table[Int(text[0])].append((text, symbol))
+        }
+        return table
+    }()
+
     private mutating func symbol(from start: Int) -> Token {
-        for length in [3, 2, 1] where start + length <= source.count {
-            let text = String(decoding: source[start..<start + length], as: UTF8.self)
-            if let symbol = Token.Symbol(rawValue: text) {
-                position = start + length
-                return token(.symbol(symbol), from: start)
+        if source[start] < 0x80 {
+            for candidate in Self.symbols[Int(source[start])]
+            where candidate.text.indices.allSatisfy({ byte(start + $0) == candidate.text[$0] }) {
+                position = start + candidate.text.count
+                return token(.symbol(candidate.symbol), from: start)
             }
         }
         position += 1

@@ -9,6 +9,8 @@ struct Parser {
     /// Levels of expressions that are being read, so that deep ones can't exhaust the stack.
     var nesting = 0
     var matchDepth = 0
+    /// Map literals that a failure left open.
+    var openMaps = 0
 
     init(_ source: [UInt8]) {
         var lexer = Lexer(source)
@@ -80,16 +82,24 @@ struct Parser {
 
     /// Skips the rest of a broken statement: to behind its semicolon, or to where a block ends or a statement begins.
     mutating func recover() {
-        var depth = 0
+        let outer = openMaps
+        var depth = outer
+        openMaps = 0
         while token.kind != .end {
-            if depth == 0 {
-                if take(.semicolon) { return }
-                if isAt(.rightBrace) || startsStatement { return }
-            }
+            if depth <= outer, take(.semicolon) { return }
+            if depth <= outer, startsStatement { return }
+            if depth == 0, isAt(.rightBrace) { return }
             if isAt(.leftBrace) { depth += 1 }
             if isAt(.rightBrace) { depth -= 1 }
             advance()
         }
+    }
+
+    /// Skips a statement that can't be read at all, so that it isn't met again.
+    mutating func skipIfStuck(at range: SourceRange) {
+        guard token.range == range, token.kind != .end else { return }
+        advance()
+        recover()
     }
 
     private var startsStatement: Bool {
@@ -101,7 +111,8 @@ struct Parser {
 
     /// Skips a block to behind its end.
     mutating func skipBlock() {
-        var depth = 1
+        var depth = 1 + openMaps
+        openMaps = 0
         while token.kind != .end, depth > 0 {
             if isAt(.leftBrace) { depth += 1 }
             if isAt(.rightBrace) { depth -= 1 }

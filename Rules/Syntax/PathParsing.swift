@@ -10,6 +10,11 @@ extension Parser {
         repeat {
             position += 1
             if lexer.byte(position) == UInt8(ascii: "{") {
+                // `match /a/ {` is a path with a slash too many before its block.
+                guard beginsCapture(position) else {
+                    issues.error(Self.danglingSlash, at: SourceRange(position - 1, position))
+                    break
+                }
                 let segment = try capture(at: position)
                 segments.append(segment)
                 position = Int(segment.range.end)
@@ -22,6 +27,16 @@ extension Parser {
         } while lexer.byte(position) == UInt8(ascii: "/")
         moveTo(position)
         return segments
+    }
+
+    private static let danglingSlash = "Forward slash '/' found where identifier or binding expected."
+
+    private func beginsCapture(_ position: Int) -> Bool {
+        var ahead = lexer
+        ahead.position = position + 1
+        guard case .identifier = ahead.next().kind else { return false }
+        let next = ahead.next()
+        return next.isSymbol(.rightBrace) || next.isSymbol(.glob) || next.isSymbol(.single)
     }
 
     private mutating func capture(at position: Int) throws(Failure) -> MatchSegment {
@@ -99,9 +114,7 @@ extension Parser {
             while Self.isSegmentByte(lexer.byte(end), isPartOfMatch: isPartOfMatch) { end += 1 }
         }
         if end == position {
-            issues.error(
-                "Forward slash '/' found where identifier or binding expected.",
-                at: SourceRange(position - 1, position))
+            issues.error(Self.danglingSlash, at: SourceRange(position - 1, position))
             moveTo(position)
             throw Failure()
         }

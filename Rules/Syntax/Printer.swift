@@ -140,10 +140,14 @@ struct Printer {
         }
     }
 
-    /// `1.` would be a number.
+    /// `1.` would be a number, and `/a.b` a path of one segment.
     private mutating func receiver(_ receiver: Expression) {
         expression(receiver)
-        if case .integer = receiver.kind { text += " " }
+        switch receiver.kind {
+        case .integer: text += " "
+        case .path(let parts): if case .text = parts.last { text += " " }
+        default: break
+        }
     }
 
     private mutating func surround(_ open: String, _ inner: Expression, _ close: String) {

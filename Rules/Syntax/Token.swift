@@ -23,7 +23,7 @@ struct Token: Sendable {
         case `true`, `false`, null, `in`, `is`, `if`, `let`, `return`
     }
 
-    enum Symbol: String, Sendable {
+    enum Symbol: String, Sendable, CaseIterable {
         case leftBrace = "{", rightBrace = "}", leftParenthesis = "(", rightParenthesis = ")"
         case leftBracket = "[", rightBracket = "]", comma = ",", colon = ":", semicolon = ";", dot = "."
         case question = "?", assign = "="

@@ -19,7 +19,10 @@ extension Evaluation {
         case (.null, .null): return true
         case (.bool(let left), .bool(let right)): return left == right
         case (.int(let left), .int(let right)): return left == right
-        case (.float(let left), .float(let right)): return left.bitPattern == right.bitPattern && !left.isNaN
+        // As Java's equals, which Google's runtime has here: NaN is itself, and the two zeros differ. A document with a NaN that
+        // nobody touches is unchanged.
+        case (.float(let left), .float(let right)):
+            return left.bitPattern == right.bitPattern || left.isNaN && right.isNaN
         case (.string(let left), .string(let right)): return UTF8Order.equal(left, right)
         case (.bytes(let left), .bytes(let right)): return left == right
         case (.timestamp(let left), .timestamp(let right)), (.duration(let left), .duration(let right)):
@@ -68,7 +71,7 @@ extension Evaluation {
         case .null, .constraint, .error: break
         case .bool(let value): hasher.combine(value)
         case .int(let value): hasher.combine(value)
-        case .float(let value): hasher.combine(value.bitPattern)
+        case .float(let value): hasher.combine(value.isNaN ? Double.nan.bitPattern : value.bitPattern)
         case .string(let value): UTF8Order.hash(value, into: &hasher)
         case .bytes(let value): hasher.combine(value)
         case .timestamp(let value), .duration(let value):
@@ -98,16 +101,17 @@ extension Evaluation {
     }
 }
 
-/// Distinct values, in the order in which they came.
+/// Distinct values, in the order in which they came. Sets compare their elements as `==` does, so that 1 and 1.0 are one;
+/// a strict set, which stands in for a list, tells them apart.
 final class RuleSet {
     private(set) var elements: [RuleValue] = []
+    private let isStrict: Bool
     /// Positions by hash; only sets of some size have it.
     private var index: [Int: [Int32]] = [:]
     private static let indexedSizeMin = 9
 
-    init() {}
-
-    init(_ elements: some Sequence<RuleValue>, _ evaluation: Evaluation) {
+    init(_ elements: some Sequence<RuleValue>, _ evaluation: Evaluation, isStrict: Bool = false) {
+        self.isStrict = isStrict
         for element in elements { insert(element, evaluation) }
     }
 
@@ -117,21 +121,28 @@ final class RuleSet {
 
     var count: Int { elements.count }
 
-    private static func hash(_ value: RuleValue, _ evaluation: Evaluation) -> Int {
+    private func isElement(_ element: RuleValue, _ value: RuleValue, _ evaluation: Evaluation) -> Bool {
+        isStrict ? evaluation.identical(element, value) : evaluation.equal(element, value)
+    }
+
+    private func hash(_ value: RuleValue, _ evaluation: Evaluation) -> Int {
         var hasher = Hasher()
-        evaluation.hash(value, into: &hasher)
+        switch value {
+        // Equal numbers have equal hashes, zeros of both signs included.
+        case .int(let number) where !isStrict: hasher.combine(Double(number))
+        case .float(let number) where !isStrict: hasher.combine(number)
+        default: evaluation.hash(value, into: &hasher)
+        }
         return hasher.finalize()
     }
 
     func contains(_ value: RuleValue, _ evaluation: Evaluation) -> Bool {
         if elements.count < Self.indexedSizeMin {
             guard evaluation.work(elements.count) else { return false }
-            return elements.contains { evaluation.identical($0, value) }
+            return elements.contains { isElement($0, value, evaluation) }
         }
-        guard let positions = index[Self.hash(value, evaluation)], evaluation.work(positions.count) else {
-            return false
-        }
-        return positions.contains { evaluation.identical(elements[Int($0)], value) }
+        guard let positions = index[hash(value, evaluation)], evaluation.work(positions.count) else { return false }
+        return positions.contains { isElement(elements[Int($0)], value, evaluation) }
     }
 
     private func insert(_ value: RuleValue, _ evaluation: Evaluation) {
@@ -146,6 +157,6 @@ final class RuleSet {
     }
 
     private func note(_ position: Int, _ evaluation: Evaluation) {
-        index[Self.hash(elements[position], evaluation), default: []].append(Int32(clamping: position))
+        index[hash(elements[position], evaluation), default: []].append(Int32(clamping: position))
     }
 }

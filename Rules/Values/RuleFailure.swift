@@ -1,6 +1,6 @@
 /// Why an expression has no value. The text is made only when somebody reads it: most errors are absorbed by `||`.
-final class RuleFailure {
-    enum Reason {
+final class RuleFailure: Sendable {
+    enum Reason: Sendable {
         case undefinedProperty(String)
         case nullValue
         case functionNotFound(String)

@@ -54,12 +54,12 @@ final class RulePath: Sendable {
         }.joined()
     }
 
+    /// A path with an open segment equals no path, not even itself.
     static func equal(_ lhs: RulePath, _ rhs: RulePath) -> Bool {
         lhs.segments.count == rhs.segments.count
             && zip(lhs.segments, rhs.segments).allSatisfy { left, right in
                 switch (left, right) {
-                case (.text(let left), .text(let right)), (.open(let left), .open(let right)):
-                    UTF8Order.equal(left, right)
+                case (.text(let left), .text(let right)): UTF8Order.equal(left, right)
                 default: false
                 }
             }

@@ -59,6 +59,51 @@ struct RuleTime: Equatable, Comparable, Sendable {
     var milliseconds: Int64 { seconds * 1000 + Int64(nanoseconds) / 1_000_000 }
 }
 
+extension RuleTime {
+    /// The instant of `2020-02-29T12:30:00.5+01:00`, as in RFC 3339; nil when the text is none.
+    init?(parsing text: String) {
+        var rest = Array(text.utf8)[...]
+        func digits(_ count: Int) -> Int64? {
+            var number: Int64 = 0
+            for _ in 0..<count {
+                guard let byte = rest.popFirst(), Lexer.isDigit(byte) else { return nil }
+                number = number * 10 + Int64(byte - UInt8(ascii: "0"))
+            }
+            return number
+        }
+        func take(_ characters: String) -> UInt8? {
+            guard let byte = rest.first, characters.utf8.contains(byte) else { return nil }
+            return rest.popFirst()
+        }
+        guard let year = digits(4), take("-") != nil, let month = digits(2), take("-") != nil, let day = digits(2),
+            CivilDate(year: year, month: month, day: day).isValid, take("Tt") != nil, let hour = digits(2), hour < 24,
+            take(":") != nil, let minute = digits(2), minute < 60, take(":") != nil, let second = digits(2), second < 60
+        else { return nil }
+        var fraction: Int64 = 0
+        if take(".") != nil {
+            var unit: Int64 = 100_000_000
+            while let byte = rest.first, Lexer.isDigit(byte) {
+                fraction += Int64(byte - UInt8(ascii: "0")) * unit
+                unit /= 10
+                rest.removeFirst()
+            }
+        }
+        var offset: Int64 = 0
+        if let sign = take("+-") {
+            guard let hours = digits(2), take(":") != nil, let minutes = digits(2), hours < 24, minutes < 60 else {
+                return nil
+            }
+            offset = (hours * 3600 + minutes * 60) * (sign == UInt8(ascii: "-") ? -1 : 1)
+        } else if take("Zz") == nil {
+            return nil
+        }
+        let days = CivilDate(year: year, month: month, day: day).daysSince1970
+        let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset
+        guard rest.isEmpty, let time = Self.timestamp(seconds: seconds, nanoseconds: fraction) else { return nil }
+        self = time
+    }
+}
+
 /// The calendar of UTC. Source: the proleptic Gregorian calendar, by Howard Hinnant's "chrono-compatible low-level date
 /// algorithms".
 struct CivilDate {

@@ -46,7 +46,7 @@ struct GRPCFrontEnd: GRPCHandler {
         guard let method = methods[call.path] else {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))
         }
-        authenticator.identify(call.firstValue("authorization"), on: call.loop) { [self] result in
+        authenticator.identify(call) { [self] result in
             let observation = observer.begin(method.observed, .grpc, remote: call.remoteAddress)
             switch result {
             case .success(let identity):
@@ -96,7 +96,7 @@ struct GRPCFrontEnd: GRPCHandler {
             return (
                 path,
                 { call in
-                    service.authenticator.identify(call.firstValue("authorization"), on: call.loop) { result in
+                    service.authenticator.identify(call) { result in
                         let observation = observer.begin(method, .grpc, remote: call.remoteAddress)
                         switch result {
                         case .success(let identity): serve(GRPCServiceCall(call, identity, observation))
@@ -158,6 +158,29 @@ struct GRPCFrontEnd: GRPCHandler {
             },
             prefix + "ExecutePipeline": { _, call in service.executePipeline(call) },
         ]
+    }
+}
+
+extension Authenticator {
+    /// Tells `done` for whom a call is: within this method, or later; until then its messages wait.
+    fileprivate func identify(_ call: GRPCCall, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void) {
+        let waiting = Waiting()
+        identify(call.firstValue("authorization"), on: call.loop) { result in
+            waiting.isOver = true
+            // The client may have gone meanwhile.
+            if call.isFinished { return }
+            done(result)
+            if waiting.hasBegun { call.resumeReading() }
+        }
+        if waiting.isOver { return }
+        waiting.hasBegun = true
+        call.pauseReading()
+    }
+
+    /// Belongs to the call's loop.
+    private final class Waiting: @unchecked Sendable {
+        var isOver = false
+        var hasBegun = false
     }
 }
 

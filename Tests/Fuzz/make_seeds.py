@@ -94,6 +94,31 @@ HEADS = {
     "frames": b"\0\0\0\0\3abc\1\0\0\0\2de\0\0\0\4\1",
 }
 
+# Sources of Security Rules, and conditions, which the entry point puts into a source.
+RULES = {
+    "source": """rules_version = '2';
+service cloud.firestore {
+  match /databases/{database}/documents {
+    function owns(data) { let uid = request.auth.uid; return uid == data.owner; }
+    match /notes/{note} {
+      allow read, delete: if owns(resource.data);
+      allow write: if owns(request.resource.data) && request.resource.data.keys().hasOnly(['owner', 'text']);
+      match /parts/{part=**} { allow list: if request.query.limit <= 10 }
+    }
+    match /{path=**}/posts/{post} { allow list: if resource.data.open == true; }
+  }
+}""",
+    "version1": "service cloud.firestore { match /a/{b=**} { allow get } } service firebase.storage { match /b/{c} {} }",
+    "logic": "a.b || !(1 in [1, null, 2.5,]) && request.auth != null ? resource == null : 'x' is string",
+    "slices": "[1, 2, 3][0:2] == [1, 2] && 'abc'[1:] == 'bc' && {'k': {'l': -9223372036854775808}}.get(['k', 'l'], 0) < 1",
+    "paths": "get(/databases/$(request.path[1])/documents/c/$(d[0])).data.a == 1 || exists(/a/{b}.bind({'b': 1}))",
+    "texts": "'a\\u00e9\\ud83d\\ude00'.replace('(a)|b', '[$1]').split('[0-9]*').join(',').matches('.*') && b'\\xff\\101' != b\"a\"",
+    "times": "request.time + duration.value(1, 'w') > timestamp.date(2020, 2, 29) && request.time.dayOfYear() % 7 / 2 == 1",
+    "sets": "{'a': 1}.diff(resource.data).affectedKeys().union(['a'].toSet()).hasOnly(['a', 'b']) && debug(1.5) is float",
+    "numbers": "math.round(-2.5) == int('-2') && string(1.0E) == float('1e400') || hashing.md5('a').toHexString() == ''",
+    "found-path-member": "/a /b .data== /a/b",
+}
+
 
 def write(target: str, name: str, content: bytes) -> None:
     folder = Path(__file__).parent / target / "seeds"
@@ -187,6 +212,8 @@ def stream_seeds() -> None:
     }
     for name, lines in sessions.items():
         write("webchannel", name, "\n".join(lines).encode())
+    for name, text in RULES.items():
+        write("rules", name, text.encode())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ struct ChangeHubTests {
         func receive(_ event: ChangeEvent) {
             let text =
                 switch event {
-                case .committed(let set):
+                case .committed(let set, _):
                     set.changes.compactMap { DocumentKey.decode($0.key)?.text }.sorted().joined(separator: " ")
                 case .cleared: "cleared"
                 case .closed: "closed"

@@ -12,7 +12,8 @@ enum Tool {
     }
 
     static let commands: [Command] = [
-        ServeCommand.command, CheckCommand.command, TokenCommand.command, BenchCommand.command, VersionCommand.command,
+        ServeCommand.command, CheckCommand.command, RulesCommand.command, TokenCommand.command, BenchCommand.command,
+        VersionCommand.command,
         HelpCommand.command,
     ]
 

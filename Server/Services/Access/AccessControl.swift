@@ -86,7 +86,8 @@ final class AccessControl: Sendable {
         let reader = ViewReader(view)
         for path in paths {
             let request = RulesRequest(
-                method: .get, database: database.database, path: path, auth: auth, time: clock.now(),
+                method: .get, database: database.database, path: path, auth: auth,
+                time: FieldTransform.serverTime(clock.now()),
                 resource: try reader.document(path, isAfter: false))
             try decide(ruleset, request, reader, access, database)
         }
@@ -118,7 +119,8 @@ final class AccessControl: Sendable {
         let path = isGroup ? query.parent.path : query.parent.path.appending(collectionID)
         let access = RulesAccess(total: RulesLimits.accessesPerOperation)
         let request = RulesRequest(
-            method: .list, database: database.database, path: path, auth: auth, time: clock.now(), query: rulesQuery)
+            method: .list, database: database.database, path: path, auth: auth,
+            time: FieldTransform.serverTime(clock.now()), query: rulesQuery)
         try decide(ruleset, request, ViewReader(view), access, database)
         return access.paths.map(\.path)
     }
@@ -154,7 +156,15 @@ final class AccessControl: Sendable {
         _ ruleset: Ruleset, _ request: RulesRequest, _ reader: any DocumentReader, _ access: RulesAccess,
         _ database: DatabaseName
     ) throws(Status) {
-        let verdict = ruleset.decide(request, reader, access)
+        let verdict: RulesVerdict
+        if isEmulator, let measured = rules.measured(database.project), measured.ruleset === ruleset {
+            let (asked, reader, access) = (Lent(request), Lent(reader), Lent(access))
+            verdict = measured.withCoverage { coverage in
+                ruleset.decide(asked.value, reader.value, access.value, observer: coverage)
+            }
+        } else {
+            verdict = ruleset.decide(request, reader, access)
+        }
         if let failure = verdict.failure { throw failure }
         if verdict.isAllowed { return }
         let message = verdict.message
@@ -167,6 +177,13 @@ final class AccessControl: Sendable {
             ])
         throw isEmulator ? Status(.permissionDenied, message) : Self.denied
     }
+}
+
+/// Something that one thread uses, lent to a closure that runs at once on the same thread.
+private struct Lent<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
 }
 
 /// Shows rules the state that a request reads.

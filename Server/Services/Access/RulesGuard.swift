@@ -17,6 +17,8 @@ final class RulesGuard: CommitGuard {
     }
 
     func check(_ commit: GuardedCommit) throws(Status) {
+        // `request.time` is what a server timestamp of the same commit writes.
+        let time = FieldTransform.serverTime(commit.requestTime)
         let isBatch = commit.writes.count > 1
         let accesses = RulesAccess(
             total: isBatch ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
@@ -26,7 +28,7 @@ final class RulesGuard: CommitGuard {
             let stored = try reader.document(path, isAfter: false)
             var request = RulesRequest(
                 method: Self.method(of: write, exists: stored != nil), database: database.database, path: path,
-                auth: auth, time: commit.requestTime, resource: stored)
+                auth: auth, time: time, resource: stored)
             switch request.method {
             case .create, .update: request.newResource = try reader.document(path, isAfter: true)
             case .get, .list, .delete: break

@@ -18,7 +18,13 @@ struct RulesHTTP: HTTPExtension {
         guard segments.count == 5, segments[1] == "emulator", segments[2] == "v1", segments[3] == "projects",
             let colon = segments[4].lastIndex(of: ":"), let project = URLText.decode(segments[4][..<colon])
         else { return false }
-        guard segments[4][colon...] == ":securityRules", head.method == "PUT" else { return false }
+        switch (head.method, String(segments[4][colon...])) {
+        case ("PUT", ":securityRules"): break
+        case ("GET", ":ruleCoverage"): answer(exchange, project, isPage: false)
+        case ("GET", ":ruleCoverage.html"): answer(exchange, project, isPage: true)
+        default: return false
+        }
+        if head.method == "GET" { return true }
         let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
         exchange.collectBody(limitBytes: Limits.requestSizeBytesMax) { result in
             do throws(Status) {
@@ -28,6 +34,17 @@ struct RulesHTTP: HTTPExtension {
             }
         }
         return true
+    }
+
+    /// What the project's requests have reached of its rules.
+    private func answer(_ exchange: HTTPExchange, _ project: String, isPage: Bool) {
+        let text = rules.measured(project)?.withCoverage { isPage ? RulesCoveragePage.html($0) : $0.json() }
+        let type = isPage ? "text/html; charset=utf-8" : "application/json; charset=UTF-8"
+        let missing = "No rules were set for this project."
+        exchange.respond(
+            status: text == nil ? 404 : 200,
+            headers: [HTTPHeader("content-type", text == nil ? "text/plain" : type)] + CORS.headers(for: exchange.head),
+            body: Array((text ?? missing).utf8))
     }
 
     /// - Returns: the body of the answer.

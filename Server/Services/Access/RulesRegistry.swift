@@ -8,8 +8,23 @@ public final class RulesRegistry: Sendable {
         /// From the project's files, by database id; they hold in every project.
         var files: [String: Ruleset] = [:]
         /// Set over HTTP, by project; they hold in all of its databases.
-        var projects: [String: Ruleset] = [:]
+        var projects: [String: Measured] = [:]
         var observers: [@Sendable () -> Void] = []
+    }
+
+    /// Rules that are being developed: what their expressions come to is counted.
+    final class Measured: Sendable {
+        let ruleset: Ruleset
+        private let coverage: Mutex<RulesCoverage>
+
+        init(_ ruleset: Ruleset) {
+            self.ruleset = ruleset
+            coverage = Mutex(RulesCoverage(ruleset))
+        }
+
+        func withCoverage<Result: Sendable>(_ body: (RulesCoverage) -> Result) -> Result {
+            coverage.withLock { body($0) }
+        }
     }
 
     private let state = Mutex(State())
@@ -21,7 +36,7 @@ public final class RulesRegistry: Sendable {
 
     /// Nil when nothing is said of a database.
     func ruleset(of database: DatabaseName) -> Ruleset? {
-        state.withLock { $0.projects[database.project] ?? $0.files[database.database] }
+        state.withLock { $0.projects[database.project]?.ruleset ?? $0.files[database.database] }
     }
 
     /// Has `observer` told of every later change, from any thread.
@@ -34,12 +49,11 @@ public final class RulesRegistry: Sendable {
     }
 
     func setProject(_ ruleset: Ruleset, project: String) {
-        change { $0.projects[project] = ruleset }
+        change { $0.projects[project] = Measured(ruleset) }
     }
 
-    func ruleset(ofProject project: String) -> Ruleset? {
-        state.withLock { $0.projects[project] ?? $0.files[DatabaseName.defaultDatabase] }
-    }
+    /// Nil when the rules of a project weren't set over HTTP.
+    func measured(_ project: String) -> Measured? { state.withLock { $0.projects[project] } }
 
     private func change(_ body: (inout State) -> Void) {
         let observers = state.withLock { state in

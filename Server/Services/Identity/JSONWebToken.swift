@@ -86,6 +86,12 @@ enum PlainJSON {
 
     /// - Throws: INVALID_ARGUMENT when the text is no JSON object.
     static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
+        guard case .map(let map) = try any(bytes) else { throw .invalidArgument("Expected a JSON object.") }
+        return map
+    }
+
+    /// - Throws: INVALID_ARGUMENT when the text is no JSON.
+    static func any(_ bytes: [UInt8]) throws(Status) -> Value {
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(Status) in
                 var reader = try JSONReader(bytes)
@@ -94,8 +100,7 @@ enum PlainJSON {
                 return value
             }
         }
-        guard case .map(let map) = try result.get() else { throw .invalidArgument("Expected a JSON object.") }
-        return map
+        return try result.get()
     }
 
     private static func value(_ reader: inout JSONReader, depth: Int) throws(Status) -> Value {

@@ -95,7 +95,9 @@ final class ListenResume: MessageSource {
             return
         }
         differences = found
-        if let expectedCount {
+        // Clients take a filter of a documents target for more than it says: an SDK stores the deletion that it infers from one
+        // as older than all that it knows.
+        if let expectedCount, case .query = target.kind {
             try prepareFilter(count, isExpected: count - Self.growth(found) == expectedCount)
         }
     }
@@ -107,10 +109,9 @@ final class ListenResume: MessageSource {
             let document = try view.document(key: key)
             if document != nil { count += 1 }
             if let document, document.updateVersion <= past.version { continue }
+            // That a document is missing is said each time: a client may not have kept it.
             let was = try past.document(key: key) != nil
-            if was || document != nil {
-                found.append(Difference(key: key, was: was, now: document != nil, document: document))
-            }
+            found.append(Difference(key: key, was: was, now: document != nil, document: document))
         }
         return (found, count)
     }
@@ -185,7 +186,9 @@ final class ListenResume: MessageSource {
 
     private func prepareFilter(_ count: Int, isExpected: Bool) throws(Status) {
         var message = ExistenceFilterMessage(targetId: target.id, count: Int32(clamping: count))
-        if !isExpected, (expectedCount ?? 0) > 0, count > 0, count <= Limits.listenFilterNamesMax, case .query(let shared) = target.kind {
+        if !isExpected, (expectedCount ?? 0) > 0, count > 0, count <= Limits.listenFilterNamesMax,
+            case .query(let shared) = target.kind
+        {
             var filter = BloomFilter(count: count, falsePositiveRate: Self.falsePositiveRate)
             let execution = try keys(shared.live)
             while let key = try execution.nextKey() { filter.insert(DocumentNameHash.md5(try names.name(key: key))) }

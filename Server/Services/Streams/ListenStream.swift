@@ -47,6 +47,7 @@ final class ListenStream: @unchecked Sendable {
     private var afterFlush: (() -> Void)?
     /// A target is being loaded, or is about to be.
     private var isLoading = false
+    private weak var loading: ListenTarget?
     /// What is being loaded was there before.
     private var isReloading = false
     /// Targets that the client is to forget and get anew. Until all have come, it has no state of one version.
@@ -262,6 +263,7 @@ final class ListenStream: @unchecked Sendable {
     /// Sends what a target's client doesn't know as of one version, then a boundary.
     private func load(_ target: ListenTarget, _ knowledge: Knowledge, isNew: Bool = false) {
         isLoading = true
+        loading = target
         target.since = .max
         target.window = [:]
         listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge, isNew: isNew) }
@@ -344,17 +346,21 @@ final class ListenStream: @unchecked Sendable {
             dependencies += keys
         }
         if dependencies == target.dependencies { return }
-        try listeners.depend(target, on: dependencies)
+        // What happened between the judgement and now nobody would tell.
+        if try listeners.depend(target, on: dependencies) > view.version { target.isToBeJudged = true }
     }
 
     /// Gives a target up that its client may no longer see.
     func judgeAgain(_ target: ListenTarget) {
         guard targets[target.id] === target, let listeners, !call.isFinished else { return }
         // One that is being loaded was allowed at its version; the answer waits until that is told.
-        target.isToBeJudged = target.since == .max || isLoading
-        if target.isToBeJudged { return }
+        target.isToBeJudged = target === loading
+        // One that waits to be loaded is judged then.
+        if target.isToBeJudged || target.since == .max { return }
         do throws(Status) {
-            try judge(target, try listeners.database.view(atVersion: listeners.seen))
+            // As things are now, which is never before what the stream will tell next.
+            try judge(target, try listeners.database.view())
+            if target.isToBeJudged { call.loop.execute { [weak self] in self?.judgeAgain(target) } }
         } catch {
             if error.code == .permissionDenied { return remove(target.id, cause: error) }
             end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
@@ -413,6 +419,7 @@ final class ListenStream: @unchecked Sendable {
 
     private func finishLoad() {
         isLoading = false
+        loading = nil
         guard isReloading else { return }
         isReloading = false
         reloadsPending -= 1
@@ -431,10 +438,10 @@ final class ListenStream: @unchecked Sendable {
             TargetChangeMessage(
                 targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
                 readTime: TimestampMessage(readTime)))
-        if target.isToBeJudged { judgeAgain(target) }
         if target.once { ending.append(target) }
         owedBoundary = (version, readTime)
         finishLoad()
+        if target.isToBeJudged { judgeAgain(target) }
         proceed()
         // It goes out now even when the client takes nothing else.
         payBoundary()
@@ -493,7 +500,8 @@ final class ListenStream: @unchecked Sendable {
                 windowMoved(target, result, snapshot)
             }
         }
-        if isFlushing { afterFlush = later }
+        // An error may have ended the stream, which must not be given what holds it again.
+        if isFlushing, !call.isFinished { afterFlush = later }
     }
 
     private func windowMoved(

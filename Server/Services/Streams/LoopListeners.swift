@@ -3,7 +3,8 @@ import HearthNetwork
 import HearthStorage
 import Synchronization
 
-/// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, but for `receive`.
+/// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, but for `receive` and the tables
+/// that it looks into.
 final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     let database: Database
     let loop: EventLoop
@@ -13,10 +14,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     }
     /// Messages that many streams send about one version.
     var encodings = ListenEncodings()
-    private var documents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
-    /// Targets by the documents that decide who may see them.
-    private var dependents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
-    private var queries: [WatchScope: QueryIndex<SharedQuery>] = [:]
+    private let tables = Mutex(Tables())
     private var queriesByText: [[UInt8]: SharedQuery] = [:]
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
@@ -25,7 +23,38 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         self.loop = loop
     }
 
+    /// Whom watches what. The loop changes it; the writer's thread looks into it, so that a commit which concerns nobody wakes
+    /// nobody.
+    private struct Tables {
+        var documents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
+        /// Targets by the documents that decide who may see them.
+        var dependents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
+        var queries: [WatchScope: QueryIndex<SharedQuery>] = [:]
+
+        func concerns(_ change: Change, _ scopes: [WatchScope]) throws(Status) -> Bool {
+            if documents[change.key] != nil || dependents[change.key] != nil { return true }
+            for scope in scopes {
+                if let index = queries[scope], try !index.candidates(for: change).isEmpty { return true }
+            }
+            return false
+        }
+    }
+
     func receive(_ event: ChangeEvent) {
+        if case .committed(let set, let scopes) = event {
+            let isOfConcern = tables.withLock { tables in
+                do throws(Status) {
+                    for (change, scopes) in zip(set.changes, scopes) where try tables.concerns(change, scopes) {
+                        return true
+                    }
+                    return false
+                } catch {
+                    // The loop finds the same, and tells its streams.
+                    return true
+                }
+            }
+            if !isOfConcern { return }
+        }
         loop.execute { [self] in take(event) }
     }
 
@@ -43,36 +72,57 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// - Throws: UNAVAILABLE when the database is closed.
     func add(_ target: ListenTarget) throws(Status) {
-        guard database.changes.add(target.scopes, for: self) else { throw .unavailable("The database is closed.") }
-        switch target.kind {
-        case .documents(let keys):
-            for key in keys { documents[key, default: [:]][ObjectIdentifier(target)] = target }
-        case .query(let shared):
-            if shared.targets.isEmpty {
-                queriesByText[shared.text] = shared
-                queries[shared.live.scope, default: QueryIndex()].insert(shared, for: shared.live)
+        tables.withLock { tables in
+            switch target.kind {
+            case .documents(let keys):
+                for key in keys { tables.documents[key, default: [:]][ObjectIdentifier(target)] = target }
+            case .query(let shared):
+                if shared.targets.isEmpty {
+                    tables.queries[shared.live.scope, default: QueryIndex()].insert(shared, for: shared.live)
+                }
             }
+        }
+        if case .query(let shared) = target.kind {
+            if shared.targets.isEmpty { queriesByText[shared.text] = shared }
             shared.add(target)
         }
+        // Last: what the hub hands on from here finds the target.
+        if database.changes.add(target.scopes, for: self) { return }
+        forget(target)
+        throw .unavailable("The database is closed.")
     }
 
     /// Has a target judged again when one of some documents changes, in place of those before.
+    /// - Returns: the version after which it will be.
     /// - Throws: UNAVAILABLE when the database is closed.
-    func depend(_ target: ListenTarget, on keys: [[UInt8]]) throws(Status) {
-        let scopes = keys.map { WatchScope.document($0) }
-        guard database.changes.add(scopes, for: self) else { throw .unavailable("The database is closed.") }
+    func depend(_ target: ListenTarget, on keys: [[UInt8]]) throws(Status) -> Int64 {
         forgetDependencies(of: target)
         target.dependencies = keys
-        for key in keys { dependents[key, default: [:]][ObjectIdentifier(target)] = target }
+        tables.withLock { tables in
+            for key in keys { tables.dependents[key, default: [:]][ObjectIdentifier(target)] = target }
+        }
+        guard database.changes.add(keys.map { .document($0) }, for: self) else {
+            throw .unavailable("The database is closed.")
+        }
+        var since: Int64 = 0
+        database.changes.withVersion { since = $0 }
+        return since
     }
 
     private func forgetDependencies(of target: ListenTarget) {
+        if target.dependencies.isEmpty { return }
         database.changes.remove(target.dependencies.map { .document($0) }, for: self)
-        for key in target.dependencies {
-            dependents[key]?[ObjectIdentifier(target)] = nil
-            if dependents[key]?.isEmpty == true { dependents[key] = nil }
-        }
+        tables.withLock { Self.remove(target, target.dependencies, from: &$0.dependents) }
         target.dependencies = []
+    }
+
+    private static func remove(
+        _ target: ListenTarget, _ keys: [[UInt8]], from table: inout [[UInt8]: [ObjectIdentifier: ListenTarget]]
+    ) {
+        for key in keys {
+            table[key]?[ObjectIdentifier(target)] = nil
+            if table[key]?.isEmpty == true { table[key] = nil }
+        }
     }
 
     /// The rules have changed.
@@ -83,18 +133,20 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     func remove(_ target: ListenTarget) {
         forgetDependencies(of: target)
         database.changes.remove(target.scopes, for: self)
+        forget(target)
+    }
+
+    private func forget(_ target: ListenTarget) {
         switch target.kind {
-        case .documents(let keys):
-            for key in keys {
-                documents[key]?[ObjectIdentifier(target)] = nil
-                if documents[key]?.isEmpty == true { documents[key] = nil }
-            }
+        case .documents(let keys): tables.withLock { Self.remove(target, keys, from: &$0.documents) }
         case .query(let shared):
             shared.remove(target)
             guard shared.targets.isEmpty else { return }
             queriesByText[shared.text] = nil
-            queries[shared.live.scope]?.remove(shared, for: shared.live)
-            if queries[shared.live.scope]?.isEmpty == true { queries[shared.live.scope] = nil }
+            tables.withLock { tables in
+                tables.queries[shared.live.scope]?.remove(shared, for: shared.live)
+                if tables.queries[shared.live.scope]?.isEmpty == true { tables.queries[shared.live.scope] = nil }
+            }
         }
     }
 
@@ -111,7 +163,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     private func take(_ event: ChangeEvent) {
         switch event {
-        case .committed(let set): take(set)
+        case .committed(let set, let scopes): take(set, scopes)
         case .cleared(let version):
             seen = max(seen, version)
             for stream in streams.values {
@@ -123,12 +175,13 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         }
     }
 
-    private func take(_ set: ChangeSet) {
+    private func take(_ set: ChangeSet, _ scopes: [[WatchScope]]) {
         seen = max(seen, set.version)
         var touched: [ObjectIdentifier: ListenStream] = [:]
-        for change in set.changes {
+        var toBeJudged: [ListenTarget] = []
+        for (change, scopes) in zip(set.changes, scopes) {
             do throws(Status) {
-                try take(change, set.version, &touched)
+                toBeJudged += try take(change, scopes, set.version, &touched)
             } catch {
                 // What is stored can't be read: nobody can be told the truth.
                 for stream in streams.values { stream.end(error) }
@@ -136,33 +189,32 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             }
         }
         // Before anything of the new state is told.
-        if !dependents.isEmpty {
-            for change in set.changes {
-                for target in (dependents[change.key] ?? [:]).values {
-                    target.stream.judgeAgain(target)
-                    touched[ObjectIdentifier(target.stream)] = target.stream
-                }
-            }
+        for target in toBeJudged {
+            target.stream.judgeAgain(target)
+            touched[ObjectIdentifier(target.stream)] = target.stream
         }
         for stream in touched.values { stream.proceed() }
     }
 
+    /// - Returns: targets of which the change may decide who may see them.
     private func take(
-        _ change: Change, _ version: Int64, _ touched: inout [ObjectIdentifier: ListenStream]
-    ) throws(Status) {
-        for scope in ChangeHub.scopes(of: change.key) {
-            if case .document(let key) = scope {
-                guard let watching = documents[key] else { continue }
-                let was = change.before != nil
-                let now = change.after != nil
-                for target in watching.values where version > target.since {
-                    target.stream.note(key, target, was: was, now: now, change.after)
-                    touched[ObjectIdentifier(target.stream)] = target.stream
-                }
-            } else if let index = queries[scope] {
-                for shared in try index.candidates(for: change) { try take(change, version, shared, &touched) }
+        _ change: Change, _ scopes: [WatchScope], _ version: Int64, _ touched: inout [ObjectIdentifier: ListenStream]
+    ) throws(Status) -> [ListenTarget] {
+        let (watching, dependents, queries) = try tables.withLock { tables throws(Status) in
+            var queries: [SharedQuery] = []
+            for scope in scopes {
+                if let index = tables.queries[scope] { queries += try index.candidates(for: change) }
             }
+            return (tables.documents[change.key], tables.dependents[change.key], queries)
         }
+        let was = change.before != nil
+        let now = change.after != nil
+        for target in (watching ?? [:]).values where version > target.since {
+            target.stream.note(change.key, target, was: was, now: now, change.after)
+            touched[ObjectIdentifier(target.stream)] = target.stream
+        }
+        for shared in queries { try take(change, version, shared, &touched) }
+        return dependents.map { Array($0.values) } ?? []
     }
 
     private func take(

@@ -244,7 +244,6 @@ private final class WebChannelSessions: Sendable {
     /// Whoever knows it may speak for the session, so nobody must guess it.
     static func newID() -> String {
         var random = SystemRandomNumberGenerator()
-        return (0..<2).map { _ in String(UInt64.random(in: .min ... .max, using: &random), radix: 36) }.joined(
-            separator: "-")
+        return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import HearthNetwork
+import HearthRules
 import HearthServer
 import HearthStorage
 import HearthWire
@@ -13,6 +14,7 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "listen": { StreamFuzzing.fuzzListen($0) },
     "write": { StreamFuzzing.fuzzWrite($0) },
     "webchannel": { StreamFuzzing.fuzzWebChannel($0) },
+    "rules": { RulesFuzzing.fuzz($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
 ]
 

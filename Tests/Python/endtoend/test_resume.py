@@ -107,6 +107,7 @@ def test_documents(db: firestore.Client, listen: Listen) -> None:
         ("ADD", [2]),
         ("change", "c/a", 5, [2], []),
         ("delete", "c/b", [2]),
+        ("delete", "c/never", [2]),
         ("change", "c/new", 1, [2], []),
         ("CURRENT", [2]),
     ]

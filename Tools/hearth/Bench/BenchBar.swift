@@ -59,6 +59,7 @@ struct BenchBar: Sendable {
         sameMedian("query-range-huge", "query-range-small"),
         BenchBar(workload: "query-equal-huge", metric: "rate", kind: .limit(2500)),
         sameMedian("query-equal-huge", "query-equal-small"),
+        BenchBar(workload: "commit-32-rules", metric: "rate", kind: .asGood(0.8, as: Base(workload: "commit-32"))),
         BenchBar(workload: "listen-1", metric: "p50", kind: .asGood(10, as: Base(target: "emulator"))),
         BenchBar(workload: "listen-1", metric: "p99", kind: .asGood(10, as: Base(target: "emulator"))),
         BenchBar(workload: "listen-100", metric: "p50", kind: .asGood(10, as: Base(target: "emulator"))),

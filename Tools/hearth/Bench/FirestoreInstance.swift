@@ -70,6 +70,24 @@ final class FirestoreInstance {
         return watch.seconds
     }
 
+    /// Has security rules judge clients from now on; the administrator goes on as before.
+    func setRules(_ text: String) throws(ToolFailure) {
+        var escaped = ""
+        for character in text {
+            switch character {
+            case "\"": escaped += "\\\""
+            case "\n": escaped += "\\n"
+            default: escaped.append(character)
+            }
+        }
+        let answer = Loopback.request(
+            port: server.port, "PUT", "/emulator/v1/projects/\(BenchRequests.project):securityRules",
+            body: "{\"rules\": {\"files\": [{\"content\": \"\(escaped)\"}]}}")
+        if answer?.contains(" 200 ") != true {
+            throw ToolFailure(.failed, "The rules can't be set: \(answer ?? "no answer").")
+        }
+    }
+
     // MARK: Load
 
     private func nextSeed() -> UInt64 {
@@ -77,9 +95,10 @@ final class FirestoreInstance {
         return settings.seed &* 1000 &+ runs
     }
 
-    func generator(_ method: String, connections: Int, streams: Int) -> LoadGenerator {
+    /// - Parameter token: whose requests they are.
+    func generator(_ method: String, connections: Int, streams: Int, token: String = "owner") -> LoadGenerator {
         let metadata = [
-            HTTPHeader("authorization", "Bearer owner"),
+            HTTPHeader("authorization", "Bearer \(token)"),
             HTTPHeader("google-cloud-resource-prefix", requests.database),
         ]
         return LoadGenerator(

@@ -54,6 +54,7 @@ final class FirestoreSession: BenchSession {
         case .listen(let listeners, let place):
             let instance = place == .memory ? try instance(for: .memory) : shared
             return try listening(name, instance).latency(listeners: listeners)
+        case .commitRules: return try commitRules(name)
         case .listenHot: return try listening(name, shared).hot(listeners: 1000)
         case .listenIdle: return try listenIdle(name)
         case .listenResume: return try listening(name, shared).resume(documents: settings.large)
@@ -115,6 +116,19 @@ final class FirestoreSession: BenchSession {
         let generator = instance.generator("Commit", connections: connections, streams: inFlight / connections)
         return try instance.measure(name, generator) { [requests = instance.requests] _, random in
             requests.commit(collection.name, documents: documents, fields, &random)
+        }
+    }
+
+    /// On a server of its own: other workloads are an administrator's.
+    private func commitRules(_ name: String) throws(ToolFailure) -> [Figure] {
+        let instance = try FirestoreInstance(settings, source)
+        defer { instance.stop() }
+        let documents = settings.documents
+        try instance.fill(.work, documents: documents)
+        try instance.setRules(BenchRules.text)
+        let generator = instance.generator("Commit", connections: 4, streams: 8, token: BenchRules.token)
+        return try instance.measure(name, generator) { [requests = instance.requests] _, random in
+            requests.commit(FirestoreInstance.Collection.work.name, documents: documents, .all, &random)
         }
     }
 

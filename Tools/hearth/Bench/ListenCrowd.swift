@@ -33,6 +33,8 @@ final class ListenCrowd: @unchecked Sendable {
     var onEvent: ((Int, Event) -> Void)?
     /// Bytes of all messages.
     private(set) var receivedBytes = 0
+    /// Between a listener's request and its first snapshot, the longest of all.
+    private(set) var openingSeconds = 0.0
     /// What the newest boundary gave, to go on from.
     private(set) var token: [UInt8] = []
 
@@ -85,11 +87,13 @@ final class ListenCrowd: @unchecked Sendable {
         let call = GRPCClient(client).open(path: path, metadata: metadata)
         calls.append(call)
         var isOpening = true
+        let sent = EventLoop.monotonicNanoseconds()
         call.onMessage = { [self] message in
             receivedBytes += message.count
             let event = Self.event(message)
             if isOpening, event == .boundary {
                 isOpening = false
+                openingSeconds = max(openingSeconds, Double(EventLoop.monotonicNanoseconds() - sent) / 1e9)
                 token = Self.token(message)
                 state.withLock { $0.opening -= 1 }
             }

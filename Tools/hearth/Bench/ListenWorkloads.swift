@@ -122,13 +122,10 @@ struct ListenWorkloads {
         ) {
             let crowd = try ListenCrowd(instance)
             defer { crowd.close() }
-            let watch = Stopwatch()
             try crowd.open(connections: 1, each: 1) { _ in
                 requests.listen(collection.name, from: token, expectedCount: count)
             }
-            let seconds = watch.seconds
-            let (bytes, newest) = crowd.onLoop { (crowd.receivedBytes, crowd.token) }
-            return (seconds, bytes, newest)
+            return crowd.onLoop { (crowd.openingSeconds, crowd.receivedBytes, crowd.token) }
         }
         _ = try load(nil, expecting: nil)
         let first = try load(nil, expecting: nil)

@@ -17,6 +17,8 @@ struct Workload: Sendable, Equatable {
         case connections
         /// From a commit to the snapshots of so many listeners.
         case listen(listeners: Int, on: CommitPlace)
+        /// Commits of a client, which rules judge.
+        case commitRules
         case listenHot
         case listenIdle
         case listenResume
@@ -113,6 +115,9 @@ struct Workload: Sendable, Equatable {
         Workload(
             name: "query-equal-huge", summary: "Equality on an indexed field, 100 documents of the huge collection.",
             kind: .query(.equality, .huge), base: "query-equal-small"),
+        Workload(
+            name: "commit-32-rules", summary: "commit-32 by a client of whom rules with twenty conditions decide.",
+            kind: .commitRules, base: "commit-32"),
         Workload(
             name: "listen-1", summary: "From a commit's departure to the snapshot of one listener; Redis: PUBLISH.",
             kind: .listen(listeners: 1, on: .server)),

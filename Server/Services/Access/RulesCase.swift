@@ -1,0 +1,226 @@
+import HearthModel
+import HearthRules
+import HearthStorage
+import HearthWire
+
+/// One case of a rules test, in the shape of the public Rules test API: a request, what is stored, mocks of functions, and what is
+/// expected. Two members are ours: `documents`, what is stored elsewhere, by path; and `writes`, a whole batch in place of one
+/// request.
+public struct RulesCase {
+    /// What somebody wrote beside the request.
+    public let name: String
+    public let expectsAllow: Bool
+    private var requests: [RulesRequest] = []
+    private var before: [ResourcePath: MapValue] = [:]
+    private var after: [ResourcePath: MapValue?] = [:]
+    /// A document that stands at every path that none is given for.
+    private var anywhere: MapValue?
+
+    public struct Outcome {
+        public var isAllowed: Bool
+        /// What each request came to.
+        public var messages: [String]
+    }
+
+    /// Reads cases: a list of them, or an object with `testCases`, alone or below `testSuite`.
+    /// - Throws: INVALID_ARGUMENT with the number of the case.
+    public static func parse(_ bytes: [UInt8]) throws(Status) -> [RulesCase] {
+        var root = try PlainJSON.any(bytes)
+        if case .map(let map) = root, let suite = map["testSuite"] { root = suite }
+        if case .map(let map) = root, let cases = map["testCases"] { root = cases }
+        if case .map = root { root = .array([root]) }
+        guard case .array(let elements) = root else { throw .invalidArgument("Expected a list of test cases.") }
+        var cases: [RulesCase] = []
+        for (index, element) in elements.enumerated() {
+            guard case .map(let members) = element else { throw .invalidArgument("Case \(index + 1) is no object.") }
+            do throws(Status) {
+                cases.append(try RulesCase(members, number: index + 1))
+            } catch {
+                throw .invalidArgument("Case \(index + 1): \(error.message)")
+            }
+        }
+        return cases
+    }
+
+    private init(_ members: MapValue, number: Int) throws(Status) {
+        if case .string(let text)? = members["name"] { name = text } else { name = "case \(number)" }
+        switch members["expectation"] {
+        case .string("ALLOW")?: expectsAllow = true
+        case .string("DENY")?: expectsAllow = false
+        default: throw .invalidArgument("\"expectation\" is ALLOW or DENY.")
+        }
+        if case .map(let documents)? = members["documents"] {
+            for field in documents.fields {
+                guard case .map(let fields) = field.value else {
+                    throw .invalidArgument("\(field.name) has no fields.")
+                }
+                before[try Self.path(field.name).path] = fields
+            }
+        }
+        try readMocks(members["functionMocks"])
+        guard case .map(let request)? = members["request"] else { throw .invalidArgument("\"request\" is missing.") }
+        if case .array(let writes)? = members["writes"] {
+            try readBatch(writes, request)
+        } else {
+            try readRequest(request, members["resource"])
+        }
+    }
+
+    // MARK: Members
+
+    /// `/databases/D/documents/…`, or what stands behind that.
+    private static func path(_ text: String) throws(Status) -> (database: String, path: ResourcePath) {
+        var segments = text.split(separator: "/").map { URLText.decode($0) ?? String($0) }
+        var database = DatabaseName.defaultDatabase
+        if segments.count >= 3, segments[0] == "databases", segments[2] == "documents" {
+            database = segments[1]
+            segments.removeFirst(3)
+        }
+        if segments.isEmpty { throw .invalidArgument("The path \"\(text)\" names no document.") }
+        return (database, ResourcePath(segments))
+    }
+
+    private static func data(_ value: Value?) -> MapValue? {
+        guard case .map(let resource)? = value else { return nil }
+        if case .map(let data)? = resource["data"] { return data }
+        return MapValue()
+    }
+
+    private mutating func readMocks(_ mocks: Value?) throws(Status) {
+        guard case .array(let mocks)? = mocks else { return }
+        for case .map(let mock) in mocks {
+            guard case .map(let result)? = mock["result"] else { throw .invalidArgument("A mock has no \"result\".") }
+            var fields: MapValue?
+            switch result["value"] {
+            case .boolean(true)?: fields = MapValue()
+            case .map?: fields = Self.data(result["value"])
+            default: fields = nil
+            }
+            guard let fields else { continue }
+            guard case .array(let arguments)? = mock["args"], case .map(let argument)? = arguments.first else {
+                throw .invalidArgument("A mock has no \"args\".")
+            }
+            if case .string(let text)? = argument["exactValue"] {
+                let path = try Self.path(text).path
+                // An exists() beside a get() says no more than that.
+                if before[path] == nil || !fields.isEmpty { before[path] = fields }
+            } else {
+                anywhere = fields
+            }
+        }
+    }
+
+    private static func auth(_ request: MapValue) -> RulesAuth? {
+        guard case .map(let auth)? = request["auth"] else { return nil }
+        var uid = ""
+        if case .string(let text)? = auth["uid"] { uid = text }
+        if case .map(let token)? = auth["token"] { return RulesAuth(uid: uid, token: token) }
+        return RulesAuth(uid: uid)
+    }
+
+    private static func time(_ request: MapValue) throws(Status) -> Timestamp {
+        guard case .string(let text)? = request["time"] else { return FieldTransform.serverTime(SystemClock().now()) }
+        guard let instant = RFC3339.parse(text),
+            let time = Timestamp(seconds: instant.seconds, nanoseconds: Int64(instant.nanoseconds))
+        else { throw .invalidArgument("\"time\" is no RFC 3339 time.") }
+        return time
+    }
+
+    private mutating func readRequest(_ request: MapValue, _ resource: Value?) throws(Status) {
+        guard case .string(let text)? = request["path"] else { throw .invalidArgument("The request has no \"path\".") }
+        guard case .string(let method)? = request["method"], let method = RulesMethod(rawValue: method) else {
+            throw .invalidArgument("\"method\" is get, list, create, update or delete.")
+        }
+        var (database, path) = try Self.path(text)
+        var rulesRequest = RulesRequest(
+            method: method, database: database, path: path, auth: Self.auth(request), time: try Self.time(request))
+        if method == .list {
+            if path.isDocument { path = ResourcePath(Array(path.segments.dropLast())) }
+            var query = RulesQuery(collectionID: path.segments.last ?? "")
+            if case .map(let members)? = request["query"] {
+                if case .integer(let limit)? = members["limit"] { query.limit = Int(limit) }
+                if case .integer(let offset)? = members["offset"] { query.offset = Int(offset) }
+            }
+            rulesRequest.path = path
+            rulesRequest.query = query
+        } else {
+            let stored = Self.data(resource) ?? before[path]
+            if let stored { before[path] = stored }
+            rulesRequest.resource = stored.map { RulesDocument(path: path, fields: $0) }
+            switch method {
+            case .create, .update:
+                let fields = Self.data(request["resource"]) ?? MapValue()
+                after[path] = .some(fields)
+                rulesRequest.newResource = RulesDocument(path: path, fields: fields)
+            case .delete: after[path] = .some(nil)
+            case .get, .list: break
+            }
+        }
+        requests = [rulesRequest]
+    }
+
+    private mutating func readBatch(_ writes: [Value], _ request: MapValue) throws(Status) {
+        let auth = Self.auth(request)
+        let time = try Self.time(request)
+        var paths: [(database: String, path: ResourcePath)] = []
+        for write in writes {
+            guard case .map(let write) = write, case .string(let text)? = write["path"] else {
+                throw .invalidArgument("A write has no \"path\".")
+            }
+            let place = try Self.path(text)
+            paths.append(place)
+            if case .map(let fields)? = write["data"] {
+                after[place.path] = .some(fields)
+            } else {
+                after[place.path] = .some(nil)
+            }
+        }
+        requests = paths.map { database, path in
+            let stored = before[path]
+            let new = after[path] ?? nil
+            return RulesRequest(
+                method: new == nil ? .delete : stored == nil ? .create : .update, database: database, path: path,
+                auth: auth,
+                time: time, resource: stored.map { RulesDocument(path: path, fields: $0) },
+                newResource: new.map { RulesDocument(path: path, fields: $0) })
+        }
+    }
+
+    // MARK: Judgement
+
+    /// - Parameter observer: told of every evaluation.
+    /// - Throws: what stands in the way of a judgement.
+    public func run(_ ruleset: Ruleset, observer: (any RulesObserver)? = nil) throws(Status) -> Outcome {
+        let reader = CaseReader(before, after, anywhere)
+        let access = RulesAccess(
+            total: requests.count > 1 ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
+        var outcome = Outcome(isAllowed: true, messages: [])
+        for request in requests {
+            let verdict = ruleset.decide(request, reader, access, observer: observer)
+            if let failure = verdict.failure { throw failure }
+            outcome.isAllowed = outcome.isAllowed && verdict.isAllowed
+            let path = "\(request.method.rawValue) \(request.path.text)"
+            let reason = verdict.message.split(separator: "\n").joined(separator: " ")
+            outcome.messages.append(verdict.isAllowed ? "\(path): allowed" : "\(path): denied: \(reason)")
+        }
+        return outcome
+    }
+}
+
+private final class CaseReader: DocumentReader {
+    private let before: [ResourcePath: MapValue]
+    private let after: [ResourcePath: MapValue?]
+    private let anywhere: MapValue?
+
+    init(_ before: [ResourcePath: MapValue], _ after: [ResourcePath: MapValue?], _ anywhere: MapValue?) {
+        self.before = before
+        self.after = after
+        self.anywhere = anywhere
+    }
+
+    func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? {
+        var fields = before[path] ?? anywhere
+        if isAfter, let written = after[path] { fields = written }
+        return fields.map { RulesDocument(path: path, fields: $0) }
+    }
+}

@@ -1,0 +1,16 @@
+import HearthRules
+
+/// A report of coverage as a page.
+public enum RulesCoveragePage {
+    public static func html(_ coverage: RulesCoverage) -> String {
+        let text = coverage.text.reduce(into: "") { result, character in
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            default: result.append(character)
+            }
+        }
+        return "<!DOCTYPE html><meta charset=\"utf-8\"><title>Coverage of security rules</title><pre>\(text)</pre>\n"
+    }
+}

@@ -1,0 +1,65 @@
+import Testing
+
+@testable import HearthRules
+
+/// A short run of the fuzzer's entry point over the tables, changed at random.
+@Suite struct FuzzingTests {
+    private struct Generator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var mixed = state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ (mixed >> 31)
+        }
+    }
+
+    private static let pieces = [
+        "(", ")", "[", "]", "{", "}", " in ", " is ", "!", "-", "&&", "||", " ? ", " : ", "/a/$(", "/{d}", "'", "\\",
+        ".size()",
+        "request", "resource.data", "get(", "9223372036854775807", "1.5", ",", ";", "match /x/{y=**} {", "b'\\xff'",
+    ]
+
+    @Test func changedExpressionsBreakNoPromise() throws {
+        let seed: UInt64 = 20_240_229
+        var generator = Generator(state: seed)
+        let files = ["operators.txt", "access.txt", "methods.txt", "choices.txt"]
+        let seeds = try files.flatMap { try ExpressionCaseTests.cases($0).map { Array($0.expression.utf8) } }
+        for _ in 0..<1000 {
+            var bytes = seeds[Int.random(in: 0..<seeds.count, using: &generator)]
+            for _ in 0..<Int.random(in: 0...4, using: &generator) {
+                let position = Int.random(in: 0...bytes.count, using: &generator)
+                switch Int.random(in: 0...2, using: &generator) {
+                case 0:
+                    let piece = Self.pieces[Int.random(in: 0..<Self.pieces.count, using: &generator)]
+                    bytes.insert(contentsOf: piece.utf8, at: position)
+                case 1: bytes.removeSubrange(position..<min(bytes.count, position + 3))
+                default:
+                    let other = seeds[Int.random(in: 0..<seeds.count, using: &generator)]
+                    bytes.insert(contentsOf: other, at: position)
+                }
+            }
+            RulesFuzzing.fuzz(bytes)
+        }
+    }
+
+    /// The seeds of the fuzzer, with what it once found (Tests/Fuzz).
+    @Test(arguments: [
+        "source", "version1", "logic", "slices", "paths", "texts", "times", "sets", "numbers", "found-path-member",
+    ])
+    func seedsBreakNoPromise(name: String) throws {
+        let lines = try CaseFile.lines("../../Fuzz/rules/seeds/" + name)
+        RulesFuzzing.fuzz(Array(lines.map(\.text).joined(separator: "\n").utf8))
+    }
+
+    @Test func largeSourcesEnd() {
+        let size = RulesLimits.sourceSizeBytesMax - 1
+        for piece in [
+            "(", "a.", "a&&", "'", "/*", "match /a {", "/a", "1-", "\u{1F600}", "let a=1;", "{'a':[", "allow get;",
+        ] {
+            RulesFuzzing.fuzz(Array(String(repeating: piece, count: size / piece.utf8.count / 8).utf8))
+        }
+    }
+}
