@@ -225,7 +225,8 @@ def _writes_twice(case: Case) -> bool:
 
 def _looks_before_and_after(case: Case) -> bool:
     over = any("Service call error" in text for text in case.ours_by_line.values())
-    return _only_hearth_denies(case) and over and "After(" in _lines(case) and re.search(r"(get|exists)\(", _lines(case))
+    both = "After(" in _lines(case) and re.search(r"(get|exists)\(", _lines(case)) is not None
+    return _only_hearth_denies(case) and over and both
 
 
 FAULTS: list[Difference] = [
@@ -276,6 +277,6 @@ FAULTS: list[Difference] = [
         "counts it once",
         "counts it twice",
         "to be mended",
-        lambda case: bool(_looks_before_and_after(case)),
+        _looks_before_and_after,
     ),
 ]
