@@ -81,11 +81,19 @@ def _fails_otherwise(case: Case) -> bool:
     return _is_denied(case.ours) and fails and len(writes) > 1 and any("currentDocument" in one for one in writes)
 
 
+def _compares_other_numbers(case: Case) -> bool:
+    """A bound of one kind of number, and a number of the other kind in the rule."""
+    if not _is_denied(case.theirs) or _is_denied(case.ours) or case.asked is None:
+        return False
+    kinds = {kind for one in _filters(case.asked.body) for kind in one["value"]}  # type: ignore[attr-defined]
+    return "doubleValue" in kinds and re.search(r"[<>=] ?\d+\b(?!\.)|\b\d+ [<>=!]", _lines(case)) is not None
+
+
 _BELOW_A_GLOB = re.compile(r"match \S*=\*\*\}/\S+ \{\n(allow [^\n]*\n)*match ")
 
 
 def _is_below_a_glob(case: Case) -> bool:
-    return _is_denied(case.theirs) and not _is_denied(case.ours) and bool(_BELOW_A_GLOB.search(case.rules.text))
+    return case.rules.kind == "matches" and bool(_BELOW_A_GLOB.search(case.rules.text))
 
 
 def _write_looks_at_many(case: Case) -> bool:
@@ -150,6 +158,13 @@ DIFFERENCES: list[Difference] = [
         _asks_for_a_set,
     ),
     Difference(
+        "integers and bounds that are none",
+        "can't compare a bound of 5.5 with an integer",
+        "compares numbers as numbers",
+        "rules 12.4: true if it holds for every value that the filter finds [D]",
+        _compares_other_numbers,
+    ),
+    Difference(
         "an invalid query",
         "judges it",
         "INVALID_ARGUMENT: nothing is judged that cannot be run",
@@ -158,7 +173,7 @@ DIFFERENCES: list[Difference] = [
     ),
     Difference(
         "a match below a recursive wildcard and more",
-        "finds nothing below `match /{w=**}/s {`",
+        "finds nothing below `match /{w=**}/s {`, and too much below `match /{w=**}/{x} {`",
         "takes the path of both together",
         "rules 3.1: nested paths concatenate [D]; written as one path the emulator finds it, too",
         _is_below_a_glob,
@@ -182,7 +197,7 @@ DIFFERENCES: list[Difference] = [
         "answers UNKNOWN without a text, from an exception of its own",
         "denies by an error of the rule",
         "rules 5: an error of an expression is a value",
-        lambda case: case.theirs == "UNKNOWN" and _is_denied(case.ours),
+        lambda case: case.theirs == "broken" or (case.theirs == "UNKNOWN" and _is_denied(case.ours)),
     ),
 ]
 
@@ -210,7 +225,8 @@ def _writes_twice(case: Case) -> bool:
 
 def _looks_before_and_after(case: Case) -> bool:
     over = any("Service call error" in text for text in case.ours_by_line.values())
-    return _only_hearth_denies(case) and over and "After(" in _lines(case) and re.search(r"(get|exists)\(", _lines(case))
+    both = "After(" in _lines(case) and re.search(r"(get|exists)\(", _lines(case)) is not None
+    return _only_hearth_denies(case) and over and both
 
 
 FAULTS: list[Difference] = [
@@ -261,6 +277,6 @@ FAULTS: list[Difference] = [
         "counts it once",
         "counts it twice",
         "to be mended",
-        lambda case: bool(_looks_before_and_after(case)),
+        _looks_before_and_after,
     ),
 ]

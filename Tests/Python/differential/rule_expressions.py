@@ -315,7 +315,7 @@ class Expressions:
         of = self._of
         branches = [
             of("{'a': %, 'b': %}", "int", "string"),
-            of("{%: %}", "string", "int"),
+            of("{(%): %}", "string", "int"),
             of("%.get('x', %)", "map", "map"),
             of("%.get(['m', 'x'], %)", "map", "map"),
         ]

@@ -175,7 +175,8 @@ class Judge:
         theirs, their_issues = self.emulator.load(rules.text)
         self._compare_issues(rules, number, our_issues, their_issues)
         if ours != theirs:
-            case = Case(rules, None, "compiles" if ours else "refused", "compiles" if theirs else "refused")
+            said = "broken" if any(one.startswith("HTTP 5") for one in their_issues) else "refused"
+            case = Case(rules, None, "compiles" if ours else "refused", "compiles" if theirs else said)
             if not self._explain(case):
                 report.unexplained.append(
                     f"set {number}: Hearth {our_issues}\n  emulator {their_issues}\n{_numbered(rules.text)}"

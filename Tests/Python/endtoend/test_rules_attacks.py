@@ -75,6 +75,7 @@ def test_a_precondition_does_not_choose_a_better_rule(site: Site, alice: Person)
         assert site.read(path) is None
 
 
+@pytest.mark.emulator_differs("it judges such a document without a name")
 def test_a_name_that_the_server_gives_is_judged(site: Site, alice: Person) -> None:
     site.rules(rule("c/{x}", "create: if x.size() < 5"), rule("d/{x}", "create: if x.size() == 20"))
     for collection, is_allowed in (("c", False), ("d", True)):
@@ -83,6 +84,7 @@ def test_a_name_that_the_server_gives_is_judged(site: Site, alice: Person) -> No
         assert len(site.owner.list(collection).body.get("documents", [])) == int(is_allowed)
 
 
+@pytest.mark.emulator_differs("it trims segments of paths over REST")
 def test_names_that_look_like_others(site: Site, alice: Person) -> None:
     """A rule is for whole segments, exactly; a path in a rule is no way out of it."""
     site.rules(
@@ -204,7 +206,8 @@ def test_collection_groups_pass_no_nested_match(site: Site, alice: Person) -> No
         for where in (None, condition("owner", "EQUAL", "alice")):
             assert is_denied(alice.run(query(collection, where, group=True))), collection
             assert is_denied(alice.count(query(collection, where, group=True))), collection
-            assert is_denied(alice.run(query(collection, where, group=True), "users/bob")), collection
+            # The emulator doesn't serve it at all.
+            assert not alice.run(query(collection, where, group=True), "users/bob").good, collection
     for collection in ("notes", "tags", "other"):
         assert alice.run(query(collection), "users/alice").good, collection
         assert is_denied(alice.run(query(collection), "users/bob")), collection
@@ -231,6 +234,7 @@ def test_anothers_transaction_brings_no_rights(site: Site, alice: Person, is_emu
     assert site.read("c/a") == fields({"n": 1})
 
 
+@pytest.mark.emulator_differs("it locks what the rules of a transaction read")
 def test_rights_are_lost_within_a_transaction(site: Site, alice: Person) -> None:
     """Its reads are of one state, but its commit is judged when it is made."""
     site.rules(rule("c/{x}", f"read, write: if {MEMBERS}"))
@@ -244,6 +248,7 @@ def test_rights_are_lost_within_a_transaction(site: Site, alice: Person) -> None
     assert site.read("c/a") == fields({"n": 1})
 
 
+@pytest.mark.emulator_differs("it misreads times in the query strings of REST")
 def test_the_past_is_judged_by_what_was_then(site: Site, alice: Person) -> None:
     site.rules(rule("c/{x}", f"read: if {MEMBERS}"), rule("d/{x}", "read: if resource.data.open"))
     site.set("c/a", n=1)
