@@ -202,11 +202,11 @@ struct BuiltinCall {
         // As Java's pow, where C's says that 1 to any power is 1.
         if exponent.isNaN || abs(base) == 1 && exponent.isInfinite { return .nan }
         #if canImport(Glibc)
-        Glibc.pow(base, exponent)
+        return Glibc.pow(base, exponent)
         #elseif canImport(Musl)
-        Musl.pow(base, exponent)
+        return Musl.pow(base, exponent)
         #else
-        Darwin.pow(base, exponent)
+        return Darwin.pow(base, exponent)
         #endif
     }
 

@@ -141,7 +141,7 @@ extension MethodCall {
                 removed.append(right[j].name)
                 j += 1
             } else {
-                if evaluation.equal(left[i].value, right[j].value) {
+                if evaluation.equivalent(left[i].value, right[j].value) {
                     unchanged.append(left[i].name)
                 } else {
                     changed.append(left[i].name)

@@ -19,10 +19,7 @@ extension Evaluation {
         case (.null, .null): return true
         case (.bool(let left), .bool(let right)): return left == right
         case (.int(let left), .int(let right)): return left == right
-        // As Java's equals, which Google's runtime has here: NaN is itself, and the two zeros differ. A document with a NaN that
-        // nobody touches is unchanged.
-        case (.float(let left), .float(let right)):
-            return left.bitPattern == right.bitPattern || left.isNaN && right.isNaN
+        case (.float(let left), .float(let right)): return left.bitPattern == right.bitPattern && !left.isNaN
         case (.string(let left), .string(let right)): return UTF8Order.equal(left, right)
         case (.bytes(let left), .bytes(let right)): return left == right
         case (.timestamp(let left), .timestamp(let right)), (.duration(let left), .duration(let right)):
@@ -38,6 +35,26 @@ extension Evaluation {
             return left.added == right.added && left.removed == right.removed && left.changed == right.changed
                 && left.unchanged == right.unchanged
         default: return false
+        }
+    }
+
+    /// Equality in Firestore's order of values, at every depth: as a difference of maps has it. A NaN that nobody touches is
+    /// unchanged, and so is 1 that becomes 1.0.
+    func equivalent(_ lhs: RuleValue, _ rhs: RuleValue) -> Bool {
+        switch (lhs, rhs) {
+        case (.float(let left), .float(let right)): return left == right || left.isNaN && right.isNaN
+        case (.list(let left), .list(let right)):
+            let count = left.count
+            guard count == right.count, work(count) else { return false }
+            return (0..<count).allSatisfy { equivalent(left[$0], right[$0]) }
+        case (.map(let left), .map(let right)):
+            let first = entries(of: left)
+            let second = entries(of: right)
+            guard first.count == second.count, work(first.count) else { return false }
+            return first.indices.allSatisfy {
+                UTF8Order.equal(first[$0].name, second[$0].name) && equivalent(first[$0].value, second[$0].value)
+            }
+        default: return equal(lhs, rhs)
         }
     }
 
@@ -71,7 +88,7 @@ extension Evaluation {
         case .null, .constraint, .error: break
         case .bool(let value): hasher.combine(value)
         case .int(let value): hasher.combine(value)
-        case .float(let value): hasher.combine(value.isNaN ? Double.nan.bitPattern : value.bitPattern)
+        case .float(let value): hasher.combine(value.bitPattern)
         case .string(let value): UTF8Order.hash(value, into: &hasher)
         case .bytes(let value): hasher.combine(value)
         case .timestamp(let value), .duration(let value):
