@@ -269,6 +269,8 @@ final class ListenFuzzClient: StreamFuzzClient, @unchecked Sendable {
                 precondition(targets[id] == nil, "a target is added twice")
                 targets[id] = Target()
             }
+        // One that was asked for twice stays.
+        case .remove where change.cause?.code == Int32(Status.Code.alreadyExists.rawValue): break
         case .remove: for id in change.targetIds { targets[id] = nil }
         case .reset:
             for id in change.targetIds {
