@@ -53,7 +53,7 @@ public enum RulesLimits {
 
     /// Evaluations of one expression of which coverage tells every value; of later ones only the true and false ones (ours). To
     /// write a value down costs far more than to compute it.
-    public static let coverageDetailedMax = 1000
+    public static let coverageDetailedMax = 200
     /// Distinct values that coverage counts for one expression (ours).
     public static let coverageValuesMax = 100
     /// Bytes of one value in a report (ours).

@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthRules
 import HearthWire
 
 /// The workloads against a server of Firestore.
@@ -127,6 +128,11 @@ final class FirestoreSession: BenchSession {
         try instance.fill(.work, documents: documents)
         try instance.setRules(BenchRules.text)
         let generator = instance.generator("Commit", connections: 4, streams: 8, token: BenchRules.token)
+        // A server for local development tells of the first evaluations what everything came to.
+        _ = try generator.run(.requests(RulesLimits.coverageDetailedMax + 100)) {
+            [requests = instance.requests] _, random in
+            requests.commit(FirestoreInstance.Collection.work.name, documents: documents, .all, &random)
+        }
         return try instance.measure(name, generator) { [requests = instance.requests] _, random in
             requests.commit(FirestoreInstance.Collection.work.name, documents: documents, .all, &random)
         }
