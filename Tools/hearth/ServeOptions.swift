@@ -44,7 +44,7 @@ enum ServeOptions {
         """
         Usage: hearth serve [options]
 
-        Serves Cloud Firestore over gRPC and REST on one port.
+        Serves Cloud Firestore over gRPC, REST and WebChannel on one port.
 
         \(OptionHelp.text(options))
 

@@ -217,26 +217,7 @@ def _is_query(case: Case) -> bool:
     return case.asked is not None and case.asked.method == "RunQuery"
 
 
-def _writes_twice(case: Case) -> bool:
-    writes = case.asked.body.get("writes", []) if case.asked else []
-    names = [one.get("delete") or one["update"]["name"] for one in writes]
-    return _only_hearth_denies(case) and len(set(names)) < len(names)
-
-
-def _looks_before_and_after(case: Case) -> bool:
-    over = any("Service call error" in text for text in case.ours_by_line.values())
-    both = "After(" in _lines(case) and re.search(r"(get|exists)\(", _lines(case)) is not None
-    return _only_hearth_denies(case) and over and both
-
-
 FAULTS: list[Difference] = [
-    Difference(
-        "differences of maps with NaN, or with numbers inside",
-        "compares as Firestore orders values: NaN is NaN, 1 is 1.0 at any depth",
-        "compares as == does",
-        "to be mended",
-        lambda case: _only_hearth_denies(case) and ".diff(" in _lines(case) and ".data" in _lines(case),
-    ),
     Difference(
         "a recursive wildcard in a list, version 1",
         "has it unbound, as the document is unknown",
@@ -257,26 +238,5 @@ FAULTS: list[Difference] = [
         "binds it",
         "to be mended",
         lambda case: any("Cannot bind empty value" in text for text in case.theirs_by_line.values()),
-    ),
-    Difference(
-        "powers with NaN and infinite exponents",
-        "NaN, as Java says",
-        "1, as C says",
-        "to be mended",
-        lambda case: "math.pow" in _lines(case) and re.search("nan|infinity", _lines(case)) is not None,
-    ),
-    Difference(
-        "several writes of one document",
-        "judges one step from what is stored to what is left",
-        "judges each write as what it is",
-        "to be mended",
-        _writes_twice,
-    ),
-    Difference(
-        "a document that is looked at before and after",
-        "counts it once",
-        "counts it twice",
-        "to be mended",
-        _looks_before_and_after,
     ),
 ]
