@@ -58,6 +58,9 @@ final class DataFolder: Sendable {
         return false
     }
 
+    /// Whether there is something under a name.
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
     static func isFolder(_ path: String) -> Bool {
         var information = stat()
         return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR

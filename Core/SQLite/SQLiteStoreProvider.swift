@@ -74,6 +74,19 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
+    public func contains(_ database: DatabaseName) throws(Status) -> Bool {
+        monitor.lock()
+        defer { monitor.unlock() }
+        let name = DatabaseFileName(database)
+        let project = folder.path + "/" + name.folder
+        let file = project + "/" + name.file
+        guard DataFolder.exists(file + DatabaseFileName.suffix),
+            let foundProject = try id(project, component: name.folder),
+            let foundDatabase = try id(file, component: name.file)
+        else { return false }
+        return UTF8Order.equal(foundProject, database.project) && UTF8Order.equal(foundDatabase, database.database)
+    }
+
     public func databases() throws(Status) -> [DatabaseName] {
         monitor.lock()
         defer { monitor.unlock() }

@@ -303,17 +303,15 @@ final class CommitPipeline: Sendable {
                 try validate(read.readSet, since: read.version, earlier: sets, in: transaction)
             }
         }
-        if let commitGuard = request.guard {
-            // Before the preconditions: whoever may not write learns nothing of what is stored.
-            let proposed = try StagedCommit(
-                request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
-                latest: commitClock.latest, checksPreconditions: false)
-            try commitGuard.check(
-                GuardedCommit(request.writes, on: transaction, staged: proposed, requestTime: request.requestTime))
-        }
         let staged = try StagedCommit(
             request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
-            latest: commitClock.latest)
+            latest: commitClock.latest, defersPreconditions: request.guard != nil)
+        if let commitGuard = request.guard {
+            // Before the preconditions: whoever may not write learns nothing of what is stored.
+            try commitGuard.check(
+                GuardedCommit(request.writes, on: transaction, staged: staged, requestTime: request.requestTime))
+            if let failure = staged.deferredFailure { throw failure }
+        }
         // The version is given only when the commit no longer waits; until then 0 stands for it.
         // Always in the order of keys, so that no two commits wait for each other.
         let touched = staged.changes(version: 0).sorted { UTF8Order.compare($0.key, $1.key) < 0 }

@@ -63,6 +63,10 @@ public final class MemoryStoreProvider: StoreProvider {
         }
     }
 
+    public func contains(_ database: DatabaseName) throws(Status) -> Bool {
+        entries.withLock { $0[Array(database.text.utf8)] != nil }
+    }
+
     public func databases() throws(Status) -> [DatabaseName] {
         entries.withLock { $0.values.map(\.name) }
     }

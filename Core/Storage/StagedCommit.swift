@@ -54,17 +54,20 @@ struct StagedCommit {
     private static let comparedMax = 8
     private var outcomes: [(outcome: Outcome, transformResults: [Value])] = []
 
-    private let checksPreconditions: Bool
+    private let defersPreconditions: Bool
+    /// The first precondition that doesn't hold, when these are deferred: until somebody throws it, what is staged shows what
+    /// the writes would come to.
+    private(set) var deferredFailure: Status?
 
     /// - Parameters:
     ///   - snapshot: shows the state before the commit.
-    ///   - checksPreconditions: otherwise it shows what the writes would come to.
+    ///   - defersPreconditions: those that don't hold are kept in `deferredFailure`.
     /// - Throws: the status of the first write that fails.
     init(
         _ writes: [Write], on snapshot: any Snapshot, catalog: IndexCatalog, requestTime: Timestamp, latest: Int64,
-        checksPreconditions: Bool = true
+        defersPreconditions: Bool = false
     ) throws(Status) {
-        self.checksPreconditions = checksPreconditions
+        self.defersPreconditions = defersPreconditions
         self.latest = latest
         self.snapshot = snapshot
         self.catalog = catalog
@@ -93,7 +96,12 @@ struct StagedCommit {
                 places[key] = place
             }
         }
-        if checksPreconditions { try check(write.precondition, &states[place]) }
+        do throws(Status) {
+            try check(write.precondition, &states[place])
+        } catch {
+            if !defersPreconditions { throw error }
+            if deferredFailure == nil { deferredFailure = error }
+        }
         switch write.operation {
         case .verify:
             if case .original = states[place].content, let original = states[place].original {

@@ -154,6 +154,8 @@ public protocol StoreTransaction: Snapshot {
 public protocol StoreProvider: Sendable {
     /// The store of a database, made when it does not exist.
     func open(_ database: DatabaseName) throws(Status) -> any Store
+    /// Whether a database exists.
+    func contains(_ database: DatabaseName) throws(Status) -> Bool
     /// The databases that exist, in no particular order.
     func databases() throws(Status) -> [DatabaseName]
     /// Deletes a database whose store is closed.

@@ -124,7 +124,8 @@ final class Evaluation {
         switch member {
         case .auth: request.auth == nil ? .null : .map(.auth)
         case .method: .string(request.method.rawValue)
-        case .path: .path(requestPath)
+        // A query of a collection group has none that is that of all it may find.
+        case .path: request.query?.isGroup == true ? .failure(.unprovable) : .path(requestPath)
         case .time: .timestamp(RuleTime(request.time))
         case .query: request.method == .list ? .map(.query) : nil
         case .resource:

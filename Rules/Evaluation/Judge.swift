@@ -98,7 +98,9 @@ struct Judge {
                 isOpen = true
                 last = parentCount
             }
-            evaluation.captures[slot] = .glob(min(glob, last), last, isOpen: isOpen)
+            // In version 1 a wildcard that would stand for a segment that a query doesn't know has no value.
+            let isUnbound = isOpen && match.globMinimum > 0
+            evaluation.captures[slot] = isUnbound ? .unbound : .glob(min(glob, last), last, isOpen: isOpen)
         }
         return matches(match, (glob + 1)..<match.pattern.count, offset: end - glob - 1)
     }

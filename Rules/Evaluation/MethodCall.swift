@@ -163,6 +163,7 @@ struct MethodCall {
                 return Conversion.unbound(name)
             }
             guard let text = Conversion.text(of: value) else { return Signatures.unsupported("string", [value]) }
+            if text.isEmpty { return .failure(.other("Cannot bind empty value to path template variable \(name).")) }
             segments.append(.text(text))
             bound.append(RulePath.Binding(name: name, text: text))
         }

@@ -243,12 +243,14 @@ enum Access {
             if let name = path.openName { return Conversion.unbound(name) }
             count = path.segments.count
         case .null: return .failure(.nullValue)
-        default: return .failure(.functionNotFound("[:]"))
+        default: return .failure(.functionNotFound("@range"))
         }
         guard case .int(let start) = from ?? .int(0), case .int(let end) = to ?? .int(Int64(count)) else {
             let bounds = [from, to].map { $0?.typeName ?? "int" }.joined(separator: ":")
+            let expected = ["null:null", "null:int", "int:null", "int:int"].map { "\(value.typeName)[\($0)]" }
             return .failure(
-                .unsupported(received: "\(value.typeName)[\(bounds)]", expected: "\(value.typeName)[int:int]"))
+                .unsupported(
+                    received: "\(value.typeName)[\(bounds)]", expected: expected.joined(separator: ", ")))
         }
         // In this order, as measured: the begin, the last element, then both together.
         if start < 0 || start >= count { return .failure(.indexOutOfBounds(start, size: count)) }
@@ -260,7 +262,7 @@ enum Access {
         case .list(let list): return .list(list.slice(range))
         case .string(let text): return .string(Units.slice(text, range))
         case .path(let path): return .path(RulePath(Array(path.segments[range])))
-        default: return .failure(.functionNotFound("[:]"))
+        default: return .failure(.functionNotFound("@range"))
         }
     }
 }

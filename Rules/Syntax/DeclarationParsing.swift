@@ -186,11 +186,12 @@ extension Parser {
         return allow
     }
 
-    private mutating func condition() throws(Failure) -> Expression {
+    private mutating func condition() throws(Failure) -> Expression? {
         if token.kind == .keyword(.if) {
             advance()
             if !startsExpression {
                 issues.error("Missing conditional expression after 'if'.", at: token.range)
+                if isAt(.semicolon) || isAt(.rightBrace) { return nil }
                 throw unexpected()
             }
         } else if startsExpression {

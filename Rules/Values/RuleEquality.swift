@@ -38,7 +38,7 @@ extension Evaluation {
         }
     }
 
-    /// Equality in Firestore's order of values, at every depth: as a difference of maps has it. A NaN that nobody touches is
+    /// Equality in Firestore's order of values, at every depth: as differences of maps and sets have it. A NaN that nobody touches is
     /// unchanged, and so is 1 that becomes 1.0.
     func equivalent(_ lhs: RuleValue, _ rhs: RuleValue) -> Bool {
         switch (lhs, rhs) {
@@ -83,10 +83,14 @@ extension Evaluation {
     // MARK: Hashes
 
     /// Feeds a value to a hasher, so that identical values have equal hashes.
-    func hash(_ value: RuleValue, into hasher: inout Hasher) {
+    /// - Parameter isLoose: equivalent values have equal hashes, too.
+    func hash(_ value: RuleValue, into hasher: inout Hasher, isLoose: Bool) {
         switch value {
         case .null, .constraint, .error: break
         case .bool(let value): hasher.combine(value)
+        // Zeros of both signs have one hash.
+        case .int(let value) where isLoose: hasher.combine(Double(value))
+        case .float(let value) where isLoose: hasher.combine(value.isNaN ? Double.nan : value)
         case .int(let value): hasher.combine(value)
         case .float(let value): hasher.combine(value.bitPattern)
         case .string(let value): UTF8Order.hash(value, into: &hasher)
@@ -100,14 +104,14 @@ extension Evaluation {
         case .list(let list):
             hasher.combine(list.count)
             guard work(list.count) else { return }
-            for index in 0..<list.count { hash(list[index], into: &hasher) }
+            for index in 0..<list.count { hash(list[index], into: &hasher, isLoose: isLoose) }
         case .map(let map):
             let entries = entries(of: map)
             hasher.combine(entries.count)
             guard work(entries.count) else { return }
             for entry in entries {
                 UTF8Order.hash(entry.name, into: &hasher)
-                hash(entry.value, into: &hasher)
+                hash(entry.value, into: &hasher, isLoose: isLoose)
             }
         // Their order isn't known, so only what is the same in any order may count.
         case .set(let set): hasher.combine(set.count)
@@ -118,8 +122,8 @@ extension Evaluation {
     }
 }
 
-/// Distinct values, in the order in which they came. Sets compare their elements as `==` does, so that 1 and 1.0 are one;
-/// a strict set, which stands in for a list, tells them apart.
+/// Distinct values, in the order in which they came. Sets compare their elements as Firestore's order of values does, so
+/// that 1 and 1.0 are one, and NaN is itself; a strict set, which stands in for a list, tells them apart.
 final class RuleSet {
     private(set) var elements: [RuleValue] = []
     private let isStrict: Bool
@@ -139,17 +143,12 @@ final class RuleSet {
     var count: Int { elements.count }
 
     private func isElement(_ element: RuleValue, _ value: RuleValue, _ evaluation: Evaluation) -> Bool {
-        isStrict ? evaluation.identical(element, value) : evaluation.equal(element, value)
+        isStrict ? evaluation.identical(element, value) : evaluation.equivalent(element, value)
     }
 
     private func hash(_ value: RuleValue, _ evaluation: Evaluation) -> Int {
         var hasher = Hasher()
-        switch value {
-        // Equal numbers have equal hashes, zeros of both signs included.
-        case .int(let number) where !isStrict: hasher.combine(Double(number))
-        case .float(let number) where !isStrict: hasher.combine(number)
-        default: evaluation.hash(value, into: &hasher)
-        }
+        evaluation.hash(value, into: &hasher, isLoose: !isStrict)
         return hasher.finalize()
     }
 

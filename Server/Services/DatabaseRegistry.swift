@@ -50,6 +50,16 @@ public final class DatabaseRegistry: Sendable {
         return try result.get()
     }
 
+    /// The database with a name, if it exists.
+    /// - Throws: NOT_FOUND.
+    public func existing(_ name: DatabaseName) throws(Status) -> Database {
+        let isOpen = state.withLock { $0.open[name] != nil }
+        if !isOpen, try !provider.contains(name) {
+            throw .notFound("The database \(name.database) does not exist for project \(name.project).")
+        }
+        return try database(name)
+    }
+
     /// The databases that are open now.
     public var openDatabases: [Database] { state.withLock { $0.open.values.map(\.database) } }
 

@@ -7,7 +7,7 @@ import Synchronization
 extension FirestoreService {
     func beginTransaction(_ request: BeginTransactionRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
-            let database = try registry.database(try DatabaseName(parsing: request.database))
+            let database = try self.database(try DatabaseName(parsing: request.database), for: call.identity)
             let id = try database.begin(try Self.mode(request.options))
             call.respond(BeginTransactionResponse(transaction: id))
         }
@@ -15,7 +15,7 @@ extension FirestoreService {
 
     func rollback(_ request: RollbackRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
-            let database = try registry.database(try DatabaseName(parsing: request.database))
+            let database = try self.database(try DatabaseName(parsing: request.database), for: call.identity)
             try database.rollback(request.transaction)
             call.respond(EmptyMessage())
         }
@@ -26,7 +26,7 @@ extension FirestoreService {
         answer(call) { () throws(Status) in
             let name = try DatabaseName(parsing: request.database)
             try Self.checkSize(sizeBytes)
-            let database = try registry.database(name)
+            let database = try self.database(name, for: call.identity)
             var writes: [Write] = []
             writes.reserveCapacity(request.writes.count)
             do throws(Status) {
@@ -86,7 +86,7 @@ extension FirestoreService {
             try access.requireAdministrator(
                 call.identity, of: name, writes: true, "Batch writes require admin authentication.")
             try Self.checkSize(sizeBytes)
-            let database = try registry.database(name)
+            let database = try self.database(name, for: call.identity)
             var writes: [Write] = []
             var seen: Set<ResourcePath> = []
             for message in request.writes {

@@ -9,7 +9,7 @@ extension FirestoreService {
             let name = try ResourceName(document: request.name)
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
-            read(call, try registry.database(name.database), consistency, [.document(name.path)]) {
+            read(call, try self.database(name.database, for: call.identity), consistency, [.document(name.path)]) {
                 grant throws(Status) in
                 try self.access.get([name.path], call.identity, name.database, grant.view)
                 guard let document = try grant.view.document(name.path) else {
@@ -56,7 +56,7 @@ extension FirestoreService {
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
             let commitGuard = try access.commitGuard(call.identity, database)
-            try registry.database(database).commit([write], guard: commitGuard) { result in
+            try self.database(database, for: call.identity).commit([write], guard: commitGuard) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
@@ -77,7 +77,7 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try registry.database(name.database).commit([write], guard: commitGuard) { result in
+            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
         }
@@ -90,7 +90,7 @@ extension FirestoreService {
     ) {
         answer(call) { () throws(Status) in
             let outcome = try result.get()
-            read(call, try registry.database(name.database), .readTime(outcome.commitTime), []) {
+            read(call, try self.database(name.database, for: call.identity), .readTime(outcome.commitTime), []) {
                 grant throws(Status) in
                 guard let document = try grant.view.document(name.path) else {
                     throw .internalError("The document that was written can't be read.")
@@ -107,7 +107,7 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try registry.database(name.database).commit([write], guard: commitGuard) { result in
+            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())
@@ -131,7 +131,8 @@ extension FirestoreService {
                 if seen.insert(name.path).inserted { paths.append(name.path) }
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
-            read(call, try registry.database(database), consistency, targets) { [paths] grant throws(Status) in
+            read(call, try self.database(database, for: call.identity), consistency, targets) {
+                [paths] grant throws(Status) in
                 try self.access.get(paths, call.identity, database, grant.view)
                 let source = BatchGetSource(
                     paths, grant, database: database, projection: projection, format: call.format)

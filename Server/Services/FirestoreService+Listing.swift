@@ -27,7 +27,8 @@ extension FirestoreService {
             // Later pages show the state of the first.
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
             let query = try listing.query()
-            read(call, try registry.database(parent.database), consistency, [.query(query)]) { grant throws(Status) in
+            read(call, try self.database(parent.database, for: call.identity), consistency, [.query(query)]) {
+                grant throws(Status) in
                 var asked = query.query
                 asked.limit = listing.pageSize
                 try self.access.list(asked, call.identity, grant.view)
@@ -50,7 +51,8 @@ extension FirestoreService {
             let token = try PageToken(request.pageToken, fingerprint: PageToken.fingerprint(["ids", parent.text]))
             var consistency = try Self.consistency(readTime: request.readTime)
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
-            read(call, try registry.database(parent.database), consistency, []) { grant throws(Status) in
+            read(call, try self.database(parent.database, for: call.identity), consistency, []) {
+                grant throws(Status) in
                 self.run(call, requirePool: grant.view.isPast, grant) { view throws(Status) in
                     var ids = try Listing.collectionIDs(
                         below: parent.path, after: token.map { String(decoding: $0.position, as: UTF8.self) },

@@ -51,6 +51,12 @@ public final class FirestoreService: Sendable {
         }
     }
 
+    /// The database that a request names. It's made on first use, by those who may.
+    /// - Throws: PERMISSION_DENIED for who has no business there, NOT_FOUND when it doesn't exist.
+    func database(_ name: DatabaseName, for identity: Identity) throws(Status) -> Database {
+        try access.mayCreate(name, identity) ? try registry.database(name) : try registry.existing(name)
+    }
+
     /// Which state a request wants to read.
     static func consistency(
         transaction: [UInt8]? = nil, newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil

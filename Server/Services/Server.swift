@@ -21,6 +21,9 @@ public final class Server: Sendable {
         /// Whether the server is for local development: `owner` and unsigned tokens are believed, a database without rules
         /// is open, and anybody may clear a database, replace the rules or end the server over HTTP.
         public var isEmulator = true
+        /// The project whose databases clients may be the first to use; administrators, and everybody on a server for local
+        /// development, may use any.
+        public var project: String?
         /// Files with security rules, by database id.
         public var rules: [String: String] = [:]
         /// Whose tokens are believed.
@@ -68,7 +71,8 @@ public final class Server: Sendable {
         let service = FirestoreService(
             registry: registry, pool: pool, options: configuration.firestore,
             authenticator: Authenticator(isEmulator: configuration.isEmulator, configuration.identity),
-            access: AccessControl(rules: rules, isEmulator: configuration.isEmulator, log: log))
+            access: AccessControl(
+                rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
         streams = service.streams
         let request = stopRequest
         let pool = pool

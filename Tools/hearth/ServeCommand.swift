@@ -35,6 +35,7 @@ enum ServeCommand {
         configuration.log = log
         configuration.logsRequests = settings.logsRequests
         configuration.isEmulator = settings.isEmulator
+        configuration.project = settings.project
         configuration.rules = settings.rules
         configuration.identity = settings.identity
         configuration.firestore.requireIndexes = settings.requiresIndexes

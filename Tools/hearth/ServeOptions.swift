@@ -11,7 +11,8 @@ enum ServeOptions {
         Option("memory", nil, "Keep everything in memory; it is lost at the end."),
         Option(
             "project", "ID", aliases: ["project-id"],
-            "Project that the start-up text names. Default: that of .firebaserc, else demo-hearth. Any project is served."
+            "Project of the clients under rules. Default: that of .firebaserc, else demo-hearth. Administrators, and everybody in "
+                + "local development, may use any."
         ),
         Option("indexes", "FILE", "Index definitions of the default database, in place of those firebase.json names."),
         Option("rules", "FILE", "Security rules of the default database, in place of those firebase.json names."),

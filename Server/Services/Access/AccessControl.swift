@@ -11,12 +11,18 @@ final class AccessControl: Sendable {
     let rules: RulesRegistry
     /// Whether answers tell what went wrong, and a database without rules is open.
     let isEmulator: Bool
+    /// The project whose databases clients may be the first to use.
+    private let project: String?
     private let clock: any Clock
     private let log: Log?
 
-    init(rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, clock: any Clock = SystemClock(), log: Log? = nil) {
+    init(
+        rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, project: String? = nil,
+        clock: any Clock = SystemClock(), log: Log? = nil
+    ) {
         self.rules = rules
         self.isEmulator = isEmulator
+        self.project = project
         self.clock = clock
         self.log = log
     }
@@ -41,6 +47,18 @@ final class AccessControl: Sendable {
             }
             if isEmulator { return .nobody }
             throw Self.denied
+        }
+    }
+
+    /// Whether an identity's request may make a database that isn't there yet: otherwise anybody could fill the disk with
+    /// empty ones.
+    /// - Throws: PERMISSION_DENIED for those who have no business in the database at all.
+    func mayCreate(_ database: DatabaseName, _ identity: Identity) throws(Status) -> Bool {
+        _ = try judge(identity, database)
+        if isEmulator { return true }
+        switch identity {
+        case .administrator(let scope): return !scope.isReadOnly
+        case .client: return database.project == project
         }
     }
 

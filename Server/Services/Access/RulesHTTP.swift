@@ -55,26 +55,36 @@ struct RulesHTTP: HTTPExtension {
         else {
             throw .invalidArgument("Expected {\"rules\": {\"files\": [{\"content\": …}]}}.")
         }
+        var name = ""
+        if case .string(let text)? = file["name"] { name = text }
         let compilation = Ruleset.compile(content)
         if let ruleset = compilation.ruleset {
             rules.setProject(ruleset, project: project)
-            return Self.answer(compilation.issues)
+            return Self.answer(compilation.issues, file: name)
         }
         if request["ignore_errors"] == .boolean(true) || request["ignoreErrors"] == .boolean(true) {
-            return Self.answer(compilation.issues)
+            return Self.answer(compilation.issues, file: name)
         }
         let errors = compilation.issues.filter { $0.severity == .error }
-        throw .invalidArgument(errors.map { "\($0.line):\($0.column) - \($0.description)" }.joined(separator: "\n"))
+        throw .invalidArgument(
+            "Error compiling rules:\n"
+                + errors.map { "L\($0.line):\($0.column) \($0.description)" }.joined(separator: "\n"))
     }
 
-    private static func answer(_ issues: [RulesIssue]) -> [UInt8] {
+    private static func answer(_ issues: [RulesIssue], file: String) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{")
         if !issues.isEmpty {
             writer.raw("\"issues\":[")
             for (index, issue) in issues.enumerated() {
                 if index > 0 { writer.raw(",") }
-                writer.raw("{\"sourcePosition\":{\"line\":\(issue.line),\"column\":\(issue.column)},\"description\":")
+                writer.raw("{\"sourcePosition\":{")
+                if !file.isEmpty {
+                    writer.raw("\"fileName\":")
+                    writer.string(file)
+                    writer.raw(",")
+                }
+                writer.raw("\"line\":\(issue.line),\"column\":\(issue.column)},\"description\":")
                 writer.string(issue.description)
                 writer.raw(",\"severity\":\"\(issue.severity.rawValue)\"}")
             }

@@ -112,7 +112,7 @@ final class ListenStream: @unchecked Sendable {
             return
         }
         if name.isEmpty { throw .invalidArgument("'database' must be set on the first request of a Listen stream.") }
-        let database = try service.registry.database(try DatabaseName(parsing: name))
+        let database = try service.database(try DatabaseName(parsing: name), for: call.identity)
         names = DocumentNames(database.name)
         listeners = service.listeners.join(self, database, call.loop)
         scheduleHeartbeat()

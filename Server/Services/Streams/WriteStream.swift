@@ -111,7 +111,7 @@ final class WriteStream: @unchecked Sendable {
             // No answer is kept for those whose connection broke: the client begins anew and sends what wasn't answered.
             throw .invalidArgument("Resuming streams is not supported, do not set stream ID.")
         }
-        database = try service.registry.database(try DatabaseName(parsing: request.database))
+        database = try service.database(try DatabaseName(parsing: request.database), for: call.identity)
         answer(streamID: String(UInt64.random(in: 1 ... .max)), [], nil)
     }
 

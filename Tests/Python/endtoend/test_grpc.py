@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import struct
 import subprocess
@@ -133,13 +134,19 @@ class TestMessages:
 
 class TestCalls:
     def test_deadline_that_has_passed(self, channel: grpc.Channel, project: str) -> None:
+        """A read that waits for another transaction's turn is given up at its deadline."""
+        database = f"projects/{project}/databases/(default)"
+        name = f"{database}/documents/c/a"
+
+        def begin() -> bytes:
+            return call(channel, "BeginTransaction", {"database": database, "options": {"readWrite": {}}}).transaction
+
+        call(channel, "Commit", {"database": database, "writes": [{"update": {"name": name}}]})
+        first, second = begin(), begin()
+        call(channel, "GetDocument", {"name": name, "transaction": base64.b64encode(first).decode()})
         with pytest.raises(grpc.RpcError) as caught:
-            call(
-                channel,
-                "GetDocument",
-                {"name": f"projects/{project}/databases/(default)/documents/c/a"},
-                timeout=0.000001,
-            )
+            request = {"name": name, "transaction": base64.b64encode(second).decode()}
+            call(channel, "GetDocument", request, timeout=0.3)
         assert code_of(caught) == grpc.StatusCode.DEADLINE_EXCEEDED
 
     def test_cancelled_streams_leave_the_connection_good(self, channel: grpc.Channel, project: str) -> None:

@@ -132,7 +132,7 @@ def server(tmp_path: Path, keys: Keys) -> Iterator[Program]:
         ],
     }
     (tmp_path / "hearth.json").write_text(json.dumps({"auth": auth}))
-    with program(tmp_path, "--no-emulator", "--memory") as running:
+    with program(tmp_path, "--no-emulator", "--memory", "--project", "p") as running:
         yield running
 
 
@@ -296,6 +296,57 @@ def test_without_rules_only_administrators_pass(tmp_path: Path) -> None:
         assert get(running, "public/x", "owner") is REFUSED
 
 
+def test_only_those_who_may_make_databases(tmp_path: Path) -> None:
+    (tmp_path / "firestore.rules").write_text(
+        "rules_version = '2'; service cloud.firestore { match /databases/{db}/documents { match /{d=**} "
+        "{ allow read, write; } } }"
+    )
+    (tmp_path / "owner.secret").write_text("owner-" + SECRET)
+    (tmp_path / "reader.secret").write_text("reader-" + SECRET)
+    credentials = [
+        {"name": "owner", "secretFile": "owner.secret"},
+        {"name": "reader", "secretFile": "reader.secret", "scope": "read-only"},
+    ]
+    (tmp_path / "hearth.json").write_text(json.dumps({"auth": {"credentials": credentials}}))
+
+    def every_way(running: Program, project: str, token: str | None) -> set[grpc.StatusCode]:
+        database = f"projects/{project}/databases/(default)"
+        write = {"update": {"name": f"{database}/documents/c/x"}}
+        query = {"structuredQuery": {"from": [{"collectionId": "c"}]}}
+        documents = f"{database}/documents"
+        return {
+            call(running, "GetDocument", {"name": f"{documents}/c/x"}, token),
+            call(running, "BatchGetDocuments", {"database": database, "documents": [f"{documents}/c/x"]}, token),
+            call(running, "RunQuery", {"parent": documents, **query}, token),
+            call(running, "RunAggregationQuery", {"parent": documents, "structuredAggregationQuery": {
+                **query, "aggregations": [{"count": {}, "alias": "n"}]}}, token),
+            call(running, "PartitionQuery", {"parent": documents, "partitionCount": 2, "structuredQuery": {
+                "from": [{"collectionId": "c", "allDescendants": True}], "orderBy": [
+                    {"field": {"fieldPath": "__name__"}, "direction": "ASCENDING"}]}}, token),
+            call(running, "ListDocuments", {"parent": documents, "collectionId": "c"}, token),
+            call(running, "ListCollectionIds", {"parent": documents}, token),
+            call(running, "Commit", {"database": database, "writes": [write]}, token),
+            call(running, "BatchWrite", {"database": database, "writes": [write]}, token),
+            call(running, "BeginTransaction", {"database": database}, token),
+            call(running, "CreateDocument", {"parent": documents, "collectionId": "c", "document": {}}, token),
+            call(running, "UpdateDocument", {"document": {"name": f"{documents}/c/x"}}, token),
+            call(running, "DeleteDocument", {"name": f"{documents}/c/x"}, token),
+        }
+
+    data = tmp_path / "data"
+    with program(tmp_path, "--no-emulator", "--data", str(data), "--project", "mine") as running:
+        # Aggregations and partitions have rights of their own; nothing of theirs makes a database either.
+        assert every_way(running, "foreign", None) <= {NOT_FOUND, DENIED}
+        assert every_way(running, "foreign", "reader-" + SECRET) <= {NOT_FOUND, DENIED}
+        assert not [file for file in data.rglob("*") if "foreign" in file.name]
+        assert call(running, "Commit", {"database": "projects/mine/databases/(default)"}, None) is OK
+        assert call(running, "Commit", {"database": "projects/mine/databases/other"}, None) is DENIED
+        assert call(running, "Commit", {"database": "projects/foreign/databases/(default)"}, "owner-" + SECRET) is OK
+        assert call(running, "Commit", {"database": "projects/foreign/databases/(default)"}, None) is OK
+        assert [file for file in data.rglob("*") if "foreign" in file.name]
+        assert not [file for file in data.rglob("*") if "other" in file.name]
+
+
 def test_rules_files_are_read_again(tmp_path: Path) -> None:
     def rules(condition: str) -> str:
         return (
@@ -305,7 +356,7 @@ def test_rules_files_are_read_again(tmp_path: Path) -> None:
 
     file = tmp_path / "firestore.rules"
     file.write_text(rules("true"))
-    running = Program(tmp_path, "--no-emulator", "--memory")
+    running = Program(tmp_path, "--no-emulator", "--memory", "--project", "p")
     try:
         assert get(running, "c/x", None) is NOT_FOUND
         file.write_text(rules("false"))

@@ -223,7 +223,7 @@ def production(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Progr
     for name, secret in (("token", SECRET.decode()), ("backup", CREDENTIAL), ("writer", WRITER)):
         (folder / f"{name}.secret").write_text(secret)
         (folder / f"{name}.secret").chmod(0o600)
-    with program(folder, "--memory") as running:
+    with program(folder, "--memory", "--project", "demo-one") as running:
         yield running, folder
 
 
