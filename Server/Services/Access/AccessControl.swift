@@ -14,7 +14,7 @@ final class AccessControl: Sendable {
     /// The project whose databases clients may be the first to use.
     private let project: String?
     private let clock: any Clock
-    private let log: Log?
+    private let denials: DenialLog?
 
     init(
         rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, project: String? = nil,
@@ -24,7 +24,7 @@ final class AccessControl: Sendable {
         self.isEmulator = isEmulator
         self.project = project
         self.clock = clock
-        self.log = log
+        denials = log.map { DenialLog($0, clock: clock) }
     }
 
     /// The same for every reason. Source: what the service answers.
@@ -54,11 +54,14 @@ final class AccessControl: Sendable {
     /// empty ones.
     /// - Throws: PERMISSION_DENIED for those who have no business in the database at all.
     func mayCreate(_ database: DatabaseName, _ identity: Identity) throws(Status) -> Bool {
-        _ = try judge(identity, database)
-        if isEmulator { return true }
         switch identity {
-        case .administrator(let scope): return !scope.isReadOnly
-        case .client: return database.project == project
+        case .administrator(let scope):
+            if let project = scope.project, project != database.project { throw Self.denied }
+            return isEmulator || !scope.isReadOnly
+        case .client:
+            if isEmulator { return true }
+            guard rules.ruleset(of: database) != nil else { throw Self.denied }
+            return database.project == project
         }
     }
 
@@ -185,15 +188,14 @@ final class AccessControl: Sendable {
         }
         if let failure = verdict.failure { throw failure }
         if verdict.isAllowed { return }
-        let message = verdict.message
-        log?.record(
-            .info, "denied",
+        denials?.record {
             [
                 ("database", .text(database.text)), ("method", .text(request.method.rawValue)),
                 ("path", .text(request.path.text)), ("uid", .text(request.auth?.uid ?? "")),
-                ("reason", .text(message.split(separator: "\n").joined(separator: " "))),
-            ])
-        throw isEmulator ? Status(.permissionDenied, message) : Self.denied
+                ("reason", .text(verdict.message.split(separator: "\n").joined(separator: " "))),
+            ]
+        }
+        throw isEmulator ? Status(.permissionDenied, verdict.message) : Self.denied
     }
 }
 

@@ -60,6 +60,8 @@ struct BenchBar: Sendable {
         BenchBar(workload: "query-equal-huge", metric: "rate", kind: .limit(2500)),
         sameMedian("query-equal-huge", "query-equal-small"),
         BenchBar(workload: "commit-32-rules", metric: "rate", kind: .asGood(0.8, as: Base(workload: "commit-32"))),
+        BenchBar(workload: "rules-owner", metric: "decision", kind: .limit(1)),
+        BenchBar(workload: "rules-validator", metric: "decision", kind: .limit(10)),
         BenchBar(workload: "listen-1", metric: "p50", kind: .asGood(10, as: Base(target: "emulator"))),
         BenchBar(workload: "listen-1", metric: "p99", kind: .asGood(10, as: Base(target: "emulator"))),
         BenchBar(workload: "listen-100", metric: "p50", kind: .asGood(10, as: Base(target: "emulator"))),

@@ -56,6 +56,7 @@ final class FirestoreSession: BenchSession {
             let instance = place == .memory ? try instance(for: .memory) : shared
             return try listening(name, instance).latency(listeners: listeners)
         case .commitRules: return try commitRules(name)
+        case .rules(let rule): return try RulesSpeed.measure(name, rule, seconds: settings.seconds)
         case .listenHot: return try listening(name, shared).hot(listeners: 1000)
         case .listenIdle: return try listenIdle(name)
         case .listenResume: return try listening(name, shared).resume(documents: settings.large)

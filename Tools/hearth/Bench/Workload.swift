@@ -19,6 +19,8 @@ struct Workload: Sendable, Equatable {
         case listen(listeners: Int, on: CommitPlace)
         /// Commits of a client, which rules judge.
         case commitRules
+        /// One judgement, without a server.
+        case rules(RulesSpeed.Rule)
         case listenHot
         case listenIdle
         case listenResume
@@ -118,6 +120,11 @@ struct Workload: Sendable, Equatable {
         Workload(
             name: "commit-32-rules", summary: "commit-32 by a client of whom rules with twenty conditions decide.",
             kind: .commitRules, base: "commit-32"),
+        Workload(
+            name: "rules-owner", summary: "A rule that compares the caller with a field, in this process.",
+            kind: .rules(.owner)),
+        Workload(
+            name: "rules-validator", summary: "A rule of twenty conditions, in this process.", kind: .rules(.validator)),
         Workload(
             name: "listen-1", summary: "From a commit's departure to the snapshot of one listener; Redis: PUBLISH.",
             kind: .listen(listeners: 1, on: .server)),
