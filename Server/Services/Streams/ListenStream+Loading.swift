@@ -1,0 +1,207 @@
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+
+/// What a target shows at first, or anew, and who may see it.
+extension ListenStream {
+    /// Sends what a target's client doesn't know as of one version, then a boundary.
+    func load(_ target: ListenTarget, _ knowledge: Knowledge, isNew: Bool = false) {
+        isLoading = true
+        loading = target
+        target.since = .max
+        target.window = [:]
+        listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge, isNew: isNew) }
+    }
+
+    func load(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
+        guard !call.isFinished, listeners != nil else { return }
+        target.since = version
+        // The others come to the same version first.
+        flush { [self] in begin(target, at: version, knowledge, isNew: isNew) }
+        if !isFlushing { begin(target, at: version, knowledge, isNew: isNew) }
+    }
+
+    func begin(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
+        guard !call.isFinished, let database = listeners?.database else { return }
+        do throws(Status) {
+            // Only now: a client takes a boundary to speak for every target that it knows to be added.
+            if isNew { send(TargetChangeMessage(targetChangeType: .add, targetIds: [target.id])) }
+            let view = try database.view(atVersion: version)
+            do throws(Status) {
+                try judge(target, view)
+            } catch {
+                if error.code != .permissionDenied { throw error }
+                return refused(target, error)
+            }
+            // What waits for the end holds the time and not the view, which keeps a snapshot open.
+            let readTime = view.readTime
+            switch knowledge {
+            case .none: break
+            case .version(let known, let isTime, let expectedCount) where isTime || known <= version:
+                if let past = try past(min(known, version), database, view) {
+                    return resume(target, at: version, view, since: past, expectedCount)
+                }
+                fallthrough
+            case .unknown, .version: send(TargetChangeMessage(targetChangeType: .reset, targetIds: [target.id]))
+            }
+            switch target.kind {
+            case .documents(let keys):
+                for key in keys { try send(view.document(key: key), key, target, readTime) }
+                loaded(target, version, readTime)
+            case .query(let shared):
+                let source: ListenLoad
+                do throws(Status) {
+                    source = try ListenLoad(
+                        shared.live, view, of: database, target.id, target.projection,
+                        requireIndexes: service.options.requireIndexes,
+                        format: call.format, cancellation: call.cancellation)
+                } catch {
+                    return refused(target, error)
+                }
+                run(source, of: target) { [self] in
+                    target.window = source.window
+                    let count = ResultCounts.Entry(version: version, count: source.count)
+                    service.resultCounts.note(count, database, shared.text)
+                    loaded(target, version, readTime)
+                }
+            }
+        } catch {
+            end(error)
+        }
+    }
+
+    // MARK: Access
+
+    /// Asks whether the stream's client may know what a target shows, and to be told when that may have changed.
+    /// - Throws: PERMISSION_DENIED.
+    func judge(_ target: ListenTarget, _ view: ReadView) throws(Status) {
+        guard let listeners else { return }
+        let name = listeners.database.name
+        var dependencies: [[UInt8]]
+        switch target.kind {
+        case .query(let shared):
+            let paths = try service.access.list(shared.live.query.query, call.identity, view)
+            dependencies = paths.map { DocumentKey.encode($0) }
+        case .documents(let keys):
+            guard service.access.isJudged(call.identity, name) else { return }
+            let paths = keys.compactMap { DocumentKey.decode($0) }
+            dependencies = try service.access.get(paths, call.identity, name, view).map { DocumentKey.encode($0) }
+            // What a document says may decide who reads it.
+            dependencies += keys
+        }
+        if dependencies == target.dependencies { return }
+        // What happened between the judgement and now nobody would tell.
+        if try listeners.depend(target, on: dependencies) > view.version { target.isToBeJudged = true }
+    }
+
+    /// Gives a target up that its client may no longer see.
+    func judgeAgain(_ target: ListenTarget) {
+        guard targets[target.id] === target, let listeners, !call.isFinished else { return }
+        // One that is being loaded was allowed at its version; the answer waits until that is told.
+        target.isToBeJudged = target === loading
+        // One that waits to be loaded is judged then.
+        if target.isToBeJudged || target.since == .max { return }
+        do throws(Status) {
+            // As things are now, which is never before what the stream will tell next.
+            try judge(target, try listeners.database.view())
+            if target.isToBeJudged { call.loop.execute { [weak self] in self?.judgeAgain(target) } }
+        } catch {
+            if error.code == .permissionDenied { return remove(target.id, cause: error) }
+            end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
+        }
+    }
+
+    /// The rules have changed.
+    func judgeAll() {
+        for target in targets.values { judgeAgain(target) }
+        proceed()
+    }
+
+    /// The state that a client knows; nil when the history doesn't go back so far.
+    func past(_ version: Int64, _ database: Database, _ view: ReadView) throws(Status) -> ReadView? {
+        guard try view.reaches(version) else { return nil }
+        return try database.view(atVersion: version)
+    }
+
+    func resume(
+        _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
+    ) {
+        guard let database = listeners?.database else { return }
+        let readTime = view.readTime
+        let source = ListenResume(
+            target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
+            format: call.format,
+            cancellation: call.cancellation)
+        run(source, of: target) { [self] in
+            if source.isTooOld { return load(target, .unknown) }
+            target.window = source.window
+            loaded(target, version, readTime)
+        }
+    }
+
+    func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
+        MessageStream(source, to: call, pool: service.pool) { [self] status in
+            // A call that is over has let go of what holds it, and must not be given more.
+            if call.isFinished { return }
+            call.onWritable = { [self] in
+                hasRoom = true
+                proceed()
+            }
+            // A query that asks for too much would do so again; what else fails may succeed on a new stream.
+            if status.code == .resourceExhausted { return refused(target, status) }
+            if status.code != .ok { return end(Status(.unavailable, status.message)) }
+            completion()
+        }.start()
+    }
+
+    /// Gives a target up whose result can't be had, and goes on with the others.
+    func refused(_ target: ListenTarget, _ status: Status) {
+        remove(target.id, cause: status)
+        finishLoad()
+        proceed()
+    }
+
+    func finishLoad() {
+        isLoading = false
+        loading = nil
+        guard isReloading else { return }
+        isReloading = false
+        reloadsPending -= 1
+    }
+
+    /// Sends the boundary that waits for targets to be complete, when they are. Documents that are asked for one by one, in
+    /// requests that have come already, get one together: a client goes over all its targets at each.
+    func payBoundary() {
+        guard !call.isFinished, !isLoading, !isFlushing, reloadsPending == 0, let owed = owedBoundary else { return }
+        if hasRoom, case .add(let message, _)? = jobs.first, message.documents != nil { return }
+        boundary(version: owed.version, owed.readTime)
+    }
+
+    func loaded(_ target: ListenTarget, _ version: Int64, _ readTime: Timestamp) {
+        send(
+            TargetChangeMessage(
+                targetChangeType: .current, targetIds: [target.id], resumeToken: token(version),
+                readTime: TimestampMessage(readTime)))
+        if target.once { ending.append(target) }
+        owedBoundary = (version, readTime)
+        finishLoad()
+        if target.isToBeJudged { judgeAgain(target) }
+        proceed()
+        // It goes out now even when the client takes nothing else.
+        payBoundary()
+    }
+
+    func send(
+        _ document: StoredDocument?, _ key: [UInt8], _ target: ListenTarget, _ readTime: Timestamp
+    ) throws(Status) {
+        if let document {
+            try sendChange(document, key, [target.id], removed: [], target.projection)
+        } else {
+            send(
+                ListenResponse(
+                    documentDelete: DocumentDeleteMessage(
+                        document: try name(key), removedTargetIds: [target.id], readTime: TimestampMessage(readTime))))
+        }
+    }
+}

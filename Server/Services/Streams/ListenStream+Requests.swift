@@ -1,0 +1,184 @@
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+
+/// What a client asks: targets that it adds and removes.
+extension ListenStream {
+    func receive(_ bytes: [UInt8]) {
+        do throws(Status) {
+            let request: ListenRequest
+            switch call.format {
+            case .protobuf: request = try ListenRequest(protobuf: bytes)
+            case .json: request = try ListenRequest(json: bytes, at: "")
+            }
+            try join(request.database)
+            if let target = request.addTarget {
+                jobs.append(.add(target, sizeBytes: bytes.count))
+                waitingBytes += bytes.count
+            } else if let id = request.removeTarget {
+                jobs.append(.remove(id))
+            } else {
+                throw .invalidArgument("A ListenRequest must add or remove a target.")
+            }
+            if isFull { call.pauseReading() }
+            proceed()
+        } catch {
+            end(error)
+        }
+    }
+
+    func join(_ name: String) throws(Status) {
+        if let listeners {
+            if !name.isEmpty, try DatabaseName(parsing: name) != listeners.database.name {
+                throw .invalidArgument("A Listen stream is of one database, \(listeners.database.name).")
+            }
+            return
+        }
+        if name.isEmpty { throw .invalidArgument("'database' must be set on the first request of a Listen stream.") }
+        let database = try service.database(try DatabaseName(parsing: name), for: call.identity)
+        names = DocumentNames(database.name)
+        listeners = service.listeners.join(self, database, call.loop)
+        scheduleHeartbeat()
+    }
+
+    /// No more is read while so much waits for targets that are loaded.
+    var isFull: Bool {
+        jobs.count >= Limits.streamRequestsWaitingMax + targets.count
+            || waitingBytes >= Limits.streamRequestsWaitingBytesMax
+    }
+
+    // MARK: Progress
+
+    /// Does what can be done now.
+    func proceed() {
+        while !call.isFinished, !isLoading, !isFlushing, hasRoom {
+            do throws(Status) {
+                payBoundary()
+                flush { [self] in proceed() }
+                if isFlushing || call.isFinished || jobs.isEmpty { return }
+                let job = jobs.removeFirst()
+                if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
+                if !isFull { call.resumeReading() }
+                switch job {
+                case .add(let message, _): try add(message)
+                case .remove(let id): remove(id, cause: nil)
+                case .reload(let target):
+                    isReloading = true
+                    if targets[target.id] === target { load(target, .unknown) } else { finishLoad() }
+                }
+            } catch {
+                end(error)
+            }
+        }
+    }
+
+    func add(_ message: TargetMessage) throws(Status) {
+        guard let listeners else { return }
+        let id = try id(for: message)
+        if targets[id] != nil {
+            return refuse(id, Status(.alreadyExists, "Target ID already exists: \(id)"))
+        }
+        let target: ListenTarget
+        let knowledge: Knowledge
+        do throws(Status) {
+            if targets.count >= Limits.listenTargetsMax {
+                throw .resourceExhausted("A Listen stream has at most \(Limits.listenTargetsMax) targets.")
+            }
+            target = ListenTarget(
+                id: id, kind: try kind(message, listeners), once: message.once, stream: self)
+            knowledge = try self.knowledge(message, listeners.database)
+        } catch {
+            return refuse(id, error)
+        }
+        try listeners.add(target)
+        targets[id] = target
+        load(target, knowledge, isNew: true)
+    }
+
+    /// - Throws: INVALID_ARGUMENT for a read time in the future.
+    func knowledge(_ message: TargetMessage, _ database: Database) throws(Status) -> Knowledge {
+        let expectedCount = message.expectedCount.map(Int.init)
+        if let time = message.readTime {
+            let time = try time.timestamp()
+            if time > (try database.view().readTime) {
+                throw .invalidArgument("The requested 'read_time' cannot be in the future.")
+            }
+            return .version(time.microseconds, isTime: true, expectedCount: expectedCount)
+        }
+        guard let bytes = message.resumeToken, !bytes.isEmpty else { return .none }
+        guard let token = ResumeToken(bytes),
+            // Before the first commit all histories are the same.
+            token.incarnation == database.incarnation || token.incarnation == 0 && token.version == 0
+        else { return .unknown }
+        return .version(token.version, expectedCount: expectedCount)
+    }
+
+    func id(for message: TargetMessage) throws(Status) -> Int32 {
+        if message.targetId < 0 { throw .invalidArgument("target_id must not be negative: \(message.targetId).") }
+        if message.targetId > 0 {
+            if hasAssignedIDs {
+                throw .invalidArgument("Either all targets of a stream have an id from the client, or none.")
+            }
+            return message.targetId
+        }
+        hasAssignedIDs = true
+        while targets[nextAssignedID] != nil { nextAssignedID += 1 }
+        defer { nextAssignedID += 1 }
+        return nextAssignedID
+    }
+
+    func kind(_ message: TargetMessage, _ listeners: LoopListeners) throws(Status) -> ListenTarget.Kind {
+        let database = listeners.database.name
+        if let query = message.query {
+            return .query(
+                try listeners.query(query.protobuf()) { () throws(Status) in try Self.live(query, database) })
+        }
+        guard let documents = message.documents else {
+            throw .invalidArgument("A target must have a query or documents.")
+        }
+        if documents.documents.count > Limits.listenDocumentsMax {
+            throw .invalidArgument("A target names at most \(Limits.listenDocumentsMax) documents.")
+        }
+        var keys: Set<[UInt8]> = []
+        for name in documents.documents {
+            let name = try ResourceName(document: name)
+            if name.database != database { throw .invalidArgument("The document is of another database.") }
+            keys.insert(DocumentKey.encode(name.path))
+        }
+        return .documents(keys.sorted { UTF8Order.compare($0, $1) < 0 })
+    }
+
+    static func live(
+        _ message: TargetMessage.QueryTarget, _ database: DatabaseName
+    ) throws(Status) -> LiveQuery {
+        let parent = try ResourceName(parent: message.parent)
+        if parent.database != database { throw .invalidArgument("The query is of another database.") }
+        guard let structured = message.structuredQuery else {
+            throw .invalidArgument("'structured_query' must be set on a query target.")
+        }
+        let query = try structured.query(parent: parent)
+        if query.findNearest != nil { throw .invalidArgument("A query target can't search for neighbours.") }
+        return LiveQuery(try NormalizedQuery(query))
+    }
+
+    func refuse(_ id: Int32, _ status: Status) {
+        send(
+            TargetChangeMessage(
+                targetChangeType: .remove, targetIds: [id],
+                cause: StatusMessage(code: Int32(status.code.rawValue), message: status.message)))
+    }
+
+    func remove(_ id: Int32, cause: Status?) {
+        if let target = targets.removeValue(forKey: id) {
+            listeners?.remove(target)
+            windows[ObjectIdentifier(target)] = nil
+            pending.forget(target)
+        }
+        if let cause {
+            refuse(id, cause)
+        } else {
+            send(TargetChangeMessage(targetChangeType: .remove, targetIds: [id]))
+        }
+    }
+}
