@@ -28,6 +28,7 @@ struct Compiler {
     }
 
     static let service = "cloud.firestore"
+    private static let services: Set<String> = [service, "firebase.storage"]
 
     mutating func compile() -> Program {
         if file.effectiveVersion == 1 {
@@ -42,6 +43,7 @@ struct Compiler {
             declare(service.functions, in: inner)
             matches = service.matches.map { match($0, in: inner, pattern: [], captures: 0) }
         }
+        for service in file.services where !Self.services.contains(service.name) { warn(of: service) }
         compileBodies()
         for function in functions where !function.isCalled && !file.services.contains(where: Self.isForeign) {
             issues.warning(
@@ -53,6 +55,25 @@ struct Compiler {
             return .empty
         }
         return Program(matches: matches, captureCount: captureCount)
+    }
+
+    /// Rules of a service that there isn't apply to nothing.
+    private mutating func warn(of service: ServiceDeclaration) {
+        issues.warning(
+            "Invalid service name: \(service.name).", at: service.range,
+            hint: "Firestore's is \(Self.service): these rules apply to nothing.")
+        var waiting = service.matches
+        while let match = waiting.popLast() {
+            for rule in match.rules {
+                switch rule {
+                case .match(let inner): waiting.append(inner)
+                case .allow(let allow):
+                    for method in allow.methods {
+                        issues.warning("Invalid method name: \(method.name).", at: method.range)
+                    }
+                }
+            }
+        }
     }
 
     /// Another product's rules may call what ours don't.

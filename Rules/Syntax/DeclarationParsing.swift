@@ -78,9 +78,9 @@ extension Parser {
 
     private mutating func service(into file: inout SourceFile) throws(Failure) {
         advance()
-        var (name, range) = try identifier()
+        var (name, range) = try member()
         while take(.dot) {
-            let next = try identifier()
+            let next = try member()
             name += "." + next.name
             range = range.through(next.range)
         }
@@ -158,7 +158,6 @@ extension Parser {
         case .identifier("function"): match.functions.append(try function())
         case .identifier("match"), .symbol(.slash): match.rules.append(.match(try self.match()))
         case .identifier("allow"): match.rules.append(.allow(try allow()))
-        case .symbol(.semicolon): advance()
         default: throw unexpected()
         }
     }
@@ -167,7 +166,7 @@ extension Parser {
         let start = token.range
         advance()
         var methods: [AllowDeclaration.Method] = []
-        guard case .identifier = token.kind else {
+        guard case .identifier = token.kind, !token.isStatementWord else {
             issues.error("Expected at least one 'operation' after 'allow'.", at: token.range)
             throw Failure()
         }
@@ -192,6 +191,7 @@ extension Parser {
             if !startsExpression {
                 issues.error("Missing conditional expression after 'if'.", at: token.range)
                 if isAt(.semicolon) || isAt(.rightBrace) { return nil }
+                if token.isWord("match") || token.isWord("function") || token.isWord("allow") { throw Failure() }
                 throw unexpected()
             }
         } else if startsExpression {

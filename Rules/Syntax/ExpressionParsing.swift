@@ -62,7 +62,8 @@ extension Parser {
 
     var startsExpression: Bool {
         switch token.kind {
-        case .identifier, .integer, .largeInteger, .float, .string, .bytes, .unclosed: true
+        case .identifier: !token.isStatementWord
+        case .integer, .largeInteger, .float, .string, .bytes, .unclosed: true
         case .keyword(let keyword): keyword == .true || keyword == .false || keyword == .null
         case .symbol(let symbol):
             switch symbol {
@@ -198,7 +199,7 @@ extension Parser {
             advance()
             return (keyword.rawValue, range)
         }
-        return try identifier()
+        return try member()
     }
 
     private mutating func subscription(of value: Expression) throws(Failure) -> Expression {
@@ -220,7 +221,7 @@ extension Parser {
         try expect(.leftParenthesis)
         var arguments: [Expression] = []
         if !isAt(.rightParenthesis) {
-            repeat { arguments.append(try expression()) } while take(.comma)
+            repeat { arguments.append(try expression()) } while take(.comma) && !isAt(.rightParenthesis)
         }
         let end = token.range
         try expect(.rightParenthesis)
@@ -238,7 +239,7 @@ extension Parser {
         case .float(let value): kind = .float(value)
         case .string(let value): kind = .string(value)
         case .bytes(let value): kind = .bytes(value)
-        case .identifier(let name):
+        case .identifier(let name) where !token.isStatementWord:
             advance()
             guard isAt(.leftParenthesis) else { return try make(.variable(name), range) }
             let (arguments, end) = try arguments()

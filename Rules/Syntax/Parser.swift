@@ -71,7 +71,14 @@ struct Parser {
         return next.kind == .end ? "<EOF>" : String(ahead.text(next.range).prefix(40))
     }
 
+    /// A name that a source gives to something: none of the words that begin statements.
     mutating func identifier() throws(Failure) -> (name: String, range: SourceRange) {
+        if token.isStatementWord { throw unexpected() }
+        return try member()
+    }
+
+    /// The name of a member: any word.
+    mutating func member() throws(Failure) -> (name: String, range: SourceRange) {
         guard case .identifier(let name) = token.kind else { throw unexpected() }
         let range = token.range
         advance()

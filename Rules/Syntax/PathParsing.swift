@@ -7,6 +7,7 @@ extension Parser {
         guard isAt(.slash) else { throw unexpected() }
         var segments: [MatchSegment] = []
         var position = Int(token.range.start)
+        var next: Int?
         repeat {
             position += 1
             if lexer.byte(position) == UInt8(ascii: "{") {
@@ -23,8 +24,9 @@ extension Parser {
                 segments.append(MatchSegment(kind: .text(text), range: SourceRange(position - 1, end)))
                 position = end
             }
-            position = slash(after: position) ?? position
-        } while lexer.byte(position) == UInt8(ascii: "/")
+            next = slash(after: position)
+            position = next ?? position
+        } while next != nil
         moveTo(position)
         return segments
     }
@@ -34,7 +36,8 @@ extension Parser {
     private func beginsCapture(_ position: Int) -> Bool {
         var ahead = lexer
         ahead.position = position + 1
-        guard case .identifier = ahead.next().kind else { return false }
+        let name = ahead.next()
+        guard case .identifier = name.kind, !name.isStatementWord else { return false }
         let next = ahead.next()
         return next.isSymbol(.rightBrace) || next.isSymbol(.glob) || next.isSymbol(.single)
     }
@@ -55,6 +58,7 @@ extension Parser {
         let start = Int(token.range.start)
         var position = start
         var parts: [PathPart] = []
+        var next: Int?
         repeat {
             position += 1
             switch (lexer.byte(position), lexer.byte(position + 1)) {
@@ -67,6 +71,8 @@ extension Parser {
                 moveTo(position + 1)
                 let (name, range) = try identifier()
                 parts.append(.placeholder(name, range))
+                // A path that is asked for has no wildcards; what one would stand for is unknown.
+                if !take(.glob) { _ = take(.single) }
                 guard isAt(.rightBrace) else { throw unexpected() }
                 position = Int(token.range.end)
             default:
@@ -74,8 +80,9 @@ extension Parser {
                 parts.append(.text(text))
                 position = end
             }
-            position = slash(after: position) ?? position
-        } while lexer.byte(position) == UInt8(ascii: "/")
+            next = slash(after: position)
+            position = next ?? position
+        } while next != nil
         let end = position
         moveTo(position)
         return try make(.path(parts), SourceRange(start, end))
@@ -111,7 +118,17 @@ extension Parser {
         if lexer.byte(position) == UInt8(ascii: "("), let closed = parenthesized(position) {
             end = closed
         } else {
-            while Self.isSegmentByte(lexer.byte(end), isPartOfMatch: isPartOfMatch) { end += 1 }
+            while true {
+                if Self.isSegmentByte(lexer.byte(end), isPartOfMatch: isPartOfMatch) {
+                    end += 1
+                } else if lexer.byte(end) == UInt8(ascii: "%"), Self.isHexDigit(lexer.byte(end + 1)),
+                    Self.isHexDigit(lexer.byte(end + 2))
+                {
+                    end += 3
+                } else {
+                    break
+                }
+            }
         }
         if end == position {
             issues.error(Self.danglingSlash, at: SourceRange(position - 1, position))
@@ -125,11 +142,15 @@ extension Parser {
     private static func isSegmentByte(_ byte: UInt8, isPartOfMatch: Bool) -> Bool {
         if Lexer.isNameStart(byte) || Lexer.isDigit(byte) { return true }
         switch byte {
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "%"), UInt8(ascii: "~"), UInt8(ascii: "@"): return true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "~"), UInt8(ascii: "@"): return true
         case UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ":"):
             return isPartOfMatch
         default: return false
         }
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        Lexer.isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
     }
 
     private mutating func moveTo(_ position: Int) {

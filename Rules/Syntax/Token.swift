@@ -42,4 +42,13 @@ struct Token: Sendable {
 
     func isSymbol(_ symbol: Symbol) -> Bool { kind == .symbol(symbol) }
     func isWord(_ word: String) -> Bool { kind == .identifier(word) }
+
+    /// Whether this is a word that begins a statement, and so names nothing.
+    var isStatementWord: Bool {
+        guard case .identifier(let name) = kind else { return false }
+        switch name {
+        case "match", "allow", "service", "function", "import", "rules_version": return true
+        default: return false
+        }
+    }
 }

@@ -99,6 +99,13 @@ def _contains_other_numbers(case: Case) -> bool:
     )
 
 
+def _writes_one_document_twice(case: Case) -> bool:
+    if case.theirs != "INVALID_ARGUMENT" or case.asked is None:
+        return False
+    names = [one.get("delete") or one.get("update", {}).get("name") for one in case.asked.body.get("writes", [])]
+    return len(set(names)) < len(names)
+
+
 _BELOW_A_GLOB = re.compile(r"match \S*=\*\*\}/\S+ \{\n(allow [^\n]*\n)*match ")
 
 
@@ -208,6 +215,13 @@ DIFFERENCES: list[Difference] = [
         "takes it for one of 5 only, as `in` of a list tells the types apart",
         "rules 12.4: true if it holds for every value that the filter finds [D]",
         _contains_other_numbers,
+    ),
+    Difference(
+        "a document written with and without an update mask in one commit",
+        "refuses it before the rules are asked, with an error of its storage",
+        "asks the rules",
+        "rules 11: rules are evaluated before anything else is done",
+        _writes_one_document_twice,
     ),
     Difference(
         "the emulator breaks",
