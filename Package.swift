@@ -56,6 +56,20 @@ let package = Package(
             ],
             path: "Server/Services", exclude: ["CCurl"]),
 
+        // Bundles: shared by the server, the tool and the client.
+        .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
+
+        // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
+        .target(name: "HearthTransport", dependencies: ["HearthModel", "CCurl"], path: "Client/Transport"),
+        .target(
+            name: "HearthSync",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle"],
+            path: "Client/Sync"),
+        .target(
+            name: "HearthFirestore",
+            dependencies: ["HearthModel", "HearthWire", "HearthBundle", "HearthSync", "HearthTransport"],
+            path: "Client/Firestore"),
+
         // The tool.
         .executableTarget(
             name: "hearth",
@@ -85,6 +99,20 @@ let package = Package(
             name: "HearthServerTests",
             dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
             path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle"],
+            path: "Tests/HearthBundleTests"),
+        .testTarget(
+            name: "HearthTransportTests", dependencies: ["HearthModel", "HearthNetwork", "HearthTransport"],
+            path: "Tests/HearthTransportTests"),
+        .testTarget(
+            name: "HearthSyncTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "HearthSync"],
+            path: "Tests/HearthSyncTests"),
+        .testTarget(
+            name: "HearthFirestoreTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthFirestore"],
+            path: "Tests/HearthFirestoreTests"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),

@@ -1,0 +1,1 @@
+// HearthBundle: the bundle format: builder and reader.
