@@ -177,4 +177,11 @@ public enum Limits {
     public static let webChannelEarlyBytesMax = 24 << 20
     /// Requests of one session that wait for their messages to be taken.
     public static let webChannelWaitingPostsMax = 16
+
+    // MARK: Bundles; bounds of ours
+
+    /// One element of a bundle. A document of 1 MiB that holds nothing but small values takes about 45 MiB as JSON.
+    public static let bundleElementSizeBytesMax = 64 << 20
+    /// Digits of the length in front of an element.
+    public static let bundlePrefixDigitsMax = 15
 }
