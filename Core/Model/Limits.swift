@@ -187,7 +187,9 @@ public enum Limits {
     /// A bundle that the server makes, uncompressed.
     public static let bundleSizeBytesMax: Int64 = 1 << 30
     /// Bytes of a bundle beyond which it goes to a file while it is made and kept.
-    public static let bundleMemoryBytesMax = 4 << 20
+    public static let bundleMemoryBytesMax = 1 << 20
+    /// Seconds that making a bundle may take.
+    public static let bundleBuildSecondsMax = 300
     /// Bundles that a server keeps ready.
     public static let bundlesKeptMax = 100
     /// Bundles that are made at a time; further ones are refused with UNAVAILABLE.
