@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import http.client
 import json
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from google.cloud import firestore
 from google.cloud.firestore_bundle import FirestoreBundle
 from google.cloud.firestore_v1._helpers import deserialize_bundle
@@ -213,6 +217,32 @@ def test_definition_files_and_outputs(cities: Any, address: str, project: str, t
     assert [query["documents"] for query in found["queries"]] == [1, 0, 2, 1]
     text = tool("inspect", output).stdout.decode()
     assert "from-file" in text and "cities/osl" in text and "can be loaded" in text
+
+
+def test_building_over_tls(tmp_path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (tmp_path / "cert.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (tmp_path / "key.pem").write_bytes(key.private_bytes(*form))
+    with program(tmp_path, "--memory", "--tls-cert", "cert.pem", "--tls-key", "key.pem") as server:
+        words = ["--host", f"localhost:{server.port}", "--query", "all=c", "--name", "x"]
+        bundle = build(*words, "--tls-ca", tmp_path / "cert.pem")
+        assert elements(bundle)[0]["metadata"]["totalDocuments"] == 0
+        assert tool("build", *words, "--tls").returncode == 69, "nobody vouches for the certificate"
+        assert tool("build", *words).returncode == 69, "it speaks TLS only"
 
 
 @pytest.mark.parametrize(
