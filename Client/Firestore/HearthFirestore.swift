@@ -1,0 +1,1 @@
+// HearthFirestore: the public API of FirebaseFirestore on Linux.

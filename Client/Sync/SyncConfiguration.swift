@@ -1,0 +1,24 @@
+import HearthModel
+
+/// How a `SyncClient` keeps its cache.
+public struct SyncConfiguration: Sendable {
+    public enum Cache: Sendable {
+        /// Forgotten with the process. Documents that nothing refers to go at once.
+        case memoryEager
+        /// Forgotten with the process; the least recently used go when it outgrows `sizeBytes`.
+        case memoryLRU(sizeBytes: Int64)
+        /// A SQLite file below `folder`. Minimum 1 MB; -1 never collects.
+        case persistent(folder: String, sizeBytes: Int64)
+    }
+
+    public var database: DatabaseName
+    /// Names the cache's file, together with the database.
+    public var appName: String
+    public var cache: Cache
+
+    public init(database: DatabaseName, appName: String, cache: Cache) {
+        self.database = database
+        self.appName = appName
+        self.cache = cache
+    }
+}
