@@ -74,7 +74,7 @@ public struct TargetSerializer: Sendable {
             guard documents.documents.count == 1 else {
                 throw .invalidArgument("A target of \(documents.documents.count) documents; expected one.")
             }
-            let key = try ResourceName(document: documents.documents[0], in: database).path
+            let key = try path(documents.documents[0])
             return ClientQuery(path: key).target
         }
         guard let query = message.query, let structuredQuery = query.structuredQuery else {
@@ -88,7 +88,7 @@ public struct TargetSerializer: Sendable {
     public func query(
         parent: String, _ message: StructuredQueryMessage, limitType: ClientQuery.LimitType
     ) throws(Status) -> ClientQuery {
-        let parent = try ResourceName(parent: parent, in: database).path
+        let parent = try path(parent)
         guard message.from.count == 1, let selector = message.from.first, !selector.collectionId.isEmpty else {
             throw .invalidArgument("A query needs exactly one collection.")
         }
@@ -111,6 +111,16 @@ public struct TargetSerializer: Sendable {
         query.start = message.startAt.map { ClientQuery.Bound(values: $0.values, isInclusive: $0.before) }
         query.end = message.endAt.map { ClientQuery.Bound(values: $0.values, isInclusive: !$0.before) }
         return query
+    }
+
+    /// The path of a name. Reserved ids are let through: targets that hold a bundle's documents have some.
+    private func path(_ name: String) throws(Status) -> ResourcePath {
+        let root = database.documentsRoot
+        if UTF8Order.equal(name, root) { return ResourcePath() }
+        guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
+            throw .invalidArgument("The name \(name) isn't of database \(database.text).")
+        }
+        return ResourcePath(text: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
     }
 
     private func filter(_ message: StructuredQueryMessage.Filter) throws(Status) -> Filter {
