@@ -9,7 +9,7 @@ enum Conformance {
     static func folder(_ name: String, environment: String? = nil) throws -> URL {
         if let environment, let path = ProcessInfo.processInfo.environment[environment] { return URL(filePath: path) }
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
-        let candidates = ["../shared/conformance", "../../shared/conformance", "/work/shared/conformance"]
+        let candidates = ["../shared/conformance", "../../shared/conformance"]
         for candidate in candidates {
             let folder = URL(filePath: candidate, relativeTo: root).appending(path: name)
             if FileManager.default.fileExists(atPath: folder.path()) { return folder }

@@ -70,6 +70,6 @@ enum SpecQuery {
 
     /// JSON's `true` is an `NSNumber`, too; its type tells.
     private static func CFGetTypeIDIsBoolean(_ number: NSNumber) -> Bool {
-        String(cString: number.objCType) == "c" || number === NSNumber(value: true) || number === NSNumber(value: false)
+        String(cString: number.objCType) == "c"
     }
 }
