@@ -116,7 +116,10 @@ final class SyncCore: @unchecked Sendable {
         let result = queue.sync { () -> Result<Output, Status> in
             guard !isTerminated, let engine else { return .failure(Self.terminated) }
             if let failure = engine.failure { return .failure(failure) }
-            do throws(Status) { return .success(try body(engine)) } catch { return .failure(error) }
+            do throws(Status) { return .success(try body(engine)) } catch {
+                engine.fail(error)
+                return .failure(error)
+            }
         }
         return try result.get()
     }
