@@ -65,7 +65,7 @@ let package = Package(
         .target(name: "HearthTransport", dependencies: ["HearthModel", "CCurl"], path: "Client/Transport"),
         .target(
             name: "HearthSync",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle"],
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "CSQLite"],
             path: "Client/Sync"),
         .target(
             name: "HearthFirestore",
