@@ -23,7 +23,8 @@ final class GRPCConnections {
     private let connectionsMax: Int
     private var pool: ConnectionPool?
     /// Calls under way on the shared pool.
-    private var callCount = 0
+    private var calls: [ObjectIdentifier: GRPCUnaryCall] = [:]
+    private var isFlushScheduled = false
     private var openers: Set<ObjectIdentifier> = []
     /// An opener was ready since a follower last found no room.
     private var hasRoom = false
@@ -50,7 +51,7 @@ final class GRPCConnections {
     }
 
     private func closeIfRetired() {
-        guard isRetired, callCount == 0, waiting.isEmpty, let pool else { return }
+        guard isRetired, calls.isEmpty, waiting.isEmpty, let pool else { return }
         self.pool = nil
         hasRoom = false
         loop.close(pool)
@@ -62,7 +63,7 @@ final class GRPCConnections {
     func begin(_ call: GRPCUnaryCall) {
         if hasRoom {
             start(call, .follower)
-        } else if openers.isEmpty, (pool?.socketCount ?? 0) < connectionsMax || callCount == 0 {
+        } else if openers.isEmpty, (pool?.socketCount ?? 0) < connectionsMax || calls.isEmpty {
             openers.insert(ObjectIdentifier(call))
             start(call, .opener)
         } else {
@@ -71,7 +72,7 @@ final class GRPCConnections {
     }
 
     private func start(_ call: GRPCUnaryCall, _ role: Role) {
-        callCount += 1
+        calls[ObjectIdentifier(call)] = call
         call.startAttempt(role)
     }
 
@@ -84,15 +85,18 @@ final class GRPCConnections {
 
     /// The follower found no connection with room. It begins again.
     func followerWasRefused(_ call: GRPCUnaryCall) {
-        callCount -= 1
+        calls[ObjectIdentifier(call)] = nil
         hasRoom = false
         begin(call)
     }
 
     /// The attempt has ended, well or badly.
-    /// - Parameter connectFailure: why the opener's connection could not be made; those that wait for it fail alike.
-    func attemptEnded(_ call: GRPCUnaryCall, connectFailure: Status?) {
-        callCount -= 1
+    /// - Parameters:
+    ///   - wasReset: the call was given up while it ran.
+    ///   - connectFailure: why the opener's connection could not be made; those that wait for it fail alike.
+    func attemptEnded(_ call: GRPCUnaryCall, wasReset: Bool, connectFailure: Status?) {
+        if wasReset { flushResetsSoon() }
+        calls[ObjectIdentifier(call)] = nil
         let wasOpening = openers.remove(ObjectIdentifier(call)) != nil
         if wasOpening, let connectFailure {
             let failed = waiting
@@ -107,13 +111,23 @@ final class GRPCConnections {
         closeIfRetired()
     }
 
+    /// Once for all resets of a turn; see `Transfer.forbidReuse`.
+    private func flushResetsSoon() {
+        guard !isFlushScheduled else { return }
+        isFlushScheduled = true
+        _ = loop.schedule(afterMilliseconds: 0) { [self] in
+            isFlushScheduled = false
+            for call in calls.values { call.nudge() }
+        }
+    }
+
     /// The call doesn't wait any longer.
     func forget(_ call: GRPCUnaryCall) { waiting.removeAll { $0 === call } }
 
     private func beginWaiting() {
-        let calls = waiting
+        let begun = waiting
         waiting = []
-        for call in calls { begin(call) }
+        for call in begun { begin(call) }
     }
 
     // MARK: Set-up of every attempt

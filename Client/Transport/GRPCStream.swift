@@ -41,7 +41,6 @@ public final class GRPCStream: @unchecked Sendable {
     private var failure: Status?
     private var transport: Transport?
     private var deadlineTimer: TimerQueue.Identifier?
-    private var pingTimer: TimerQueue.Identifier?
 
     init(
         connections: GRPCConnections, path: String, headers: [String], messageBytesMax: Int,
@@ -184,24 +183,12 @@ public final class GRPCStream: @unchecked Sendable {
     private func releaseConnection() {
         let loop = connections.loop
         if let deadlineTimer { loop.cancelTimer(deadlineTimer) }
-        if let pingTimer { loop.cancelTimer(pingTimer) }
         deadlineTimer = nil
-        pingTimer = nil
         transfer?.detach()
         transfer = nil
         if let pool { loop.close(pool) }
         pool = nil
         outgoing.withLock { $0 = Outgoing(isOver: true) }
-    }
-
-    /// A PING now and then. libcurl doesn't look for the answer: a dead connection shows by TCP's own timeouts.
-    private func pingLater() {
-        pingTimer = connections.loop.schedule(afterMilliseconds: TransportLimits.pingIntervalMilliseconds) {
-            [unowned self] in
-            guard let pool else { return }
-            connections.loop.ping(pool)
-            pingLater()
-        }
     }
 }
 
@@ -242,10 +229,7 @@ extension GRPCStream: TransferDelegate {
         return outgoing.withLock { $0.fill(room) }
     }
 
-    func transferProcesses(_ transfer: Transfer) {
-        if isHeadSent, pingTimer == nil, !isSettled { pingLater() }
-        deliver()
-    }
+    func transferProcesses(_ transfer: Transfer) { deliver() }
 
     func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
         settle(code == CURLE_OK ? nil : connections.status(transfer, code, isReady: isReady))

@@ -21,6 +21,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     /// Counted by `GRPCConnections`.
     private var isAttempting = false
     private var isReady = false
+    private var isCompleted = false
     private var wasRefusedSocket = false
     private var wasRefusedByServer = false
     private var hasRetried = false
@@ -58,6 +59,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         self.role = role
         isAttempting = true
         isReady = false
+        isCompleted = false
         wasRefusedSocket = false
         wasRefusedByServer = false
         reader = GRPCAnswerReader(messageBytesMax: messageBytesMax)
@@ -79,10 +81,14 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     private func endAttempt(connectFailure: Status?) {
         guard isAttempting else { return connections.forget(self) }
         isAttempting = false
+        if !isCompleted { transfer?.forbidReuse() }
         transfer?.detach()
         transfer = nil
-        connections.attemptEnded(self, connectFailure: connectFailure)
+        connections.attemptEnded(self, wasReset: isReady && !isCompleted, connectFailure: connectFailure)
     }
+
+    /// Has resets of neighbours sent.
+    func nudge() { if isReady, !isCompleted { transfer?.nudge() } }
 
     func abort(_ status: Status) { finish(.failure(status), connectFailure: nil) }
 
@@ -151,6 +157,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
 
     func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
         guard transfer === self.transfer else { return }
+        isCompleted = true
         if code == CURLE_OK { return finish(nil) }
         let hasAnswer = reader.head.status != 0
         if !hasAnswer, role == .follower, wasRefusedSocket, !isReady {

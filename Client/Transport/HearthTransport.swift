@@ -29,12 +29,10 @@ public enum TransportLimits {
     public static let sharedConnectionsMax = 8
     /// Idle connections that are kept, all together.
     static let idleConnectionsMax = 32
-    /// Connections are probed when nothing came for so long…
+    /// TCP's own keep-alive, since libcurl 7.88 sends no PING from a multi handle. Connections are probed when nothing came for so long…
     static let keepAliveIdleSeconds = 30
     /// …again after so long…
     static let keepAliveIntervalSeconds = 10
     /// …and are broken when nothing was acknowledged for so long.
     static let unacknowledgedMilliseconds = 45_000
-    /// An HTTP/2 PING goes over a stream's connection so often, for proxies and firewalls that forget the silent.
-    static let pingIntervalMilliseconds = 45_000
 }

@@ -144,6 +144,18 @@ final class Transfer {
         curl_set_pointer(handle, CURLOPT_SHARE, nil)
     }
 
+    /// Closes the connection when this transfer is detached and no other is on it. libcurl 7.88 queues the RST_STREAM of
+    /// a request that is given up, but lets it lie until something else happens on the connection: on a connection that
+    /// nobody uses, the server would never hear of it.
+    func forbidReuse() { set(CURLOPT_FORBID_REUSE, 1) }
+
+    /// Has what libcurl let lie on the connection sent; see `forbidReuse`. A pause ends with the update of the window.
+    func nudge() {
+        guard !isReceivingPaused, delegate != nil else { return }
+        curl_easy_pause(handle, CURLPAUSE_RECV | (isSendingPaused ? CURLPAUSE_SEND : 0))
+        applyPauses()
+    }
+
     func mark() { loop.mark(self) }
 
     /// There is something to send again.

@@ -218,19 +218,6 @@ final class TransportLoop: @unchecked Sendable {
         pool.close()
     }
 
-    /// Sends a PING over the pool's connections. libcurl does that with a handle that isn't used otherwise.
-    func ping(_ pool: ConnectionPool) {
-        guard let handle = curl_easy_init() else { return }
-        curl_set_pointer(handle, CURLOPT_SHARE, pool.share)
-        curl_set_long(handle, CURLOPT_UPKEEP_INTERVAL_MS, 1)
-        // Being added is what makes a handle know its pool.
-        if curl_multi_add_handle(multi, handle) == CURLM_OK {
-            curl_easy_upkeep(handle)
-            curl_multi_remove_handle(multi, handle)
-        }
-        curl_easy_cleanup(handle)
-    }
-
     /// Connections of requests that aren't gRPC.
     func sharedPlainPool() throws(Status) -> ConnectionPool {
         if let plainPool { return plainPool }
