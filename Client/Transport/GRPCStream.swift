@@ -144,7 +144,10 @@ public final class GRPCStream: @unchecked Sendable {
             // The reader remembers what was wrong: it is its `earlyFailure`.
         } catch {}
         if reader.earlyFailure != nil || reader.isComplete { settle(nil) }
-        guard wantsEvents else { return }
+        guard wantsEvents else {
+            if reader.heldBytes >= TransportLimits.heldBytesMax { transfer?.pauseReceiving() }
+            return
+        }
         if !isSettled {
             transfer?.resumeReceiving()
         } else if !reader.hasMessage {
@@ -212,13 +215,9 @@ extension GRPCStream: TransferDelegate {
         transfer.mark()
     }
 
-    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) -> Bool {
-        if isPaused.load(ordering: .sequentiallyConsistent), reader.heldBytes >= TransportLimits.heldBytesMax {
-            return false
-        }
+    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
         reader.append(bytes)
         transfer.mark()
-        return true
     }
 
     func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output {

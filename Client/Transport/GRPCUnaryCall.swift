@@ -126,10 +126,9 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
         transfer.mark()
     }
 
-    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) -> Bool {
+    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
         reader.append(bytes)
         transfer.mark()
-        return true
     }
 
     func transferProcesses(_ transfer: Transfer) {

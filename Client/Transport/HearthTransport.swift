@@ -21,7 +21,8 @@ public enum TransportLimits {
     public static let messageBytesMax = 64 << 20
     /// Bytes of all messages that `collect` gathers; RESOURCE_EXHAUSTED above it.
     public static let collectedBytesMax = 512 << 20
-    /// Bytes that are held for a consumer that has paused; then the network waits.
+    /// With so many bytes held for a consumer that has paused, no more are read. What libcurl reads in one turn can come
+    /// on top.
     public static let heldBytesMax = 256 << 10
     /// Bytes of one answer's head or trailers; RESOURCE_EXHAUSTED above it.
     public static let headBytesMax = 256 << 10

@@ -11,8 +11,9 @@ protocol TransferDelegate: AnyObject {
     func transferIsReady(_ transfer: Transfer) -> Bool
     /// A line of the answer's head or trailers, with its line end.
     func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer)
-    /// Bytes of the answer's body. False: not taken, come again after `resumeReceiving`.
-    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) -> Bool
+    /// Bytes of the answer's body, which must be taken: what libcurl 7.88 keeps back for a callback that pauses, it can
+    /// lose at the end of the stream. `pauseReceiving` comes afterwards.
+    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer)
     /// The next bytes of the request's body.
     func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output
     /// libcurl refused a stream of its own accord: the server said that it has not processed it.
@@ -165,6 +166,13 @@ final class Transfer {
         applyPauses()
     }
 
+    /// No more is read from the connection, which must not be shared.
+    func pauseReceiving() {
+        guard !isReceivingPaused, delegate != nil else { return }
+        isReceivingPaused = true
+        applyPauses()
+    }
+
     func resumeReceiving() {
         guard isReceivingPaused, delegate != nil else { return }
         isReceivingPaused = false
@@ -206,12 +214,7 @@ final class Transfer {
     fileprivate func receivedLine(_ line: UnsafeRawBufferPointer) { delegate?.transfer(self, receivedLine: line) }
     fileprivate func wasRefused() { delegate?.transferWasRefused(self) }
 
-    fileprivate func received(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let delegate else { return true }
-        let isTaken = delegate.transfer(self, received: bytes)
-        if !isTaken { isReceivingPaused = true }
-        return isTaken
-    }
+    fileprivate func received(_ bytes: UnsafeRawBufferPointer) { delegate?.transfer(self, received: bytes) }
 
     fileprivate func fill(_ room: UnsafeMutableRawBufferPointer) -> Int {
         switch delegate?.transfer(self, fill: room) ?? .end {
@@ -234,8 +237,8 @@ private func takeHeaderLine(
 private func takeBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    let isTaken = Transfer.from(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
-    return isTaken ? size * count : Int(CURL_WRITEFUNC_PAUSE)
+    Transfer.from(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    return size * count
 }
 
 private func fillBody(

@@ -188,7 +188,15 @@ extension GRPCChannel {
     }
 }
 
-func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) } }
+private let pattern = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
+
+/// Bytes that differ from place to place.
+func bytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    while bytes.count < count { bytes.append(contentsOf: pattern.prefix(count - bytes.count)) }
+    return bytes
+}
 
 /// The status that a call fails with.
 func failure<Result>(_ body: () async throws -> Result) async -> Status? {
