@@ -138,7 +138,19 @@ struct CollectionOutcome: Sendable, Equatable {
     var documentsRemoved = 0
 }
 
+/// When and how much the collector of the least recently used takes.
+struct CollectionParameters: Sendable, Equatable {
+    /// It does nothing below; -1 means never.
+    var thresholdBytes: Int64
+    var percentile = 10
+    var sequenceNumbersMax = 1000
+
+    static let sizeBytesMin: Int64 = 1 << 20
+    static let never: Int64 = -1
+}
+
 protocol LRUCollector: AnyObject {
+    var parameters: CollectionParameters { get set }
     /// - Parameter active: targets that stay, whatever their age.
     func collect(active: Set<Int32>) throws(Status) -> CollectionOutcome
 }

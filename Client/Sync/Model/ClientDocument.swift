@@ -51,6 +51,13 @@ public struct ClientDocument: Sendable {
     public var hasCommittedMutations: Bool { state == .hasCommittedMutations }
 }
 
+extension ClientDocument: Equatable {
+    public static func == (lhs: ClientDocument, rhs: ClientDocument) -> Bool {
+        lhs.kind == rhs.kind && lhs.version == rhs.version && lhs.state == rhs.state && lhs.key == rhs.key
+            && StrictEquality.equal(lhs.fields, rhs.fields)
+    }
+}
+
 extension Timestamp {
     /// The version of what no server ever sent: 1970.
     public static let none = Timestamp(microseconds: 0)

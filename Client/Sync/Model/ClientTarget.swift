@@ -23,6 +23,22 @@ public struct ClientTarget: Sendable {
         self.start = start
         self.end = end
     }
+
+    public var isDocumentTarget: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
+}
+
+extension ClientTarget: Hashable {
+    public static func == (lhs: ClientTarget, rhs: ClientTarget) -> Bool {
+        lhs.path == rhs.path && lhs.collectionGroup == rhs.collectionGroup && lhs.limit == rhs.limit
+            && lhs.orders == rhs.orders && lhs.start == rhs.start && lhs.end == rhs.end
+            && Filter.areEqual(lhs.filters, rhs.filters)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(path)
+        hasher.combine(limit)
+        UTF8Order.hash(CanonicalID.text(of: filters), into: &hasher)
+    }
 }
 
 /// What the client knows of a target.

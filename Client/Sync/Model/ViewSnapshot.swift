@@ -1,8 +1,8 @@
 import HearthModel
 
 /// What a listener of a query is told.
-public struct ViewSnapshot: Sendable {
-    public struct Change: Sendable {
+public struct ViewSnapshot: Sendable, Equatable {
+    public struct Change: Sendable, Equatable {
         public enum Kind: UInt8, Sendable {
             case removed
             case added
