@@ -113,7 +113,7 @@ public final class AggregateQuery: Sendable, Hashable {
         for path in fields.compactMap(\.path) where !paths.contains(path) { paths.append(path) }
         if paths.isEmpty { return local }
         // The implied orders go before the aggregated fields; the name, which ends every order, stays implied.
-        var orders = QueryOrders(query.model).orders
+        var orders = query.model.normalizedOrders
         if query.model.orders.contains(where: { $0.field.isDocumentName }) { return local }
         orders.removeAll { $0.field.isDocumentName }
         let isDescending = orders.last?.descending ?? false
@@ -135,7 +135,7 @@ public final class AggregateQuery: Sendable, Hashable {
 
     func snapshot(of view: ViewSnapshot) -> AggregateQuerySnapshot {
         AggregateQuerySnapshot(
-            query: self, values: LocalAggregation.values(of: distinctFields, over: view.documents.documents),
+            query: self, values: LocalAggregation.values(of: distinctFields, over: view.documents),
             metadata: SnapshotMetadata(hasPendingWrites: view.hasPendingWrites, isFromCache: view.isFromCache))
     }
 }

@@ -182,7 +182,7 @@ public final class DocumentReference: Sendable {
     var documentQuery: ClientQuery { ClientQuery(path: key) }
 
     func snapshot(of view: ViewSnapshot) -> DocumentSnapshot {
-        let document = view.documents.documents.first
+        let document = view.documents.first
         return DocumentSnapshot(
             firestore: firestore, key: key, document: document,
             metadata: SnapshotMetadata(

@@ -59,7 +59,7 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
 
     public static func == (left: DocumentSnapshot, right: DocumentSnapshot) -> Bool {
         left.firestore === right.firestore && left.key == right.key && left.metadata == right.metadata
-            && Same.documents(left.document, right.document)
+            && left.document == right.document
     }
 
     public func hash(into hasher: inout Hasher) {

@@ -73,7 +73,7 @@ extension Query {
                 "Invalid query. You are trying to start or end a query using a document that doesn't exist.")
         }
         var values: [Value] = []
-        for order in QueryOrders(model).orders {
+        for order in model.normalizedOrders {
             if order.field.isDocumentName {
                 values.append(.reference(ResourceName(database: firestore.databaseName, path: document.key).text))
                 continue
@@ -83,7 +83,7 @@ extension Query {
                     "Invalid query. You are trying to start or end a query using a document for which the field "
                         + "'\(order.field.text)' (used as the order by) does not exist.")
             }
-            if case .map(let map) = value, PendingServerTimestamp(map) != nil {
+            if PendingServerTimestamp(value) != nil {
                 throw .invalidArgument(
                     "Invalid query. You are trying to start or end a query using a document for which the field "
                         + "'\(order.field.text)' is an uncommitted server timestamp. (Since the value of this field is "

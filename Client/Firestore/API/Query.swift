@@ -14,14 +14,11 @@ public class Query: @unchecked Sendable, Hashable {
     }
 
     public static func == (left: Query, right: Query) -> Bool {
-        left.firestore === right.firestore && Same.queries(left.model, right.model)
+        left.firestore === right.firestore && left.model == right.model
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(model.path)
-        hasher.combine(model.collectionGroup)
-        hasher.combine(model.limit)
-        hasher.combine(model.orders.map(\.field))
+        hasher.combine(model)
     }
 
     /// The same query with a change.

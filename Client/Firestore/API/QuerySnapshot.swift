@@ -24,7 +24,7 @@ public final class QuerySnapshot: Sendable, Hashable {
     public var documents: [QueryDocumentSnapshot] {
         made.with { made in
             if let made { return made }
-            let documents = view.documents.documents.map { snapshot(of: $0) }
+            let documents = view.documents.map { snapshot(of: $0) }
             made = documents
             return documents
         }
@@ -56,7 +56,7 @@ public final class QuerySnapshot: Sendable, Hashable {
     }
 
     public static func == (left: QuerySnapshot, right: QuerySnapshot) -> Bool {
-        left.query == right.query && Same.views(left.view, right.view)
+        left.query == right.query && left.view == right.view
     }
 
     public func hash(into hasher: inout Hasher) {

@@ -16,31 +16,22 @@ enum ChangeIndexes {
                     type: .added, document: snapshot(change.document), oldIndex: none, newIndex: UInt(index))
             }
         }
-        let orders = QueryOrders(view.query)
-        var places = view.oldDocuments.documents
-        var old: [ResourcePath: ClientDocument] = [:]
-        for document in places { old[document.key] = document }
+        var places = view.oldDocuments
         var changes: [DocumentChange] = []
         for change in view.changes {
-            if change.kind == .metadata, !includeMetadataChanges {
-                // Stands where it stood.
-                if let before = old[change.document.key] {
-                    places[position(of: before, in: places, orders)] = change.document
-                }
-                continue
-            }
+            let key = change.document.key
+            let isWanted = change.kind != .metadata || includeMetadataChanges
             var oldIndex = none
-            if let before = old[change.document.key], change.kind != .added {
-                let index = position(of: before, in: places, orders)
-                places.remove(at: index)
+            if change.kind != .added, let index = places.index(of: key) {
                 oldIndex = UInt(index)
+                places.remove(key)
             }
             var newIndex = none
             if change.kind != .removed {
-                let index = position(of: change.document, in: places, orders)
-                places.insert(change.document, at: index)
-                newIndex = UInt(index)
+                places.insert(change.document)
+                newIndex = places.index(of: key).map { UInt($0) } ?? none
             }
+            if !isWanted { continue }
             changes.append(
                 DocumentChange(
                     type: type(of: change.kind), document: snapshot(change.document), oldIndex: oldIndex,
@@ -55,18 +46,5 @@ enum ChangeIndexes {
         case .modified, .metadata: .modified
         case .removed: .removed
         }
-    }
-
-    /// Where the document stands, or would.
-    private static func position(
-        of document: ClientDocument, in documents: [ClientDocument], _ orders: QueryOrders
-    ) -> Int {
-        var low = 0
-        var high = documents.count
-        while low < high {
-            let middle = (low + high) / 2
-            if orders.compare(documents[middle], document) < 0 { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }

@@ -5,7 +5,7 @@ internal import HearthSync
 /// Aggregations over documents on this device, by the server's own arithmetic.
 enum LocalAggregation {
     /// By alias. Only documents that have all aggregated fields count, for the count beside a sum, too.
-    static func values(of fields: [AggregateField], over documents: [ClientDocument]) -> [String: Value] {
+    static func values(of fields: [AggregateField], over documents: DocumentSet) -> [String: Value] {
         let paths = fields.compactMap(\.path)
         var sums = fields.map { _ in NumberSum() }
         var count = 0

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HearthModel
+internal import HearthSync
 
 /// Turns the model's values into what the user gets.
 ///
@@ -30,7 +31,7 @@ struct UserDataWriter {
         case .array(let elements): return elements.map { self.value($0) }
         case .vector(let elements): return VectorValue(elements)
         case .map(let map):
-            if let pending = PendingServerTimestamp(map) { return self.pending(pending) }
+            if let pending = PendingServerTimestamp(value) { return self.pending(pending) }
             return self.map(map)
         }
     }
@@ -39,7 +40,7 @@ struct UserDataWriter {
         switch behavior {
         case .none: NSNull()
         case .estimate: Timestamp(pending.localWriteTime)
-        case .previous: pending.previous.map { value($0) } ?? NSNull()
+        case .previous: pending.previousValue.map { value($0) } ?? NSNull()
         }
     }
 
@@ -58,18 +59,5 @@ struct UserDataWriter {
             Log.warning("A document holds a reference that is none: \(error.message)")
             return NSNull()
         }
-    }
-}
-
-/// A server timestamp that the server hasn't given yet, as the engine keeps it inside local documents.
-struct PendingServerTimestamp {
-    let localWriteTime: ModelTimestamp
-    let previous: Value?
-
-    init?(_ map: MapValue) {
-        guard case .string("server_timestamp")? = map["__type__"], case .timestamp(let time)? = map["__local_write_time__"]
-        else { return nil }
-        localWriteTime = time
-        previous = map["__previous_value__"]
     }
 }
