@@ -72,8 +72,9 @@ let package = Package(
             path: "Client/Sync"),
         .target(
             name: "HearthFirestore",
-            dependencies: ["HearthModel", "HearthWire", "HearthBundle", "HearthSync", "HearthTransport"],
-            path: "Client/Firestore"),
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthStorage", "HearthBundle", "HearthSync", "HearthTransport",
+            ], path: "Client/Firestore"),
 
         // The tool.
         .executableTarget(
