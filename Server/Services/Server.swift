@@ -21,15 +21,13 @@ public final class Server: Sendable {
         /// Whether the server is for local development: `owner` and unsigned tokens are believed, a database without rules
         /// is open, and anybody may clear a database, replace the rules or end the server over HTTP.
         public var isEmulator = true
-        /// The project whose databases clients may be the first to use; administrators, and everybody on a server for local
-        /// development, may use any.
-        public var project: String?
+        /// The project whose databases clients may be the first to use, and that of bundles whose address names none;
+        /// administrators, and everybody on a server for local development, may use any.
+        public var project = "demo-hearth"
         /// Files with security rules, by database id.
         public var rules: [String: String] = [:]
         /// Definitions of bundles by name: see `BundleDefinition`.
         public var bundles: [String: BundleDefinition] = [:]
-        /// The project of bundles whose address names none.
-        public var project = "demo-hearth"
         /// Whose tokens are believed.
         public var identity = IdentityConfiguration()
 

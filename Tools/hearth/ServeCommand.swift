@@ -39,7 +39,6 @@ enum ServeCommand {
         configuration.rules = settings.rules
         configuration.identity = settings.identity
         configuration.bundles = settings.bundles
-        configuration.project = settings.project
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)
