@@ -32,7 +32,8 @@ final class Scope {
 /// A function of the source while it is compiled.
 final class FunctionEntry {
     let declaration: FunctionDeclaration
-    let scope: Scope
+    /// Nil when the compilation is over: a scope holds its functions, too.
+    private(set) var scope: Scope?
     let program: FunctionProgram
     /// The functions that its body calls, each once.
     private(set) var callees: [FunctionEntry] = []
@@ -42,6 +43,12 @@ final class FunctionEntry {
         self.declaration = declaration
         self.scope = scope
         program = FunctionProgram(name: declaration.name, parameterCount: declaration.parameters.count)
+    }
+
+    /// Ends the compilation's circles.
+    func dissolve() {
+        scope = nil
+        callees = []
     }
 
     func note(callee: FunctionEntry) {

@@ -31,6 +31,7 @@ struct Compiler {
     private static let services: Set<String> = [service, "firebase.storage"]
 
     mutating func compile() -> Program {
+        defer { for function in functions { function.dissolve() } }
         if file.effectiveVersion == 1 {
             issues.warning(
                 "Ruleset uses old version (version [1]). Please update to the latest version (version [2]).", at: nil)
@@ -127,7 +128,7 @@ struct Compiler {
         for function in functions {
             let declaration = function.declaration
             running = function
-            scope = function.scope
+            scope = function.scope ?? Scope(parent: nil)
             locals = declaration.parameters.map { Local(name: $0.name, range: $0.range, isParameter: true) }
             var variables: [Node] = []
             for variable in declaration.variables {
