@@ -57,7 +57,12 @@ struct CacheOpening {
         if let database {
             opened = database
         } else {
-            opened = try open(isSuspect: false, isMarkedDamaged: false)
+            do throws(Status) {
+                opened = try open(isSuspect: false, isMarkedDamaged: false)
+            } catch {
+                // What was put aside must not go unmentioned.
+                throw Status(error.code, [error.message, damage?.message ?? ""].joined(separator: " "))
+            }
         }
         try lock.markInUse()
         opened.onDamage = { [weak lock] in lock?.markDamaged() }
