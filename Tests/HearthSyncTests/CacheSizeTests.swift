@@ -14,7 +14,7 @@ struct CacheSizeTests {
     @Test("However much is written, the file stays near the threshold")
     func churn() throws {
         let folder = try CacheFolder()
-        let threshold: Int64 = 4 << 20
+        let threshold: Int64 = 2 << 20
         let cache = try folder.open(sizeBytes: threshold)
         let manager = cache.indexManager(for: .unauthenticated)
         try cache.transaction("index") { () throws(Status) in try manager.add(FieldIndex("a", ("n", .ascending))) }
@@ -23,8 +23,8 @@ struct CacheSizeTests {
         var largest: Int64 = 0
         var largestLog: Int64 = 0
         var runs = 0
-        // 40 MB through a cache of 4 MB: new documents, changed ones, queries that come and go.
-        for round in 0..<2000 {
+        // 20 MB through a cache of 2 MB: new documents, changed ones, queries that come and go.
+        for round in 0..<1000 {
             try cache.transaction("write") { () throws(Status) in
                 let targetID = Int32(2 + 2 * round)
                 let query = ClientQuery.collection("a", [HearthSyncTests.filter("r", .equal, .integer(Int64(round)))])
@@ -42,7 +42,7 @@ struct CacheSizeTests {
                 try cache.targets.addKeys(Set(documents.keys), to: targetID)
                 try manager.updateEntries(documents)
             }
-            if round.isMultiple(of: 10) {
+            if round.isMultiple(of: 4) {
                 // As many runs as the threshold asks for; the engine makes one each five minutes.
                 for _ in 0..<20 {
                     let outcome = try cache.transaction("collect") { () throws(Status) in
@@ -54,11 +54,11 @@ struct CacheSizeTests {
             largest = max(largest, try bytes(folder.files().database))
             largestLog = max(largestLog, try bytes(folder.files().log))
         }
-        #expect(written > 35 << 20 && runs > 20)
+        #expect(written > 18 << 20 && runs > 20)
         #expect(largest > threshold / 2)
         print("cache size: \(largest) and \(largestLog) bytes of \(threshold), \(runs) runs")
         #expect(largest < threshold * 11 / 10, "\(largest) bytes, \(runs) runs")
-        #expect(largestLog < threshold / 4, "\(largestLog) bytes")
+        #expect(largestLog < threshold * 3 / 4, "\(largestLog) bytes")
         #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
         // Nothing is left of documents that are gone.
         for table in ["sentinels", "target_documents", "index_entries"] {
@@ -185,10 +185,12 @@ struct CacheSizeTests {
 
     private func measureWrites(_ cache: SQLitePersistence) throws {
         var times: [Double] = []
+        var waits: [Double] = []
         let queue = cache.mutationQueue(for: .unauthenticated)
         let overlays = cache.overlayCache(for: .unauthenticated)
         for number in 0..<1000 {
             let start = Stopwatch()
+            let began = ContinuousClock.now
             try cache.transaction("write") { () throws(Status) in
                 let key = ResourcePath("small/document-\(number * 7)")
                 _ = try cache.remoteDocuments.document(key)
@@ -198,8 +200,11 @@ struct CacheSizeTests {
                 try overlays.save([key: mutation], largestBatchID: batch.id)
             }
             times.append(start.milliseconds)
+            waits.append((ContinuousClock.now - began) / .milliseconds(1))
         }
         times.sort()
+        waits.sort()
+        print("cache speed: a local write by the clock: \(waits[500]), \(waits[990]), \(waits[999]) ms")
         expect("a local write, median", times[500], below: 0.25)
         expect("a local write, of 100 the slowest", times[990], below: 1)
     }
