@@ -6,7 +6,9 @@ let isFuzzing = Context.environment["HEARTH_FUZZ"] != nil
 let fuzzing: [Target] = [
     .executableTarget(
         name: "HearthFuzz",
-        dependencies: ["HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthWire"],
+        dependencies: [
+            "HearthBundle", "HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthWire",
+        ],
         path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
@@ -51,7 +53,7 @@ let package = Package(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "HearthRules",
-                "COpenSSL",
+                "HearthBundle", "COpenSSL",
                 "CCurl",
             ],
             path: "Server/Services", exclude: ["CCurl"]),
@@ -75,7 +77,7 @@ let package = Package(
             name: "hearth",
             dependencies: [
                 "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
-                "HearthSQLite", "CSQLite",
+                "HearthSQLite", "HearthBundle", "CSQLite",
             ], path: "Tools/hearth"),
 
         // Tests, one folder a target.
@@ -97,7 +99,9 @@ let package = Package(
         ),
         .testTarget(
             name: "HearthServerTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle", "HearthServer",
+            ],
             path: "Tests/HearthServerTests"),
         .testTarget(
             name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle"],

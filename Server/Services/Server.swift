@@ -23,6 +23,10 @@ public final class Server: Sendable {
         public var isEmulator = true
         /// Files with security rules, by database id.
         public var rules: [String: String] = [:]
+        /// Definitions of bundles by name: see `BundleDefinition`.
+        public var bundles: [String: BundleDefinition] = [:]
+        /// The project of bundles whose address names none.
+        public var project = "demo-hearth"
         /// Whose tokens are believed.
         public var identity = IdentityConfiguration()
 
@@ -35,6 +39,7 @@ public final class Server: Sendable {
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
+    private let bundles: BundleKeeper
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -77,6 +82,9 @@ public final class Server: Sendable {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let requests = RequestMetrics(
             loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
+        bundles = BundleKeeper(
+            folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
+            requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let watchedNetwork = watchedNetwork
         let metrics = ServerMetrics(
@@ -88,6 +96,9 @@ public final class Server: Sendable {
                 service,
                 extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
                     WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
+                    BundleHTTP(
+                        service: service, keeper: bundles, definitions: configuration.bundles,
+                        project: configuration.project, observer: observer),
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
@@ -111,6 +122,7 @@ public final class Server: Sendable {
         streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        bundles.stop()
         pool.stop()
         registry.close()
     }

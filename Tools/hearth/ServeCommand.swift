@@ -37,6 +37,8 @@ enum ServeCommand {
         configuration.isEmulator = settings.isEmulator
         configuration.rules = settings.rules
         configuration.identity = settings.identity
+        configuration.bundles = settings.bundles
+        configuration.project = settings.project
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)

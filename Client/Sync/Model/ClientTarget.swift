@@ -27,11 +27,17 @@ public struct ClientTarget: Sendable {
     public var isDocumentTarget: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
 }
 
-extension ClientTarget: Equatable {
+extension ClientTarget: Hashable {
     public static func == (lhs: ClientTarget, rhs: ClientTarget) -> Bool {
         lhs.path == rhs.path && lhs.collectionGroup == rhs.collectionGroup && lhs.limit == rhs.limit
             && lhs.orders == rhs.orders && lhs.start == rhs.start && lhs.end == rhs.end
             && Filter.areEqual(lhs.filters, rhs.filters)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(path)
+        hasher.combine(limit)
+        UTF8Order.hash(CanonicalID.text(of: filters), into: &hasher)
     }
 }
 

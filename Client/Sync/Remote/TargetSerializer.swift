@@ -74,7 +74,7 @@ public struct TargetSerializer: Sendable {
             guard documents.documents.count == 1 else {
                 throw .invalidArgument("A target of \(documents.documents.count) documents; expected one.")
             }
-            let key = try ResourceName(document: documents.documents[0], in: database).path
+            let key = try path(documents.documents[0])
             return ClientQuery(path: key).target
         }
         guard let query = message.query, let structuredQuery = query.structuredQuery else {
@@ -88,17 +88,30 @@ public struct TargetSerializer: Sendable {
     public func query(
         parent: String, _ message: StructuredQueryMessage, limitType: ClientQuery.LimitType
     ) throws(Status) -> ClientQuery {
-        let parent = try ResourceName(parent: parent, in: database).path
+        let parent = try path(parent)
         guard message.from.count == 1, let selector = message.from.first, !selector.collectionId.isEmpty else {
             throw .invalidArgument("A query needs exactly one collection.")
         }
         guard message.offset == 0, message.select == nil, message.findNearest == nil else {
             throw .invalidArgument("A query of a client has no offset, projection or vector search.")
         }
+        return try query(
+            parent: parent, collectionID: selector.collectionId, isGroup: selector.allDescendants, message, limitType)
+    }
+
+    /// The user's query in a bundle's, which was checked when it was read.
+    func query(_ query: Query, limitType: ClientQuery.LimitType) throws(Status) -> ClientQuery {
+        try self.query(parent: query.parent.text, StructuredQueryMessage(query), limitType: limitType)
+    }
+
+    private func query(
+        parent: ResourcePath, collectionID: String, isGroup: Bool, _ message: StructuredQueryMessage,
+        _ limitType: ClientQuery.LimitType
+    ) throws(Status) -> ClientQuery {
         var query =
-            selector.allDescendants
-            ? ClientQuery(path: parent, collectionGroup: selector.collectionId)
-            : ClientQuery(path: parent.appending(selector.collectionId))
+            isGroup
+            ? ClientQuery(path: parent, collectionGroup: collectionID)
+            : ClientQuery(path: parent.appending(collectionID))
         if let filter = message.where { query.filters = [try self.filter(filter)].flattened }
         for order in message.orderBy {
             query.orders.append(
@@ -111,6 +124,16 @@ public struct TargetSerializer: Sendable {
         query.start = message.startAt.map { ClientQuery.Bound(values: $0.values, isInclusive: $0.before) }
         query.end = message.endAt.map { ClientQuery.Bound(values: $0.values, isInclusive: !$0.before) }
         return query
+    }
+
+    /// The path of a name. Reserved ids are let through: targets that hold a bundle's documents have some.
+    private func path(_ name: String) throws(Status) -> ResourcePath {
+        let root = database.documentsRoot
+        if UTF8Order.equal(name, root) { return ResourcePath() }
+        guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
+            throw .invalidArgument("The name \(name) isn't of database \(database.text).")
+        }
+        return ResourcePath(text: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
     }
 
     private func filter(_ message: StructuredQueryMessage.Filter) throws(Status) -> Filter {

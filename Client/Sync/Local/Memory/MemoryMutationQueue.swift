@@ -20,10 +20,7 @@ final class MemoryMutationQueue: MutationQueue {
             id: persistence.nextBatchID, localWriteTime: localWriteTime, baseMutations: base, mutations: mutations)
         persistence.nextBatchID += 1
         batches.append(batch)
-        for key in batch.keys {
-            ids[key, default: []].append(batch.id)
-            persistence.memoryDocuments.indexManager?.addParent(ofCollection: key.parent)
-        }
+        for key in batch.keys { ids[key, default: []].append(batch.id) }
         return batch
     }
 
