@@ -9,7 +9,7 @@ enum CurlFailure {
     static func status(_ code: CURLcode, _ message: String, peer: String) -> Status {
         let text = "\(peer): \(message)"
         switch code {
-        case CURLE_HTTP2_STREAM: return streamReset(message, text)
+        case CURLE_HTTP2_STREAM: return streamReset(resetCode(in: message), text)
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return .invalidArgument(text)
         case CURLE_OUT_OF_MEMORY: return .resourceExhausted(text)
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER: return .failedPrecondition(text)
@@ -21,9 +21,9 @@ enum CurlFailure {
         }
     }
 
-    /// Source: gRPC over HTTP/2, Errors. libcurl tells the code in its text: `… (err 8)`.
-    private static func streamReset(_ message: String, _ text: String) -> Status {
-        switch resetCode(in: message) {
+    /// Source: gRPC over HTTP/2, Errors.
+    static func streamReset(_ code: Int?, _ text: String) -> Status {
+        switch code {
         case 7: .unavailable(text)
         case 8: Status(.cancelled, text)
         case 11: .resourceExhausted(text)
@@ -32,6 +32,7 @@ enum CurlFailure {
         }
     }
 
+    /// libcurl tells the code in its text: `… (err 8)`.
     static func resetCode(in message: String) -> Int? {
         guard let start = message.range(ofText: "(err ") else { return nil }
         let digits = message[start...].prefix { $0.isASCII && $0.isNumber }

@@ -96,13 +96,19 @@ public final class GRPCChannel: Sendable {
         _ path: String, metadata: [HTTPField] = [], timeoutMilliseconds: Int? = nil,
         onEvent: @escaping @Sendable (GRPCStreamEvent) -> Void
     ) -> GRPCStream {
-        var headers: [String] = []
+        var fields: [HTTPField] = []
         var failure: Status?
-        do throws(Status) { headers = try headerLines(metadata, timeoutMilliseconds: timeoutMilliseconds) } catch {
-            failure = error
-        }
+        do throws(Status) {
+            fields = try headerFields(metadata, timeoutMilliseconds: timeoutMilliseconds)
+            for field in fields { _ = try field.line() }
+        } catch { failure = error }
+        let pseudo = [
+            HTTPField(":method", "POST"), HTTPField(":scheme", address.isSecure ? "https" : "http"),
+            HTTPField(":path", path), HTTPField(":authority", address.text),
+        ]
         let stream = GRPCStream(
-            connections: connections, path: path, headers: headers, messageBytesMax: messageBytesMax, onEvent: onEvent)
+            connections: connections, path: path, fields: pseudo + fields, messageBytesMax: messageBytesMax,
+            onEvent: onEvent)
         // The stream keeps the transport: a channel may be let go before its streams end.
         transport.loop.execute { [failure, transport] in
             stream.start(timeoutMilliseconds: timeoutMilliseconds, keeping: transport)
@@ -112,17 +118,23 @@ public final class GRPCChannel: Sendable {
     }
 
     /// Source: gRPC over HTTP/2, Requests.
-    private func headerLines(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [String] {
-        var lines = [
-            "content-type: application/grpc", "te: trailers", "grpc-accept-encoding: identity,gzip",
-            try HTTPField("user-agent", userAgent).line(),
-            // What libcurl would add for a browser's sake.
-            "accept:", "expect:",
+    private func headerFields(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [HTTPField] {
+        var fields = [
+            HTTPField("content-type", "application/grpc"), HTTPField("te", "trailers"),
+            HTTPField("grpc-accept-encoding", "identity,gzip"), HTTPField("user-agent", userAgent),
         ]
         if let timeoutMilliseconds {
-            lines.append("grpc-timeout: \(GRPCStatusText.timeout(milliseconds: timeoutMilliseconds))")
+            fields.append(HTTPField("grpc-timeout", GRPCStatusText.timeout(milliseconds: timeoutMilliseconds)))
         }
-        for field in metadata { lines.append(try field.line()) }
+        return fields + metadata.map { HTTPField($0.name.lowercased(), $0.value) }
+    }
+
+    private func headerLines(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [String] {
+        // What libcurl would add for a browser's sake.
+        var lines = ["accept:", "expect:"]
+        for field in try headerFields(metadata, timeoutMilliseconds: timeoutMilliseconds) {
+            lines.append(try field.line())
+        }
         return lines
     }
 }

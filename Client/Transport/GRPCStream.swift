@@ -1,5 +1,3 @@
-import CCurl
-import Glibc
 import HearthModel
 import Synchronization
 
@@ -23,7 +21,7 @@ public enum GRPCStreamEvent: Sendable {
 public final class GRPCStream: @unchecked Sendable {
     private let connections: GRPCConnections
     private let path: String
-    private let headers: [String]
+    private let fields: [HTTPField]
     private let outgoing = Mutex(Outgoing())
     private let isSilenced = Atomic<Bool>(false)
     private let isPaused = Atomic<Bool>(false)
@@ -31,9 +29,7 @@ public final class GRPCStream: @unchecked Sendable {
     // On the loop's thread.
     private var onEvent: ((GRPCStreamEvent) -> Void)?
     private var reader: GRPCAnswerReader
-    private var pool: ConnectionPool?
-    private var transfer: Transfer?
-    private var isReady = false
+    private var session: HTTP2StreamSession?
     private var isHeadSent = false
     private var isOpenedDelivered = false
     private var isSettled = false
@@ -43,12 +39,12 @@ public final class GRPCStream: @unchecked Sendable {
     private var deadlineTimer: TimerQueue.Identifier?
 
     init(
-        connections: GRPCConnections, path: String, headers: [String], messageBytesMax: Int,
+        connections: GRPCConnections, path: String, fields: [HTTPField], messageBytesMax: Int,
         onEvent: @escaping (GRPCStreamEvent) -> Void
     ) {
         self.connections = connections
         self.path = path
-        self.headers = headers
+        self.fields = fields
         self.onEvent = onEvent
         reader = GRPCAnswerReader(messageBytesMax: messageBytesMax)
     }
@@ -119,18 +115,34 @@ public final class GRPCStream: @unchecked Sendable {
             }
         }
         do throws(Status) {
-            let pool = try loop.makePool()
-            self.pool = pool
-            let transfer = try Transfer(loop: loop, pool: pool, delegate: self)
-            self.transfer = transfer
-            try connections.prepare(transfer, path: path, headers: headers, opensConnection: true)
-            try transfer.start()
+            let session = HTTP2StreamSession(loop: loop, address: connections.address, fields: fields)
+            self.session = session
+            connect(session)
+            try session.start()
         } catch { abort(error) }
+    }
+
+    private func connect(_ session: HTTP2StreamSession) {
+        session.onOpen = { [unowned self] in
+            isHeadSent = true
+            deliver()
+        }
+        session.onLine = { [unowned self] in reader.readLine($0) }
+        session.onData = { [unowned self] in reader.append($0) }
+        session.fill = { [unowned self] room in outgoing.withLock { $0.fill(room) } }
+        session.onProgress = { [unowned self, unowned session] in
+            switch session.end {
+            case nil: break
+            case .complete: settle(nil)
+            case .failed(let status): settle(status)
+            }
+            deliver()
+        }
     }
 
     private func wakeSending() {
         outgoing.withLock { $0.isWakeScheduled = false }
-        transfer?.resumeSending()
+        session?.resumeSending()
     }
 
     /// What has come, as far as the consumer wants it.
@@ -145,11 +157,11 @@ public final class GRPCStream: @unchecked Sendable {
         } catch {}
         if reader.earlyFailure != nil || reader.isComplete { settle(nil) }
         guard wantsEvents else {
-            if reader.heldBytes >= TransportLimits.heldBytesMax { transfer?.pauseReceiving() }
+            if reader.heldBytes >= TransportLimits.heldBytesMax { session?.setReading(false) }
             return
         }
         if !isSettled {
-            transfer?.resumeReceiving()
+            session?.setReading(true)
         } else if !reader.hasMessage {
             close(reader.finalStatus(failure: failure))
         }
@@ -187,10 +199,8 @@ public final class GRPCStream: @unchecked Sendable {
         let loop = connections.loop
         if let deadlineTimer { loop.cancelTimer(deadlineTimer) }
         deadlineTimer = nil
-        transfer?.detach()
-        transfer = nil
-        if let pool { loop.close(pool) }
-        pool = nil
+        session?.close()
+        session = nil
         outgoing.withLock { $0 = Outgoing(isOver: true) }
     }
 }
@@ -198,42 +208,6 @@ public final class GRPCStream: @unchecked Sendable {
 extension GRPCStream: LoopActivity {
     /// Also when the consumer has paused: what it hasn't taken is lost.
     func abort(_ status: Status) { if onEvent != nil { close(status) } }
-}
-
-extension GRPCStream: TransferDelegate {
-    func transferMayConnect(_ transfer: Transfer) -> Bool { !isReady }
-
-    func transferIsReady(_ transfer: Transfer) -> Bool {
-        // The second time: libcurl begins again by itself, with a request whose beginning is gone.
-        guard !isReady else { return false }
-        isReady = true
-        return true
-    }
-
-    func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
-        reader.readLine(line)
-        transfer.mark()
-    }
-
-    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {
-        reader.append(bytes)
-        transfer.mark()
-    }
-
-    func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output {
-        if !isHeadSent {
-            isHeadSent = true
-            transfer.mark()
-        }
-        return outgoing.withLock { $0.fill(room) }
-    }
-
-    func transferProcesses(_ transfer: Transfer) { deliver() }
-
-    func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
-        settle(code == CURLE_OK ? nil : connections.status(transfer, code, isReady: isReady))
-        deliver()
-    }
 }
 
 extension GRPCStream {

@@ -157,7 +157,11 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
         guard transfer === self.transfer else { return }
         isCompleted = true
-        if code == CURLE_OK { return finish(nil) }
+        if code == CURLE_OK {
+            // libcurl also calls it a success when the server closes the connection in the middle of an answer.
+            let isCut = reader.head.phase != .trailers
+            return finish(isCut ? .unavailable("\(connections.address.text): the answer broke off") : nil)
+        }
         let hasAnswer = reader.head.status != 0
         if !hasAnswer, role == .follower, wasRefusedSocket, !isReady {
             isAttempting = false

@@ -30,10 +30,12 @@ public enum TransportLimits {
     public static let sharedConnectionsMax = 8
     /// Idle connections that are kept, all together.
     static let idleConnectionsMax = 32
-    /// TCP's own keep-alive, since libcurl 7.88 sends no PING from a multi handle. Connections are probed when nothing came for so long…
+    /// Connections are probed, by TCP and for streams by PING, when nothing came for so long…
     static let keepAliveIdleSeconds = 30
     /// …again after so long…
     static let keepAliveIntervalSeconds = 10
+    /// …are given up when a PING isn't answered for so long…
+    static let pingAnswerMilliseconds = 15_000
     /// …and are broken when nothing was acknowledged for so long.
     static let unacknowledgedMilliseconds = 45_000
 }

@@ -191,6 +191,12 @@ final class Transfer {
         return count
     }
 
+    /// The socket of a `CONNECT_ONLY` transfer.
+    var activeSocket: Int32? {
+        var descriptor: curl_socket_t = -1
+        return curl_get_socket(handle, &descriptor) == CURLE_OK && descriptor >= 0 ? descriptor : nil
+    }
+
     /// libcurl's words about a failure.
     func errorMessage(_ code: CURLcode) -> String {
         let text = String(cString: errorText)
