@@ -47,6 +47,9 @@ final class SyncEngine {
         onFailure(error)
     }
 
+    /// Goes online.
+    func start() throws(Status) { remoteStore.enableNetwork() }
+
     // MARK: Listening
 
     func targetID(of query: ClientQuery) -> Int32 { views[query]?.targetID ?? 0 }

@@ -3,7 +3,13 @@ import HearthModel
 /// The user's writes on their way through the engine.
 extension SyncEngine {
     func write(_ mutations: [Mutation], completion: @escaping (Status?) -> Void) throws(Status) {
-        let (batchID, changed) = try localStore.write(mutations)
+        let batchID: Int
+        let changed: [ResourcePath: ClientDocument]
+        do throws(Status) { (batchID, changed) = try localStore.write(mutations) } catch {
+            // On a full disk nothing was written, and everything is as it was: only this write fails.
+            if error.code == .resourceExhausted { return completion(error) }
+            throw error
+        }
         writeCompletions[user, default: [:]][batchID] = completion
         try emit(changed)
         remoteStore.fillWritePipeline()

@@ -95,6 +95,15 @@ final class WorkerQueue: @unchecked Sendable {
         queue.sync { delayed.contains { $0.name == name && $0.operation != nil } }
     }
 
+    /// Runs a timer's operations, if it has any, and no others.
+    func runDelayed(only name: TimerName) {
+        queue.sync {
+            for entry in delayed where entry.name == name { entry.run() }
+            delayed.removeAll { $0.operation == nil }
+        }
+        drain()
+    }
+
     /// Runs what waits for its time, in the order of time, up to and including a timer; nil runs all.
     func runDelayed(through name: TimerName?) {
         queue.sync {

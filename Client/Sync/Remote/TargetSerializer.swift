@@ -95,10 +95,23 @@ public struct TargetSerializer: Sendable {
         guard message.offset == 0, message.select == nil, message.findNearest == nil else {
             throw .invalidArgument("A query of a client has no offset, projection or vector search.")
         }
+        return try query(
+            parent: parent, collectionID: selector.collectionId, isGroup: selector.allDescendants, message, limitType)
+    }
+
+    /// The user's query in a bundle's, which was checked when it was read.
+    func query(_ query: Query, limitType: ClientQuery.LimitType) throws(Status) -> ClientQuery {
+        try self.query(parent: query.parent.text, StructuredQueryMessage(query), limitType: limitType)
+    }
+
+    private func query(
+        parent: ResourcePath, collectionID: String, isGroup: Bool, _ message: StructuredQueryMessage,
+        _ limitType: ClientQuery.LimitType
+    ) throws(Status) -> ClientQuery {
         var query =
-            selector.allDescendants
-            ? ClientQuery(path: parent, collectionGroup: selector.collectionId)
-            : ClientQuery(path: parent.appending(selector.collectionId))
+            isGroup
+            ? ClientQuery(path: parent, collectionGroup: collectionID)
+            : ClientQuery(path: parent.appending(collectionID))
         if let filter = message.where { query.filters = [try self.filter(filter)].flattened }
         for order in message.orderBy {
             query.orders.append(

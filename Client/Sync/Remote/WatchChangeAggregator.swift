@@ -10,7 +10,8 @@ final class WatchChangeAggregator {
     private var updates: [ResourcePath: ClientDocument] = [:]
     /// Which targets a document came through or went from.
     private var targetsOfUpdate: [ResourcePath: Set<Int32>] = [:]
-    /// Which targets brought a document itself.
+    /// Which targets named an existing document. A deletion doesn't count: another target may have brought an older state
+    /// of the document after it.
     private var bringers: [ResourcePath: Set<Int32>] = [:]
     private var mismatches: [Int32: TargetData.Purpose] = [:]
 
@@ -99,6 +100,7 @@ final class WatchChangeAggregator {
         let isKnown = remoteKeys(targetID).contains(document.key)
         update(targetID) { $0.record(isKnown ? .modified : .added, of: document.key) }
         note(document, document.key, targetID)
+        bringers[document.key, default: []].insert(targetID)
     }
 
     private func remove(_ key: ResourcePath, from targetID: Int32, _ document: ClientDocument?) {
@@ -112,7 +114,6 @@ final class WatchChangeAggregator {
         targetsOfUpdate[key, default: []].insert(targetID)
         guard let document else { return }
         updates[key] = document
-        bringers[key, default: []].insert(targetID)
     }
 
     // MARK: Existence filters

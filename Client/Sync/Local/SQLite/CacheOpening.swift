@@ -24,7 +24,8 @@ public struct CacheDamage: Sendable, Equatable {
 ///
 /// The whole file is examined (`quick_check`) when its last use didn't end in order, and up to `checkedSizeBytesMax`
 /// always; a larger one that was closed in order is believed, for an examination takes about a second a gigabyte. What
-/// is damaged nevertheless shows in use as DATA_LOSS, is noted in the lock file, and leads to an examination then.
+/// is damaged nevertheless shows in use as DATA_LOSS, is noted in the lock file, and leads to a thorough examination of
+/// pages and contents then.
 struct CacheOpening {
     let files: CacheFiles
     let sizeBytes: Int64
@@ -98,6 +99,35 @@ struct CacheOpening {
         if answers != ["ok"] {
             throw database.damaged("\(files.database) is damaged: " + answers.joined(separator: "; "))
         }
+        if isMarkedDamaged { try readAll(database) }
+    }
+
+    /// Reads what the pages hold. A row that cannot be read would make every later use of it fail.
+    private func readAll(_ database: CacheDatabase) throws(Status) {
+        try database.decoding { () throws(Status) in
+            try database.rows("SELECT key, fields FROM documents") { row throws(Status) in
+                _ = try CacheKey.decode(row.bytes(0), in: database)
+                _ = try FieldsCodec.decode(row.raw(1))
+                return true
+            }
+            try database.rows("SELECT base_writes, writes FROM mutations") { row throws(Status) in
+                _ = try WriteList.decode(row.raw(0))
+                _ = try WriteList.decode(row.raw(1))
+                return true
+            }
+            try database.rows("SELECT mutation FROM overlays") { row throws(Status) in
+                _ = try WriteMessage(protobuf: row.raw(0))
+                return true
+            }
+            try database.rows("SELECT target FROM targets") { row throws(Status) in
+                _ = try TargetMessage(protobuf: row.raw(0))
+                return true
+            }
+            try database.rows("SELECT query FROM named_queries") { row throws(Status) in
+                _ = try BundledQueryMessage(protobuf: row.raw(0))
+                return true
+            }
+        }
     }
 
     /// Long names are shortened in the file's path; the file itself knows them whole.
@@ -128,16 +158,21 @@ struct CacheOpening {
     /// The writes of all users that can still be read; whatever cannot be is left out.
     private static func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
         var count = 0
+        var isComplete = true
         do throws(Status) {
             // For writing, for only so the log is read as well.
             let database = try CacheDatabase(path: path)
             defer { database.close() }
             try database.execute("PRAGMA query_only = ON")
             try database.rows("SELECT writes FROM mutations ORDER BY batch_id") { row throws(Status) in
-                count += try WriteList.decode(row.raw(0)).count
+                do throws(Status) {
+                    count += try WriteList.decode(row.raw(0)).count
+                } catch {
+                    isComplete = false
+                }
                 return true
             }
-            return (count, true)
+            return (count, isComplete)
         } catch {
             return (count, false)
         }

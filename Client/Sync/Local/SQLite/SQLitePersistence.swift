@@ -91,7 +91,7 @@ final class SQLitePersistence: Persistence {
 
     /// The transaction's number, to be written somewhere: numbers go on from it after a restart.
     func useSequenceNumber() -> Int64 {
-        globals.highestSequenceNumber = currentSequenceNumber
+        globals.highestSequenceNumber = max(globals.highestSequenceNumber, currentSequenceNumber)
         return currentSequenceNumber
     }
 

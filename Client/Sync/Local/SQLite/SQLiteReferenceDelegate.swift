@@ -3,7 +3,7 @@ import HearthModel
 /// Notes when a document was last of use: the transaction's number, in its sentinel.
 final class SQLiteReferenceDelegate: ReferenceDelegate {
     private unowned let persistence: SQLitePersistence
-    weak var localViewReferences: (any LocalViewReferences)?
+    var localViewReferences: (any LocalViewReferences)?
 
     init(_ persistence: SQLitePersistence) { self.persistence = persistence }
 
