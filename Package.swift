@@ -17,7 +17,8 @@ let fuzzing: [Target] = [
 let package = Package(
     name: "hearth",
     products: [
-        .executable(name: "hearth", targets: ["hearth"])
+        .executable(name: "hearth", targets: ["hearth"]),
+        .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.

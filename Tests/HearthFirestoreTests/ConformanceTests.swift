@@ -283,7 +283,9 @@ enum QueryVector {
         if let composite = filter?["compositeFilter"] as? [String: Any] {
             for member in composite["filters"] as! [[String: Any]] { collect(member, into: &fields) }
         }
-        let inequalityNames = ["LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "NOT_EQUAL", "NOT_IN"]
+        let inequalityNames = [
+            "LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "NOT_EQUAL", "NOT_IN",
+        ]
         if let field = filter?["fieldFilter"] as? [String: Any], inequalityNames.contains(field["op"] as! String) {
             fields.insert((field["field"] as! [String: Any])["fieldPath"] as! String)
         }

@@ -70,7 +70,8 @@ struct EngineTests {
     @Test(.timeLimit(.minutes(1))) func localWritesShowAtOnce() async throws {
         let db = firestore(try app())
         let cities = db.collection("cities")
-        cities.document("zrh").setData(["name": "Zürich", "pop": 400_000, "updated": FieldValue.serverTimestamp()], completion: nil)
+        cities.document("zrh").setData(
+            ["name": "Zürich", "pop": 400_000, "updated": FieldValue.serverTimestamp()], completion: nil)
         cities.document("brn").setData(["name": "Bern", "pop": 140_000, "tags": ["capital"]], completion: nil)
         cities.document("brn").updateData(["pop": FieldValue.increment(Int64(1))], completion: nil)
 
@@ -110,8 +111,11 @@ struct EngineTests {
         let db = firestore(try app())
         let query = db.collection("c").order(by: "n")
         let heard = Locked<[[String]]>([])
-        let registration = query.addSnapshotListener(options: SnapshotListenOptions().withSource(.cache)) { snapshot, _ in
-            let changes = snapshot?.documentChanges.map { "\($0.type.rawValue)\($0.document.documentID)@\($0.newIndex == UInt(NSNotFound) ? -1 : Int($0.newIndex))" }
+        let registration = query.addSnapshotListener(options: SnapshotListenOptions().withSource(.cache)) {
+            snapshot, _ in
+            let changes = snapshot?.documentChanges.map {
+                "\($0.type.rawValue)\($0.document.documentID)@\($0.newIndex == UInt(NSNotFound) ? -1 : Int($0.newIndex))"
+            }
             heard.with { $0.append(changes ?? ["error"]) }
         }
         #expect(await eventually { heard.with { $0.count == 1 } })

@@ -158,7 +158,8 @@ struct ReadTests {
 
     @Test func listenOptions() {
         query.addSnapshotListener(
-            options: SnapshotListenOptions().withSource(.cache).withIncludeMetadataChanges(true)) { _, _ in }
+            options: SnapshotListenOptions().withSource(.cache).withIncludeMetadataChanges(true)
+        ) { _, _ in }
         query.addSnapshotListener { _, _ in }
         let listens = bench.engine.state.with { $0.listens }
         #expect(listens[0].options.source == .cache)

@@ -10,7 +10,8 @@ struct SettingsTests {
         let settings = FirestoreSettings()
         #expect(settings.host == "firestore.googleapis.com")
         #expect(settings.isSSLEnabled)
-        #expect(settings.dispatchQueue === DispatchQueue.main)
+        #expect(settings.resolved.usesMainQueue)
+        #expect(FirestoreSettings() == settings)
         #expect(settings.isPersistenceEnabled)
         #expect(settings.cacheSizeBytes == 104_857_600)
         #expect(settings.resolved.cache == .persistent(folder: nil, sizeBytes: 104_857_600))
@@ -20,7 +21,8 @@ struct SettingsTests {
         let settings = FirestoreSettings()
         settings.isPersistenceEnabled = false
         #expect(settings.resolved.cache == .memoryEager)
-        settings.cacheSettings = MemoryCacheSettings(garbageCollectorSettings: MemoryLRUGCSettings(sizeBytes: 5_000_000))
+        settings.cacheSettings = MemoryCacheSettings(
+            garbageCollectorSettings: MemoryLRUGCSettings(sizeBytes: 5_000_000))
         #expect(settings.resolved.cache == .memoryLRU(sizeBytes: 5_000_000))
         settings.cacheSettings = PersistentCacheSettings(
             sizeBytes: 200 * 1024 * 1024 as NSNumber, directory: URL(fileURLWithPath: "/tmp/x"))
@@ -30,6 +32,22 @@ struct SettingsTests {
         #expect(legacy.resolved.cache == .persistent(folder: nil, sizeBytes: -1))
         #expect(throws: Status.self) { try FirestoreSettings.validate(cacheSizeBytes: 1_048_575) }
         #expect(throws: Status.self) { try FirestoreSettings.validate(cacheSizeBytes: 0) }
+    }
+
+    /// As samples do: read, change, set.
+    @Test func changesOfReadSettings() throws {
+        let app = try Bench().app
+        let db = Firestore.instance(app: app, database: "another", factory: .standard)
+        let settings = db.settings
+        #expect(settings == FirestoreSettings())
+        settings.isPersistenceEnabled = false
+        db.settings = settings
+        #expect(db.persistentCacheIndexManager == nil)
+        #expect(!db.settings.isPersistenceEnabled)
+        settings.isPersistenceEnabled = true
+        settings.cacheSizeBytes = 2_000_000
+        db.settings = settings
+        #expect(db.settings.resolved.cache == .persistent(folder: nil, sizeBytes: 2_000_000))
     }
 
     @Test func copiesAndEquality() {
@@ -65,7 +83,8 @@ struct SettingsTests {
     @Test func configurationOfTheEngine() throws {
         let bench = try Bench {
             let settings = $0.settings
-            settings.cacheSettings = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
+            settings.cacheSettings = PersistentCacheSettings(
+                sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
             $0.settings = settings
         }
         let configuration = bench.engine.request.configuration
@@ -116,7 +135,8 @@ struct SettingsTests {
     @Test func clearPersistence() async throws {
         let bench = try Bench {
             let settings = $0.settings
-            settings.cacheSettings = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
+            settings.cacheSettings = PersistentCacheSettings(
+                sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
             $0.settings = settings
         }
         try await bench.firestore.clearPersistence()
@@ -179,7 +199,8 @@ struct SettingsTests {
     }
 
     @Test func optionFiles() throws {
-        let json = #"{"project_info": {"project_id": "p1", "project_number": "5"}, "client": [{"api_key": [{"current_key": "k"}]}]}"#
+        let json =
+            #"{"project_info": {"project_id": "p1", "project_number": "5"}, "client": [{"api_key": [{"current_key": "k"}]}]}"#
         #expect(OptionsFile.parse(Data(json.utf8))?.projectID == "p1")
         #expect(OptionsFile.parse(Data(json.utf8))?.apiKey == "k")
         #expect(OptionsFile.parse(Data(#"{"projectId": "p2", "appId": "a"}"#.utf8))?.googleAppID == "a")

@@ -53,7 +53,8 @@ public final class DocumentReference: Sendable {
 
     /// - Parameter mergeFields: dotted texts or `FieldPath`s: only these are written; each must occur in the data.
     public func setData(_ data: [String: Any], mergeFields: [Any], completion: (((any Error)?) -> Void)? = nil) {
-        write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields) }
+        write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields)
+        }
     }
 
     nonisolated(nonsending) public func setData(_ data: [String: Any], mergeFields: [Any]) async throws {

@@ -35,32 +35,54 @@ public final class Filter: Sendable {
 
     /// Documents that have the field, not null, with another value.
     public class func whereField(_ field: String, isNotEqualTo value: Any) -> Filter { Filter(field, .notEqual, value) }
-    public class func whereField(_ path: FieldPath, isNotEqualTo value: Any) -> Filter { Filter(path, .notEqual, value) }
+    public class func whereField(_ path: FieldPath, isNotEqualTo value: Any) -> Filter {
+        Filter(path, .notEqual, value)
+    }
 
     /// Documents whose field is below the value, and of its type.
     public class func whereField(_ field: String, isLessThan value: Any) -> Filter { Filter(field, .lessThan, value) }
     public class func whereField(_ path: FieldPath, isLessThan value: Any) -> Filter { Filter(path, .lessThan, value) }
 
     /// Documents whose field is at most the value, and of its type.
-    public class func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Filter { Filter(field, .lessThanOrEqual, value) }
-    public class func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Filter { Filter(path, .lessThanOrEqual, value) }
+    public class func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Filter {
+        Filter(field, .lessThanOrEqual, value)
+    }
+    public class func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Filter {
+        Filter(path, .lessThanOrEqual, value)
+    }
 
     /// Documents whose field is above the value, and of its type.
-    public class func whereField(_ field: String, isGreaterThan value: Any) -> Filter { Filter(field, .greaterThan, value) }
-    public class func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Filter { Filter(path, .greaterThan, value) }
+    public class func whereField(_ field: String, isGreaterThan value: Any) -> Filter {
+        Filter(field, .greaterThan, value)
+    }
+    public class func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Filter {
+        Filter(path, .greaterThan, value)
+    }
 
     /// Documents whose field is at least the value, and of its type.
-    public class func whereField(_ field: String, isGreaterOrEqualTo value: Any) -> Filter { Filter(field, .greaterThanOrEqual, value) }
-    public class func whereField(_ path: FieldPath, isGreaterOrEqualTo value: Any) -> Filter { Filter(path, .greaterThanOrEqual, value) }
+    public class func whereField(_ field: String, isGreaterOrEqualTo value: Any) -> Filter {
+        Filter(field, .greaterThanOrEqual, value)
+    }
+    public class func whereField(_ path: FieldPath, isGreaterOrEqualTo value: Any) -> Filter {
+        Filter(path, .greaterThanOrEqual, value)
+    }
 
     /// Documents whose field is an array that contains the value.
-    public class func whereField(_ field: String, arrayContains value: Any) -> Filter { Filter(field, .arrayContains, value) }
-    public class func whereField(_ path: FieldPath, arrayContains value: Any) -> Filter { Filter(path, .arrayContains, value) }
+    public class func whereField(_ field: String, arrayContains value: Any) -> Filter {
+        Filter(field, .arrayContains, value)
+    }
+    public class func whereField(_ path: FieldPath, arrayContains value: Any) -> Filter {
+        Filter(path, .arrayContains, value)
+    }
 
     /// Documents whose field is an array that contains one of the values at least.
     /// - Parameter values: at least one.
-    public class func whereField(_ field: String, arrayContainsAny values: [Any]) -> Filter { Filter(field, .arrayContainsAny, values) }
-    public class func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Filter { Filter(path, .arrayContainsAny, values) }
+    public class func whereField(_ field: String, arrayContainsAny values: [Any]) -> Filter {
+        Filter(field, .arrayContainsAny, values)
+    }
+    public class func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Filter {
+        Filter(path, .arrayContainsAny, values)
+    }
 
     /// Documents whose field equals one of the values.
     /// - Parameter values: at least one.

@@ -117,7 +117,8 @@ public final class Firestore: Sendable {
             orTrap { () throws(Status) in
                 try state.with { (state) throws(Status) in
                     if state.engine != nil {
-                        throw .failedPrecondition("authTokenProvider must be set before the Firestore instance is used.")
+                        throw .failedPrecondition(
+                            "authTokenProvider must be set before the Firestore instance is used.")
                     }
                     state.provider = newValue
                 }
@@ -228,7 +229,7 @@ public final class Firestore: Sendable {
         let queue = state.with { state in
             if let queue = state.userQueue { return queue }
             let queue =
-                state.settings.dispatchQueue === DispatchQueue.main
+                state.settings.usesMainQueue
                 ? DispatchQueue.main
                 : DispatchQueue(label: "FirebaseFirestore.callbacks", target: state.settings.dispatchQueue)
             state.userQueue = queue

@@ -6,7 +6,9 @@ extension Query {
     // MARK: By values
 
     /// - Parameter fieldValues: for the first `order(by:)` clauses, in their order; at most as many as there are clauses.
-    public func start(at fieldValues: [Any]) -> Query { withStart(true) { () throws(Status) in try values(fieldValues) } }
+    public func start(at fieldValues: [Any]) -> Query {
+        withStart(true) { () throws(Status) in try values(fieldValues) }
+    }
 
     public func start(after fieldValues: [Any]) -> Query {
         withStart(false) { () throws(Status) in try values(fieldValues) }

@@ -35,25 +35,41 @@ extension Query {
     public func whereField(_ path: FieldPath, isLessThan value: Any) -> Query { filtered(path, .lessThan, value) }
 
     /// Documents whose field is at most the value, and of its type.
-    public func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Query { filtered(field, .lessThanOrEqual, value) }
-    public func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Query { filtered(path, .lessThanOrEqual, value) }
+    public func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Query {
+        filtered(field, .lessThanOrEqual, value)
+    }
+    public func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Query {
+        filtered(path, .lessThanOrEqual, value)
+    }
 
     /// Documents whose field is above the value, and of its type.
     public func whereField(_ field: String, isGreaterThan value: Any) -> Query { filtered(field, .greaterThan, value) }
     public func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Query { filtered(path, .greaterThan, value) }
 
     /// Documents whose field is at least the value, and of its type.
-    public func whereField(_ field: String, isGreaterThanOrEqualTo value: Any) -> Query { filtered(field, .greaterThanOrEqual, value) }
-    public func whereField(_ path: FieldPath, isGreaterThanOrEqualTo value: Any) -> Query { filtered(path, .greaterThanOrEqual, value) }
+    public func whereField(_ field: String, isGreaterThanOrEqualTo value: Any) -> Query {
+        filtered(field, .greaterThanOrEqual, value)
+    }
+    public func whereField(_ path: FieldPath, isGreaterThanOrEqualTo value: Any) -> Query {
+        filtered(path, .greaterThanOrEqual, value)
+    }
 
     /// Documents whose field is an array that contains the value.
-    public func whereField(_ field: String, arrayContains value: Any) -> Query { filtered(field, .arrayContains, value) }
-    public func whereField(_ path: FieldPath, arrayContains value: Any) -> Query { filtered(path, .arrayContains, value) }
+    public func whereField(_ field: String, arrayContains value: Any) -> Query {
+        filtered(field, .arrayContains, value)
+    }
+    public func whereField(_ path: FieldPath, arrayContains value: Any) -> Query {
+        filtered(path, .arrayContains, value)
+    }
 
     /// Documents whose field is an array that contains one of the values at least.
     /// - Parameter values: at least one.
-    public func whereField(_ field: String, arrayContainsAny values: [Any]) -> Query { filtered(field, .arrayContainsAny, values) }
-    public func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Query { filtered(path, .arrayContainsAny, values) }
+    public func whereField(_ field: String, arrayContainsAny values: [Any]) -> Query {
+        filtered(field, .arrayContainsAny, values)
+    }
+    public func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Query {
+        filtered(path, .arrayContainsAny, values)
+    }
 
     /// Documents whose field equals one of the values.
     /// - Parameter values: at least one.

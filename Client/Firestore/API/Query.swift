@@ -140,7 +140,8 @@ public class Query: @unchecked Sendable, Hashable {
                 "Invalid query. You must not specify a starting point before specifying the order by.")
         }
         if model.end != nil {
-            throw .invalidArgument("Invalid query. You must not specify an ending point before specifying the order by.")
+            throw .invalidArgument(
+                "Invalid query. You must not specify an ending point before specifying the order by.")
         }
         return with { $0.orders.append(ModelOrder(field: path, descending: descending)) }
     }

@@ -39,7 +39,8 @@ extension DocumentReference {
             AsyncIterator(
                 SnapshotStream.make { [document, includeMetadataChanges] continuation in
                     let options = SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges)
-                    return document.firestore.engine.listen(to: document.documentQuery, options: options.model) { result in
+                    return document.firestore.engine.listen(to: document.documentQuery, options: options.model) {
+                        result in
                         SnapshotStream.yield(result.map { document.snapshot(of: $0) }, to: continuation)
                     }
                 })

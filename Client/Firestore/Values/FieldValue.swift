@@ -67,7 +67,8 @@ extension FieldValue: Hashable, Encodable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     public func encode(to encoder: any Swift.Encoder) throws {
-        throw FirestoreEncodingError.encodingIsNotSupported("FieldValue values can only be encoded with Firestore.Encoder.")
+        throw FirestoreEncodingError.encodingIsNotSupported(
+            "FieldValue values can only be encoded with Firestore.Encoder.")
     }
 
     public var description: String { methodName }
