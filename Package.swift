@@ -63,7 +63,10 @@ let package = Package(
         .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
 
         // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
-        .target(name: "HearthTransport", dependencies: ["HearthModel", "CCurl"], path: "Client/Transport"),
+        .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
+        .target(
+            name: "HearthTransport", dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "CZlib"],
+            path: "Client/Transport", exclude: ["CNetlink"]),
         .target(
             name: "HearthSync",
             dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "CSQLite"],
