@@ -120,7 +120,7 @@ let package = Package(
             path: "Tests/HearthSyncTests"),
         .testTarget(
             name: "HearthFirestoreTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthFirestore"],
+            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
             path: "Tests/HearthFirestoreTests"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],

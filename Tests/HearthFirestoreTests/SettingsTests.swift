@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSync
+import HearthTransport
 import Testing
 
 @testable import HearthFirestore
@@ -226,5 +227,30 @@ struct SettingsTests {
         #expect(project([:], [folder.path]) == "rc")
         try Data(#"{"projectId": "file"}"#.utf8).write(to: folder.appendingPathComponent("google-services.json"))
         #expect(project([:], [folder.path]) == "file")
+    }
+}
+
+@Suite struct AddressTests {
+    @Test func hosts() throws {
+        func check(_ text: String, _ isSSL: Bool, _ host: String, _ port: Int) throws {
+            let address = try NetworkDatastore.address(host: text, isSSLEnabled: isSSL)
+            #expect(address.host == host)
+            #expect(address.port == port)
+            if case .tls = address.security { #expect(isSSL) } else { #expect(!isSSL) }
+        }
+        try check("firestore.googleapis.com", true, "firestore.googleapis.com", 443)
+        try check("localhost:8080", false, "localhost", 8080)
+        try check("localhost", false, "localhost", 80)
+        try check("[::1]:8080", false, "::1", 8080)
+        try check("[::1]", true, "::1", 443)
+        try check("::1", true, "::1", 443)
+        for bad in ["localhost:", "localhost:0", "localhost:x", ":80", "localhost:70000"] {
+            #expect(throws: Status.self) { try NetworkDatastore.address(host: bad, isSSLEnabled: false) }
+        }
+    }
+
+    @Test func loopbackNeedsNoProxy() throws {
+        #expect(try NetworkDatastore.address(host: "127.0.0.1:1", isSSLEnabled: false).proxy == .none)
+        #expect(try NetworkDatastore.address(host: "example.com", isSSLEnabled: true).proxy == .environment)
     }
 }

@@ -6,6 +6,7 @@ extension DocumentReference {
     /// task is cancelled.
     public var snapshots: DocumentSnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
+    @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> DocumentSnapshotsSequence {
         DocumentSnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
     }
@@ -56,6 +57,7 @@ extension Query {
     /// is cancelled.
     public var snapshots: QuerySnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
+    @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> QuerySnapshotsSequence {
         QuerySnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
     }
