@@ -17,7 +17,8 @@ let fuzzing: [Target] = [
 let package = Package(
     name: "hearth",
     products: [
-        .executable(name: "hearth", targets: ["hearth"])
+        .executable(name: "hearth", targets: ["hearth"]),
+        .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
@@ -119,7 +120,7 @@ let package = Package(
             path: "Tests/HearthSyncTests"),
         .testTarget(
             name: "HearthFirestoreTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthFirestore"],
+            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
             path: "Tests/HearthFirestoreTests"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],

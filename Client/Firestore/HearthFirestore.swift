@@ -23,8 +23,11 @@ public func * (left: NSNumber, right: NSNumber) -> NSNumber {
 }
 
 extension NSNumber {
-    /// `c` marks booleans on Linux: no number made from an `Int8` has it.
-    var holdsBoolean: Bool { objCType.pointee == CChar(UInt8(ascii: "c")) }
+    /// There are two objects for booleans. Their type's letter alone, `c`, is also that of some small integers.
+    var holdsBoolean: Bool {
+        guard objCType.pointee == CChar(UInt8(ascii: "c")) else { return false }
+        return self === NSNumber(value: true) || self === NSNumber(value: false)
+    }
 
     var holdsFloatingPoint: Bool {
         let type = UInt8(bitPattern: objCType.pointee)

@@ -1,3 +1,4 @@
+// swift-format-ignore-file
 // Compile-only check of the public API (own text, no upstream code). Nothing here is meant to run.
 // Change the import to the library's module name; the rest must compile as it stands, in Swift 5 and Swift 6 mode.
 import HearthFirestore

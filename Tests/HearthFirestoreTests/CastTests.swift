@@ -16,7 +16,9 @@ struct CastTests {
     }
 
     @Test func integers() throws {
-        let data = try data(["n": .integer(3), "big": .integer(.max), "low": .integer(-7), "exact": .integer(1 << 53 + 1)])
+        let data = try data([
+            "n": .integer(3), "big": .integer(.max), "low": .integer(-7), "exact": .integer(1 << 53 + 1),
+        ])
         #expect(data["n"] as? Int == 3)
         #expect(data["n"] as? Int64 == 3)
         #expect(data["n"] as? Int32 == 3)

@@ -28,10 +28,12 @@ struct CodableTests {
 
     private func place(_ db: Firestore) -> Place {
         Place(
-            name: "Bern", population: 140_000, area: 51.6, isCapital: true, location: GeoPoint(latitude: 47, longitude: 7.4),
+            name: "Bern", population: 140_000, area: 51.6, isCapital: true,
+            location: GeoPoint(latitude: 47, longitude: 7.4),
             founded: Date(timeIntervalSince1970: 1.5), seen: Timestamp(seconds: 5, nanoseconds: 6000),
             twin: db.document("cities/zrh"), flag: Data([1, 2]), embedding: VectorValue([1, 2.5]), tags: ["a", "b"],
-            counts: ["one": 1, "TwoTwo": 2], mayor: .init(name: "A", terms: [1, 2]), site: URL(string: "https://bern.ch")!,
+            counts: ["one": 1, "TwoTwo": 2], mayor: .init(name: "A", terms: [1, 2]),
+            site: URL(string: "https://bern.ch")!,
             kind: .city)
     }
 
@@ -78,7 +80,8 @@ struct CodableTests {
         #expect(data["mayor"] is NSNull)
 
         let filled = Wrapped(
-            name: "Bern", updated: Timestamp(seconds: 1, nanoseconds: 0), seen: Date(timeIntervalSince1970: 2), mayor: "M")
+            name: "Bern", updated: Timestamp(seconds: 1, nanoseconds: 0), seen: Date(timeIntervalSince1970: 2),
+            mayor: "M")
         let encoded = try Firestore.Encoder().encode(filled)
         #expect(encoded["seen"] as? Timestamp == Timestamp(seconds: 2, nanoseconds: 0))
         var stored = try bench.firestore.reader.set(encoded).fields

@@ -65,16 +65,21 @@ struct ConformanceTests {
     func query(_ name: String) throws {
         let bench = try Bench()
         let call = try Vectors.call(name)
+        let query: Query
         do throws(Status) {
-            let query = try QueryVector.build(call, bench)
-            try #require(call["isError"] == nil, "\(name) must be refused")
-            let database = DatabaseName(project: Bench.project)
-            let message = TargetSerializer(database: database).message(query.model.target).query?.structuredQuery
-            #expect(try Vectors.canonical(json: try #require(message).json()) == QueryVector.expected(call, query), "\(name)")
+            query = try QueryVector.build(call, bench)
         } catch {
             #expect(call["isError"] != nil, "\(name): \(error)")
             #expect(error.code == .invalidArgument)
+            return
         }
+        try #require(call["isError"] == nil, "\(name) must be refused")
+        let database = DatabaseName(project: Bench.project)
+        let message = TargetSerializer(database: database).message(query.model.target).query?.structuredQuery
+        let json = try #require(message).json()
+        let actual = try Vectors.canonical(json: json)
+        let expected = try QueryVector.expected(call, query)
+        #expect(actual == expected, "\(name)")
     }
 
     @Test func counts() throws {
@@ -146,23 +151,23 @@ enum Vectors {
 
     /// Runs a call that writes, through the encoder of the write stream.
     static func check(_ name: String, _ call: [String: Any], _ mutation: () throws(Status) -> Mutation) throws {
+        let made: Mutation
         do throws(Status) {
-            let mutation = try mutation()
-            if call["isError"] != nil {
-                Issue.record("\(name) must be refused")
-                return
-            }
-            let database = DatabaseName(project: Bench.project)
-            let message = MutationSerializer(database: database).message(mutation)
-            let request = call["request"] as! [String: Any]
-            var expected = (request["writes"] as! [[String: Any]])[0]
-            // A created document's precondition is the server API's.
-            if name.hasPrefix("create") { expected["currentDocument"] = nil }
-            #expect(try canonical(json: message.json()) == canonical(expected), "\(name)")
+            made = try mutation()
         } catch {
             #expect(call["isError"] != nil, "\(name): \(error)")
             #expect(error.code == .invalidArgument)
+            return
         }
+        try #require(call["isError"] == nil, "\(name) must be refused")
+        let database = DatabaseName(project: Bench.project)
+        let request = call["request"] as! [String: Any]
+        var expected = (request["writes"] as! [[String: Any]])[0]
+        // A created document's precondition is the server API's.
+        if name.hasPrefix("create") { expected["currentDocument"] = nil }
+        let actualText = try canonical(json: MutationSerializer(database: database).message(made).json())
+        let expectedText = try canonical(expected)
+        #expect(actualText == expectedText, "\(name)")
     }
 
     /// Messages as texts that are equal when the messages are: what is no list of order is sorted, what is empty and the
@@ -278,7 +283,9 @@ enum QueryVector {
         if let composite = filter?["compositeFilter"] as? [String: Any] {
             for member in composite["filters"] as! [[String: Any]] { collect(member, into: &fields) }
         }
-        let inequalityNames = ["LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "NOT_EQUAL", "NOT_IN"]
+        let inequalityNames = [
+            "LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "NOT_EQUAL", "NOT_IN",
+        ]
         if let field = filter?["fieldFilter"] as? [String: Any], inequalityNames.contains(field["op"] as! String) {
             fields.insert((field["field"] as! [String: Any])["fieldPath"] as! String)
         }

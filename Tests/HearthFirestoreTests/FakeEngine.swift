@@ -206,7 +206,8 @@ struct Bench {
         return DocumentSnapshot(
             firestore: firestore, key: key,
             document: fields.map {
-                ClientDocument(key: key, kind: .found, version: HearthModel.Timestamp(microseconds: 1), fields: MapValue($0))
+                ClientDocument(
+                    key: key, kind: .found, version: HearthModel.Timestamp(microseconds: 1), fields: MapValue($0))
             },
             metadata: SnapshotMetadata(hasPendingWrites: false, isFromCache: false))
     }

@@ -37,7 +37,7 @@ struct MisuseTests {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let bench = try Bench()
             try await bench.firestore.terminate()
-            bench.firestore.document("c/d").delete()
+            bench.firestore.document("c/d").delete(completion: nil)
         }
         expectMessage(result, "The client has already been terminated.")
     }

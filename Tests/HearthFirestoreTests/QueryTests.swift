@@ -15,7 +15,9 @@ struct QueryTests {
     }
 
     private func field(_ name: String, _ op: HearthModel.Filter.Operator, _ value: Any) -> Filter.Expression {
-        .field(ModelFieldPath(segments: name == "__name__" ? [name] : name.split(separator: ".").map(String.init)), op, Carried(value))
+        .field(
+            ModelFieldPath(segments: name == "__name__" ? [name] : name.split(separator: ".").map(String.init)), op,
+            Carried(value))
     }
 
     private func expectRefused(
@@ -105,7 +107,8 @@ struct QueryTests {
         #expect(operand(try cities.filtered(field("__name__", .equal, cities.document("x")))) == .reference(name))
         #expect(operand(try cities.filtered(field("__name__", .in, ["x"]))) == .array([.reference(name)]))
         expectRefused("empty string") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "")) }
-        expectRefused("contains a '/'") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "a/b")) }
+        expectRefused("contains a '/'") { () throws(Status) in _ = try cities.filtered(field("__name__", .equal, "a/b"))
+        }
         expectRefused("valid string or DocumentReference") { () throws(Status) in
             _ = try cities.filtered(field("__name__", .equal, 1))
         }
@@ -134,7 +137,8 @@ struct QueryTests {
         let query = cities.whereFilter(
             Filter.orFilter([
                 Filter.whereField("a", isEqualTo: 1),
-                Filter.andFilter([Filter.whereField("b", isGreaterOrEqualTo: 2), Filter.whereField("c", isLessThan: 3)]),
+                Filter.andFilter([Filter.whereField("b", isGreaterOrEqualTo: 2), Filter.whereField("c", isLessThan: 3)]
+                ),
             ]))
         guard case .or(let members)? = query.model.filters.first, case .and(let inner) = members[1] else {
             Issue.record("an OR of two")
@@ -147,7 +151,9 @@ struct QueryTests {
             cities.whereFilter(Filter.orFilter([Filter.whereField("a", isEqualTo: 1)]))
                 == cities.whereField("a", isEqualTo: 1))
         // Arrays may be compared with in a list of values, as values.
-        #expect(operand(try cities.filtered(field("a", .in, [[1], [2]]))) == .array([.array([.integer(1)]), .array([.integer(2)])]))
+        #expect(
+            operand(try cities.filtered(field("a", .in, [[1], [2]])))
+                == .array([.array([.integer(1)]), .array([.integer(2)])]))
     }
 
     @Test func equality() throws {

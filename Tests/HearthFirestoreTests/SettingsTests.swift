@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSync
+import HearthTransport
 import Testing
 
 @testable import HearthFirestore
@@ -10,7 +11,8 @@ struct SettingsTests {
         let settings = FirestoreSettings()
         #expect(settings.host == "firestore.googleapis.com")
         #expect(settings.isSSLEnabled)
-        #expect(settings.dispatchQueue === DispatchQueue.main)
+        #expect(settings.resolved.usesMainQueue)
+        #expect(FirestoreSettings() == settings)
         #expect(settings.isPersistenceEnabled)
         #expect(settings.cacheSizeBytes == 104_857_600)
         #expect(settings.resolved.cache == .persistent(folder: nil, sizeBytes: 104_857_600))
@@ -20,7 +22,8 @@ struct SettingsTests {
         let settings = FirestoreSettings()
         settings.isPersistenceEnabled = false
         #expect(settings.resolved.cache == .memoryEager)
-        settings.cacheSettings = MemoryCacheSettings(garbageCollectorSettings: MemoryLRUGCSettings(sizeBytes: 5_000_000))
+        settings.cacheSettings = MemoryCacheSettings(
+            garbageCollectorSettings: MemoryLRUGCSettings(sizeBytes: 5_000_000))
         #expect(settings.resolved.cache == .memoryLRU(sizeBytes: 5_000_000))
         settings.cacheSettings = PersistentCacheSettings(
             sizeBytes: 200 * 1024 * 1024 as NSNumber, directory: URL(fileURLWithPath: "/tmp/x"))
@@ -30,6 +33,22 @@ struct SettingsTests {
         #expect(legacy.resolved.cache == .persistent(folder: nil, sizeBytes: -1))
         #expect(throws: Status.self) { try FirestoreSettings.validate(cacheSizeBytes: 1_048_575) }
         #expect(throws: Status.self) { try FirestoreSettings.validate(cacheSizeBytes: 0) }
+    }
+
+    /// As samples do: read, change, set.
+    @Test func changesOfReadSettings() throws {
+        let app = try Bench().app
+        let db = Firestore.instance(app: app, database: "another", factory: .standard)
+        let settings = db.settings
+        #expect(settings == FirestoreSettings())
+        settings.isPersistenceEnabled = false
+        db.settings = settings
+        #expect(db.persistentCacheIndexManager == nil)
+        #expect(!db.settings.isPersistenceEnabled)
+        settings.isPersistenceEnabled = true
+        settings.cacheSizeBytes = 2_000_000
+        db.settings = settings
+        #expect(db.settings.resolved.cache == .persistent(folder: nil, sizeBytes: 2_000_000))
     }
 
     @Test func copiesAndEquality() {
@@ -65,7 +84,8 @@ struct SettingsTests {
     @Test func configurationOfTheEngine() throws {
         let bench = try Bench {
             let settings = $0.settings
-            settings.cacheSettings = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
+            settings.cacheSettings = PersistentCacheSettings(
+                sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
             $0.settings = settings
         }
         let configuration = bench.engine.request.configuration
@@ -116,7 +136,8 @@ struct SettingsTests {
     @Test func clearPersistence() async throws {
         let bench = try Bench {
             let settings = $0.settings
-            settings.cacheSettings = PersistentCacheSettings(sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
+            settings.cacheSettings = PersistentCacheSettings(
+                sizeBytes: 2_000_000, directory: URL(fileURLWithPath: "/tmp/y"))
             $0.settings = settings
         }
         try await bench.firestore.clearPersistence()
@@ -179,7 +200,8 @@ struct SettingsTests {
     }
 
     @Test func optionFiles() throws {
-        let json = #"{"project_info": {"project_id": "p1", "project_number": "5"}, "client": [{"api_key": [{"current_key": "k"}]}]}"#
+        let json =
+            #"{"project_info": {"project_id": "p1", "project_number": "5"}, "client": [{"api_key": [{"current_key": "k"}]}]}"#
         #expect(OptionsFile.parse(Data(json.utf8))?.projectID == "p1")
         #expect(OptionsFile.parse(Data(json.utf8))?.apiKey == "k")
         #expect(OptionsFile.parse(Data(#"{"projectId": "p2", "appId": "a"}"#.utf8))?.googleAppID == "a")
@@ -205,5 +227,30 @@ struct SettingsTests {
         #expect(project([:], [folder.path]) == "rc")
         try Data(#"{"projectId": "file"}"#.utf8).write(to: folder.appendingPathComponent("google-services.json"))
         #expect(project([:], [folder.path]) == "file")
+    }
+}
+
+@Suite struct AddressTests {
+    @Test func hosts() throws {
+        func check(_ text: String, _ isSSL: Bool, _ host: String, _ port: Int) throws {
+            let address = try NetworkDatastore.address(host: text, isSSLEnabled: isSSL)
+            #expect(address.host == host)
+            #expect(address.port == port)
+            if case .tls = address.security { #expect(isSSL) } else { #expect(!isSSL) }
+        }
+        try check("firestore.googleapis.com", true, "firestore.googleapis.com", 443)
+        try check("localhost:8080", false, "localhost", 8080)
+        try check("localhost", false, "localhost", 80)
+        try check("[::1]:8080", false, "::1", 8080)
+        try check("[::1]", true, "::1", 443)
+        try check("::1", true, "::1", 443)
+        for bad in ["localhost:", "localhost:0", "localhost:x", ":80", "localhost:70000"] {
+            #expect(throws: Status.self) { try NetworkDatastore.address(host: bad, isSSLEnabled: false) }
+        }
+    }
+
+    @Test func loopbackNeedsNoProxy() throws {
+        #expect(try NetworkDatastore.address(host: "127.0.0.1:1", isSSLEnabled: false).proxy == .none)
+        #expect(try NetworkDatastore.address(host: "example.com", isSSLEnabled: true).proxy == .environment)
     }
 }

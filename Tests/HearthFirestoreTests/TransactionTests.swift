@@ -169,7 +169,8 @@ struct TransactionTests {
     }
 
     @Test func permanentErrorsEnd() async {
-        for code in [Status.Code.permissionDenied, .invalidArgument, .notFound, .outOfRange, .unimplemented, .dataLoss] {
+        for code in [Status.Code.permissionDenied, .invalidArgument, .notFound, .outOfRange, .unimplemented, .dataLoss]
+        {
             bench.engine.state.with {
                 $0.commits = []
                 $0.commitResults = [Status(code, "no")]

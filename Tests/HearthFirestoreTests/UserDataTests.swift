@@ -30,6 +30,7 @@ struct UserDataTests {
         #expect(try value(CGFloat(2)) == .double(2))
         #expect(try value(Decimal(2.5)) == .double(2.5))
         #expect(try value(-0.0) == .double(-0.0))
+        #expect(try value(NSNumber(value: Int8(-3))) == .integer(-3))
         #expect(try value(NSNumber(value: 3)) == .integer(3))
         #expect(try value(NSNumber(value: 3.0)) == .double(3))
         #expect(try value(NSNumber(value: true)) == .boolean(true))
@@ -60,7 +61,8 @@ struct UserDataTests {
 
     @Test func timesAreCutToMicroseconds() throws {
         #expect(
-            try value(Timestamp(seconds: 5, nanoseconds: 123_456_789)) == .timestamp(ModelTimestamp(microseconds: 5_123_456)))
+            try value(Timestamp(seconds: 5, nanoseconds: 123_456_789))
+                == .timestamp(ModelTimestamp(microseconds: 5_123_456)))
         #expect(try value(Date(timeIntervalSince1970: 1.5)) == .timestamp(ModelTimestamp(microseconds: 1_500_000)))
         #expect(try value(Date(timeIntervalSince1970: -0.25)) == .timestamp(ModelTimestamp(microseconds: -250_000)))
     }
@@ -87,7 +89,8 @@ struct UserDataTests {
             app: bench.app, database: "other",
             factory: EngineFactory(
                 make: { (_) throws(Status) in throw .unavailable("none") }, clearPersistence: { _ in }))
-        expectRefused("is for database projectID/other but should be for database projectID/(default)") { () throws(Status) in
+        expectRefused("is for database projectID/other but should be for database projectID/(default)") {
+            () throws(Status) in
             _ = try bench.firestore.reader.set(["r": other.document("c/d")])
         }
     }
@@ -111,9 +114,18 @@ struct UserDataTests {
         let cases: [([String: Any], String)] = [
             (["a": [[1]]], "Nested arrays are not supported (found in field a)."),
             (["a": ["b": [[1]]]], "(found in field a.b)"),
-            (["a": [FieldValue.serverTimestamp()]], "FieldValue.serverTimestamp() is not currently supported inside arrays"),
-            (["a": [["b": FieldValue.increment(Int64(1))]]], "FieldValue.increment() is not currently supported inside arrays"),
-            (["a": FieldValue.delete()], "FieldValue.delete() can only be used with updateData() and setData() with merge:true"),
+            (
+                ["a": [FieldValue.serverTimestamp()]],
+                "FieldValue.serverTimestamp() is not currently supported inside arrays"
+            ),
+            (
+                ["a": [["b": FieldValue.increment(Int64(1))]]],
+                "FieldValue.increment() is not currently supported inside arrays"
+            ),
+            (
+                ["a": FieldValue.delete()],
+                "FieldValue.delete() can only be used with updateData() and setData() with merge:true"
+            ),
             (["": 1], "Document fields must not be empty"),
             (["__a__": 1], "Document fields cannot begin and end with \"__\" (found in field __a__)"),
             (["a": ["__b__": 1]], "(found in field a.__b__)"),
@@ -136,10 +148,14 @@ struct UserDataTests {
     @Test func refusedUpdates() throws {
         let reader = try Bench().firestore.reader
         let cases: [([AnyHashable: Any], String)] = [
-            (["a": ["b": FieldValue.delete()]], "FieldValue.delete() can only appear at the top level of your update data"),
+            (
+                ["a": ["b": FieldValue.delete()]],
+                "FieldValue.delete() can only appear at the top level of your update data"
+            ),
             (["a..b": 1], "Paths must not be empty, begin with '.', end with '.', or contain '..'"),
             ([".a": 1], "begin with '.'"), (["a.": 1], "end with '.'"), (["": 1], "must not be empty"),
-            (["a~b": 1], "must not contain '~'"), (["a[0]": 1], "must not contain '['"), (["a/b": 1], "must not contain '/'"),
+            (["a~b": 1], "must not contain '~'"), (["a[0]": 1], "must not contain '['"),
+            (["a/b": 1], "must not contain '/'"),
             ([1: 1], "Dictionary keys passed to updateData must be of type String or FieldPath"),
             (["a.__b__": 1], "cannot begin and end with \"__\""),
         ]
@@ -148,10 +164,13 @@ struct UserDataTests {
 
     @Test func refusedMerges() throws {
         let reader = try Bench().firestore.reader
-        expectRefused("Field 'b' is specified in your field mask but missing from your input data") { () throws(Status) in
+        expectRefused("Field 'b' is specified in your field mask but missing from your input data") {
+            () throws(Status) in
             _ = try reader.merge(["a": 1], fields: ["b"])
         }
-        expectRefused("must be of type String or FieldPath") { () throws(Status) in _ = try reader.merge(["a": 1], fields: [1]) }
+        expectRefused("must be of type String or FieldPath") { () throws(Status) in
+            _ = try reader.merge(["a": 1], fields: [1])
+        }
     }
 
     @Test func mergesMaskTheirLeaves() throws {

@@ -24,7 +24,8 @@ struct WriteTests {
         let mutations = try #require(writes.first)
         #expect(mutations.map(\.key.text) == ["c/1", "c/2", "c/3", "c/4", "c/5"])
         #expect(mutations.map(\.precondition) == [.none, .none, .none, .exists(true), .none])
-        guard case .set = mutations[0].kind, case .patch(_, let mask) = mutations[2].kind, case .delete = mutations[4].kind
+        guard case .set = mutations[0].kind, case .patch(_, let mask) = mutations[2].kind,
+            case .delete = mutations[4].kind
         else {
             Issue.record("kinds")
             return
@@ -53,7 +54,8 @@ struct WriteTests {
         }
         let other = try Bench().firestore.document("c/d")
         #expect(throws: Status.self) {
-            try bench.firestore.batch().checkedAdd(other) { (builder) throws(Status) in try builder.set([:], other.key) }
+            try bench.firestore.batch().checkedAdd(other) { (builder) throws(Status) in try builder.set([:], other.key)
+            }
         }
     }
 

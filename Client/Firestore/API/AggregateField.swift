@@ -8,20 +8,25 @@ public final class AggregateField: Sendable, Hashable {
     private init(_ operator: Aggregation.Operator) { self.operator = `operator` }
 
     /// How many there are.
+    @discardableResult
     public class func count() -> AggregateField { AggregateField(.count(upTo: nil)) }
 
     /// The sum of the field's numbers; 0 when there are none.
+    @discardableResult
     public class func sum(_ field: String) -> AggregateField {
         AggregateField(.sum(orTrap { () throws(Status) in try FieldPath.parse(field) }))
     }
 
+    @discardableResult
     public class func sum(_ path: FieldPath) -> AggregateField { AggregateField(.sum(path.model)) }
 
     /// The mean of the field's numbers; null when there are none.
+    @discardableResult
     public class func average(_ field: String) -> AggregateField {
         AggregateField(.average(orTrap { () throws(Status) in try FieldPath.parse(field) }))
     }
 
+    @discardableResult
     public class func average(_ path: FieldPath) -> AggregateField { AggregateField(.average(path.model)) }
 
     /// What the caller knows the figure by: equal for equal figures.

@@ -32,6 +32,7 @@ public final class AggregateQuery: Sendable, Hashable {
         }
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getAggregation(source: AggregateSource) async throws -> AggregateQuerySnapshot {
         orTrap(query.validateForRun)
         switch source {
@@ -161,6 +162,7 @@ public final class AggregateQuerySnapshot: Sendable, Hashable {
 
     /// - Parameter aggregateField: one that the query asked for.
     /// - Returns: an `NSNumber`; `NSNull` for the average of nothing.
+    @discardableResult
     public func get(_ aggregateField: AggregateField) -> Any {
         let value = orTrap { () throws(Status) in try checkedValue(of: aggregateField) }
         return UserDataWriter(firestore: query.query.firestore, behavior: .none).value(value)

@@ -22,11 +22,13 @@ public final class CollectionReference: Query, @unchecked Sendable {
     }
 
     /// A new document's, with a random id of 20 characters.
+    @discardableResult
     public func document() -> DocumentReference {
         DocumentReference(firestore: firestore, key: model.path.appending(Paths.newDocumentID()))
     }
 
     /// - Parameter documentPath: an odd number of segments, mostly an id.
+    @discardableResult
     public func document(_ documentPath: String) -> DocumentReference {
         orTrap { () throws(Status) in
             DocumentReference(firestore: firestore, key: try Paths.document(documentPath, below: model.path))

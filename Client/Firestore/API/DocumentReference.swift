@@ -25,6 +25,7 @@ public final class DocumentReference: Sendable {
     public var parent: CollectionReference { CollectionReference(firestore: firestore, path: key.parent) }
 
     /// - Parameter collectionPath: an odd number of segments, mostly an id.
+    @discardableResult
     public func collection(_ collectionPath: String) -> CollectionReference {
         orTrap { () throws(Status) in
             CollectionReference(firestore: firestore, path: try Paths.collection(collectionPath, below: key))
@@ -53,7 +54,8 @@ public final class DocumentReference: Sendable {
 
     /// - Parameter mergeFields: dotted texts or `FieldPath`s: only these are written; each must occur in the data.
     public func setData(_ data: [String: Any], mergeFields: [Any], completion: (((any Error)?) -> Void)? = nil) {
-        write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields) }
+        write(completion) { () throws(Status) in try MutationBuilder(firestore).set(data, key, mergeFields: mergeFields)
+        }
     }
 
     nonisolated(nonsending) public func setData(_ data: [String: Any], mergeFields: [Any]) async throws {
@@ -115,6 +117,7 @@ public final class DocumentReference: Sendable {
         getDocument(source: .default, completion: completion)
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getDocument() async throws -> DocumentSnapshot {
         try await getDocument(source: .default)
     }
@@ -125,6 +128,7 @@ public final class DocumentReference: Sendable {
         OneTimeRead.document(self, source, firestore.handler(completion))
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getDocument(source: FirestoreSource) async throws -> DocumentSnapshot {
         try await waiting { OneTimeRead.document(self, source, $0) }
     }
@@ -142,6 +146,7 @@ public final class DocumentReference: Sendable {
         }
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getDocument<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
         decoder: Firestore.Decoder = Firestore.Decoder(), source: FirestoreSource = .default

@@ -25,8 +25,10 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     public var documentID: String { key.segments[key.segments.count - 1] }
 
     /// nil when the document doesn't exist. Numbers and booleans are `NSNumber`, see `UserDataWriter`.
+    @discardableResult
     public func data() -> [String: Any]? { data(with: .none) }
 
+    @discardableResult
     public func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any]? {
         document.map { fields($0, serverTimestampBehavior) }
     }
@@ -37,8 +39,10 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
 
     /// - Parameter field: a dotted text or a `FieldPath`.
     /// - Returns: nil when the field, or the document, doesn't exist.
+    @discardableResult
     public func get(_ field: Any) -> Any? { get(field, serverTimestampBehavior: .none) }
 
+    @discardableResult
     public func get(_ field: Any, serverTimestampBehavior: ServerTimestampBehavior) -> Any? {
         let path = orTrap { () throws(Status) in try FieldPath.parse(any: field, what: "Field in get()") }
         if path.isDocumentName { return reference }
@@ -50,6 +54,7 @@ public class DocumentSnapshot: @unchecked Sendable, Hashable {
     public subscript(field: Any) -> Any? { self.get(field) }
 
     /// - Throws: `DecodingError` when the data doesn't fit, and when the document doesn't exist, unless `T` is optional.
+    @discardableResult
     public func data<T: Decodable>(
         as type: T.Type, with serverTimestampBehavior: ServerTimestampBehavior = .none,
         decoder: Firestore.Decoder = Firestore.Decoder()
@@ -78,8 +83,10 @@ public final class QueryDocumentSnapshot: DocumentSnapshot, @unchecked Sendable 
         super.init(firestore: firestore, key: found.key, document: found, metadata: metadata)
     }
 
+    @discardableResult
     public override func data() -> [String: Any] { fields(found, .none) }
 
+    @discardableResult
     public override func data(with serverTimestampBehavior: ServerTimestampBehavior) -> [String: Any] {
         fields(found, serverTimestampBehavior)
     }

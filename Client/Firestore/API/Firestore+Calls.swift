@@ -6,6 +6,7 @@ extension Firestore {
     // MARK: References
 
     /// - Parameter collectionPath: an odd number of segments, joined by `/`.
+    @discardableResult
     public func collection(_ collectionPath: String) -> CollectionReference {
         orTrap { () throws(Status) in
             CollectionReference(firestore: self, path: try Paths.collection(collectionPath, below: ResourcePath()))
@@ -13,6 +14,7 @@ extension Firestore {
     }
 
     /// - Parameter documentPath: an even number of segments, joined by `/`.
+    @discardableResult
     public func document(_ documentPath: String) -> DocumentReference {
         orTrap { () throws(Status) in
             DocumentReference(firestore: self, key: try Paths.document(documentPath, below: ResourcePath()))
@@ -20,6 +22,7 @@ extension Firestore {
     }
 
     /// All documents of all collections with this id.
+    @discardableResult
     public func collectionGroup(_ collectionID: String) -> Query {
         orTrap { () throws(Status) in
             Query(
@@ -28,6 +31,7 @@ extension Firestore {
         }
     }
 
+    @discardableResult
     public func batch() -> WriteBatch { WriteBatch(firestore: self) }
 
     /// Manages the cache's own indexes; nil with a memory cache.

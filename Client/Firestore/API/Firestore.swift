@@ -39,12 +39,15 @@ public final class Firestore: Sendable {
     private static let instances = Locked<[InstanceName: Firestore]>([:])
 
     /// The default app's default database. The app must be configured: `FirebaseApp.configure()`.
+    @discardableResult
     public class func firestore() -> Firestore { firestore(database: DatabaseName.defaultDatabase) }
 
+    @discardableResult
     public class func firestore(app: FirebaseApp) -> Firestore {
         firestore(app: app, database: DatabaseName.defaultDatabase)
     }
 
+    @discardableResult
     public class func firestore(database: String) -> Firestore {
         let app = orTrap { () throws(Status) in
             guard let app = FirebaseApp.app() else {
@@ -57,6 +60,7 @@ public final class Firestore: Sendable {
     }
 
     /// The same object for the same app and database, until it is terminated.
+    @discardableResult
     public class func firestore(app: FirebaseApp, database: String) -> Firestore {
         instance(app: app, database: database, factory: .standard)
     }
@@ -117,7 +121,8 @@ public final class Firestore: Sendable {
             orTrap { () throws(Status) in
                 try state.with { (state) throws(Status) in
                     if state.engine != nil {
-                        throw .failedPrecondition("authTokenProvider must be set before the Firestore instance is used.")
+                        throw .failedPrecondition(
+                            "authTokenProvider must be set before the Firestore instance is used.")
                     }
                     state.provider = newValue
                 }
@@ -228,7 +233,7 @@ public final class Firestore: Sendable {
         let queue = state.with { state in
             if let queue = state.userQueue { return queue }
             let queue =
-                state.settings.dispatchQueue === DispatchQueue.main
+                state.settings.usesMainQueue
                 ? DispatchQueue.main
                 : DispatchQueue(label: "FirebaseFirestore.callbacks", target: state.settings.dispatchQueue)
             state.userQueue = queue

@@ -77,7 +77,8 @@ public final class FirestoreSettings: NSObject, NSCopying {
     var resolved: ResolvedSettings {
         ResolvedSettings(
             host: host, isSSLEnabled: isSSLEnabled, dispatchQueue: dispatchQueue,
-            cache: ResolvedSettings.Cache(cacheSettings))
+            chosenCache: chosenCache.map { ResolvedSettings.Cache($0) }, isPersistenceEnabled: isPersistenceEnabled,
+            cacheSizeBytes: cacheSizeBytes)
     }
 }
 
@@ -108,26 +109,32 @@ struct ResolvedSettings: Sendable, Equatable {
     var host: String
     var isSSLEnabled: Bool
     var dispatchQueue: DispatchQueue
-    var cache: Cache
+    /// nil: the two older settings count.
+    var chosenCache: Cache?
+    var isPersistenceEnabled: Bool
+    var cacheSizeBytes: Int64
+
+    var cache: Cache {
+        chosenCache ?? (isPersistenceEnabled ? .persistent(folder: nil, sizeBytes: cacheSizeBytes) : .memoryEager)
+    }
+
     /// As the user set them, to be given back.
     var settings: FirestoreSettings {
         let settings = FirestoreSettings()
         settings.host = host
         settings.isSSLEnabled = isSSLEnabled
         settings.dispatchQueue = dispatchQueue
-        switch cache {
-        case .memoryEager:
-            settings.cacheSettings = MemoryCacheSettings()
-            settings.isPersistenceEnabled = false
-        case .memoryLRU(let size):
+        settings.isPersistenceEnabled = isPersistenceEnabled
+        settings.cacheSizeBytes = cacheSizeBytes
+        switch chosenCache {
+        case nil: break
+        case .memoryEager?: settings.cacheSettings = MemoryCacheSettings()
+        case .memoryLRU(let size)?:
             settings.cacheSettings = MemoryCacheSettings(
                 garbageCollectorSettings: MemoryLRUGCSettings(sizeBytes: NSNumber(value: size)))
-            settings.isPersistenceEnabled = false
-            settings.cacheSizeBytes = size
-        case .persistent(let folder, let size):
+        case .persistent(let folder, let size)?:
             settings.cacheSettings = PersistentCacheSettings(
                 sizeBytes: NSNumber(value: size), directory: folder.map { URL(fileURLWithPath: $0, isDirectory: true) })
-            settings.cacheSizeBytes = size
         }
         return settings
     }
@@ -138,6 +145,9 @@ struct ResolvedSettings: Sendable, Equatable {
 
     static func == (left: ResolvedSettings, right: ResolvedSettings) -> Bool {
         left.host == right.host && left.isSSLEnabled == right.isSSLEnabled && left.cache == right.cache
-            && left.dispatchQueue === right.dispatchQueue
+            && (left.dispatchQueue === right.dispatchQueue || (left.usesMainQueue && right.usesMainQueue))
     }
+
+    /// On Linux `DispatchQueue.main` is a new object at each call: the label, which is the system's, tells it.
+    var usesMainQueue: Bool { dispatchQueue.label == DispatchQueue.main.label }
 }

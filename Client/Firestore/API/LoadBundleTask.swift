@@ -86,6 +86,7 @@ extension Firestore {
         }
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getQuery(named name: String) async -> Query? {
         await withCheckedContinuation { continuation in
             engine.namedQuery(name) { [self] query in

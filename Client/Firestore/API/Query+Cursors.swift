@@ -6,14 +6,20 @@ extension Query {
     // MARK: By values
 
     /// - Parameter fieldValues: for the first `order(by:)` clauses, in their order; at most as many as there are clauses.
-    public func start(at fieldValues: [Any]) -> Query { withStart(true) { () throws(Status) in try values(fieldValues) } }
+    @discardableResult
+    public func start(at fieldValues: [Any]) -> Query {
+        withStart(true) { () throws(Status) in try values(fieldValues) }
+    }
 
+    @discardableResult
     public func start(after fieldValues: [Any]) -> Query {
         withStart(false) { () throws(Status) in try values(fieldValues) }
     }
 
+    @discardableResult
     public func end(at fieldValues: [Any]) -> Query { withEnd(true) { () throws(Status) in try values(fieldValues) } }
 
+    @discardableResult
     public func end(before fieldValues: [Any]) -> Query {
         withEnd(false) { () throws(Status) in try values(fieldValues) }
     }
@@ -21,18 +27,22 @@ extension Query {
     // MARK: By documents
 
     /// - Parameter document: exists, and has all fields of the order.
+    @discardableResult
     public func start(atDocument document: DocumentSnapshot) -> Query {
         withStart(true) { () throws(Status) in try values(of: document) }
     }
 
+    @discardableResult
     public func start(afterDocument document: DocumentSnapshot) -> Query {
         withStart(false) { () throws(Status) in try values(of: document) }
     }
 
+    @discardableResult
     public func end(atDocument document: DocumentSnapshot) -> Query {
         withEnd(true) { () throws(Status) in try values(of: document) }
     }
 
+    @discardableResult
     public func end(beforeDocument document: DocumentSnapshot) -> Query {
         withEnd(false) { () throws(Status) in try values(of: document) }
     }

@@ -34,6 +34,7 @@ public class Query: @unchecked Sendable, Hashable {
         getDocuments(source: .default, completion: completion)
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getDocuments() async throws -> QuerySnapshot {
         try await getDocuments(source: .default)
     }
@@ -43,6 +44,7 @@ public class Query: @unchecked Sendable, Hashable {
         OneTimeRead.documents(self, source, firestore.handler(completion))
     }
 
+    @discardableResult
     nonisolated(nonsending) public func getDocuments(source: FirestoreSource) async throws -> QuerySnapshot {
         orTrap(validateForRun)
         return try await waiting { OneTimeRead.documents(self, source, $0) }
@@ -92,6 +94,7 @@ public class Query: @unchecked Sendable, Hashable {
     public var count: AggregateQuery { aggregate([AggregateField.count()]) }
 
     /// - Parameter aggregateFields: at least one.
+    @discardableResult
     public func aggregate(_ aggregateFields: [AggregateField]) -> AggregateQuery {
         orTrap { () throws(Status) in try AggregateQuery(query: self, fields: aggregateFields) }
     }
@@ -100,12 +103,14 @@ public class Query: @unchecked Sendable, Hashable {
 
     /// The first documents only.
     /// - Parameter limit: above 0.
+    @discardableResult
     public func limit(to limit: Int) -> Query {
         orTrap { () throws(Status) in try limited(limit, .first) }
     }
 
     /// The last documents only, in the query's order. Needs an `order(by:)`.
     /// - Parameter limit: above 0.
+    @discardableResult
     public func limit(toLast limit: Int) -> Query {
         orTrap { () throws(Status) in try limited(limit, .last) }
     }
@@ -122,14 +127,18 @@ public class Query: @unchecked Sendable, Hashable {
 
     // MARK: Orders
 
+    @discardableResult
     public func order(by field: String) -> Query { order(by: field, descending: false) }
 
+    @discardableResult
     public func order(by path: FieldPath) -> Query { order(by: path, descending: false) }
 
+    @discardableResult
     public func order(by field: String, descending: Bool) -> Query {
         orTrap { () throws(Status) in try ordered(try FieldPath.parse(field), descending) }
     }
 
+    @discardableResult
     public func order(by path: FieldPath, descending: Bool) -> Query {
         orTrap { () throws(Status) in try ordered(path.model, descending) }
     }
@@ -140,7 +149,8 @@ public class Query: @unchecked Sendable, Hashable {
                 "Invalid query. You must not specify a starting point before specifying the order by.")
         }
         if model.end != nil {
-            throw .invalidArgument("Invalid query. You must not specify an ending point before specifying the order by.")
+            throw .invalidArgument(
+                "Invalid query. You must not specify an ending point before specifying the order by.")
         }
         return with { $0.orders.append(ModelOrder(field: path, descending: descending)) }
     }

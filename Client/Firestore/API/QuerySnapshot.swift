@@ -35,6 +35,7 @@ public final class QuerySnapshot: Sendable, Hashable {
 
     /// - Parameter includeMetadataChanges: whether changes that touch only metadata are wanted, as modifications. Only of a
     ///   listener that was told to hear them.
+    @discardableResult
     public func documentChanges(includeMetadataChanges: Bool) -> [DocumentChange] {
         orTrap { () throws(Status) in try checkedChanges(includeMetadataChanges: includeMetadataChanges) }
     }

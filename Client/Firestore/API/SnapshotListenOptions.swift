@@ -17,11 +17,13 @@ public final class SnapshotListenOptions: Sendable, Hashable {
     }
 
     /// A copy with another source.
+    @discardableResult
     public func withSource(_ source: ListenSource) -> SnapshotListenOptions {
         SnapshotListenOptions(source: source, includeMetadataChanges: includeMetadataChanges)
     }
 
     /// A copy with another choice.
+    @discardableResult
     public func withIncludeMetadataChanges(_ includeMetadataChanges: Bool) -> SnapshotListenOptions {
         SnapshotListenOptions(source: source, includeMetadataChanges: includeMetadataChanges)
     }

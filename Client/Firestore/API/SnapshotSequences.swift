@@ -6,6 +6,7 @@ extension DocumentReference {
     /// task is cancelled.
     public var snapshots: DocumentSnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
+    @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> DocumentSnapshotsSequence {
         DocumentSnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
     }
@@ -39,7 +40,8 @@ extension DocumentReference {
             AsyncIterator(
                 SnapshotStream.make { [document, includeMetadataChanges] continuation in
                     let options = SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges)
-                    return document.firestore.engine.listen(to: document.documentQuery, options: options.model) { result in
+                    return document.firestore.engine.listen(to: document.documentQuery, options: options.model) {
+                        result in
                         SnapshotStream.yield(result.map { document.snapshot(of: $0) }, to: continuation)
                     }
                 })
@@ -55,6 +57,7 @@ extension Query {
     /// is cancelled.
     public var snapshots: QuerySnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
+    @discardableResult
     public func snapshots(includeMetadataChanges: Bool) -> QuerySnapshotsSequence {
         QuerySnapshotsSequence(self, includeMetadataChanges: includeMetadataChanges)
     }

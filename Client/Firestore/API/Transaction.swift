@@ -14,6 +14,7 @@ public final class Transaction {
 
     /// Reads at the server, past the cache. Blocks the calling thread.
     /// - Throws: an `NSError` of `FirestoreErrorDomain`: pass it on to the transaction's error pointer.
+    @discardableResult
     public func getDocument(_ document: DocumentReference) throws -> DocumentSnapshot {
         orTrap { () throws(Status) in try requireOwn(document) }
         let attempt = attempt
@@ -169,6 +170,7 @@ extension Firestore {
         }
     }
 
+    @discardableResult
     nonisolated(nonsending) public func runTransaction(
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> sending Any?
     ) async throws -> sending Any? {

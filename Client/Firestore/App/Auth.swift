@@ -25,7 +25,8 @@ public final class Auth: AuthTokenProvider, Sendable {
     public class func auth() -> Auth {
         orTrap { () throws(Status) in
             guard let app = FirebaseApp.app() else {
-                throw .failedPrecondition("The default FirebaseApp is not configured: call FirebaseApp.configure() first.")
+                throw .failedPrecondition(
+                    "The default FirebaseApp is not configured: call FirebaseApp.configure() first.")
             }
             return auth(app: app)
         }
@@ -94,7 +95,9 @@ public final class Auth: AuthTokenProvider, Sendable {
 
     /// Calls on the main queue with the present user, and after each change.
     @discardableResult
-    public func addStateDidChangeListener(_ listener: @escaping (Auth, User?) -> Void) -> AuthStateDidChangeListenerHandle {
+    public func addStateDidChangeListener(_ listener: @escaping (Auth, User?) -> Void)
+        -> AuthStateDidChangeListenerHandle
+    {
         let carried = Carried(listener)
         let (handle, user) = state.with { state in
             defer { state.nextHandle += 1 }

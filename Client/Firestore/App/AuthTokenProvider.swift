@@ -40,7 +40,9 @@ final class ProviderCredentials: CredentialsProvider {
             return refused
         }
         do {
-            guard let token = try await provider.token(forcingRefresh: isForcing) else { return (.unauthenticated, nil) }
+            guard let token = try await provider.token(forcingRefresh: isForcing) else {
+                return (.unauthenticated, nil)
+            }
             return (ClientUser(uid: token.uid), token.token)
         } catch {
             // Asked for anew at the next try.

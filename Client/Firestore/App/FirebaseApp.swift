@@ -59,8 +59,10 @@ public final class FirebaseApp: Sendable, Hashable {
     }
 
     /// The default app; nil before it is configured.
+    @discardableResult
     public class func app() -> FirebaseApp? { app(name: defaultName) }
 
+    @discardableResult
     public class func app(name: String) -> FirebaseApp? { apps.with { $0[name] } }
 
     /// nil when there is none.

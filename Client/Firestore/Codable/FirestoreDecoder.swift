@@ -163,7 +163,8 @@ final class DecodingOptions {
     private func date(_ text: String, _ path: [any CodingKey], _ parse: (String) -> Date?) throws -> Date {
         guard let date = parse(text) else {
             throw DecodingError.dataCorrupted(
-                DecodingError.Context(codingPath: path, debugDescription: "The text is no date of the expected format."))
+                DecodingError.Context(codingPath: path, debugDescription: "The text is no date of the expected format.")
+            )
         }
         return date
     }

@@ -30,7 +30,8 @@ enum Paths {
         return text
     }
 
-    private static func parse(_ text: String, _ kind: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
+    private static func parse(_ text: String, _ kind: String, below parent: ResourcePath) throws(Status) -> ResourcePath
+    {
         if text.isEmpty { throw .invalidArgument("\(kind) path cannot be empty.") }
         // By bytes: a character of Swift may be a slash with an accent on it.
         var segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

@@ -136,9 +136,11 @@ struct UserDataWalk {
             switch source {
             case .mergeSet: return parsed.mask.append(field)
             // A delete that is the value of a key of its own never comes here.
-            case .update: throw invalid("FieldValue.delete() can only appear at the top level of your update data.", path)
+            case .update:
+                throw invalid("FieldValue.delete() can only appear at the top level of your update data.", path)
             default:
-                throw invalid("FieldValue.delete() can only be used with updateData() and setData() with merge:true.", path)
+                throw invalid(
+                    "FieldValue.delete() can only be used with updateData() and setData() with merge:true.", path)
             }
         case .serverTimestamp: operation = .requestTime
         case .increment(let operand): operation = .increment(operand)
@@ -162,7 +164,8 @@ struct UserDataWalk {
     }
 
     private func invalid(_ reason: String, _ path: [String]) -> Status {
-        .invalidArgument("Invalid data. \(reason.hasSuffix(".") ? String(reason.dropLast()) : reason)\(Self.place(path)).")
+        .invalidArgument(
+            "Invalid data. \(reason.hasSuffix(".") ? String(reason.dropLast()) : reason)\(Self.place(path)).")
     }
 
     private static func place(_ path: [String]) -> String {

@@ -106,7 +106,8 @@ final class BundleSource: Sendable {
         let count = stream.read(&piece, maxLength: countMax)
         if count < 0 {
             stream.close()
-            throw Status(.dataLoss, "Unable to read from the stream: \(stream.streamError?.localizedDescription ?? "?")")
+            throw Status(
+                .dataLoss, "Unable to read from the stream: \(stream.streamError?.localizedDescription ?? "?")")
         }
         if count == 0 { stream.close() }
         return Array(piece.prefix(count))

@@ -58,7 +58,8 @@ final class TransactionAttempt: Sendable {
             if mutation.precondition == .exists(true), version == ModelTimestamp.none {
                 // What update says of a missing document; known here before the server is asked.
                 state.failure =
-                    state.failure ?? .invalidArgument("Can't update a document that doesn't exist: \(mutation.key.text)")
+                    state.failure
+                    ?? .invalidArgument("Can't update a document that doesn't exist: \(mutation.key.text)")
             } else if let version {
                 mutation.precondition = Self.precondition(version)
             }

@@ -52,7 +52,9 @@ struct TransactionRunner: Sendable {
                     failure = error
                 }
             }
-            guard attemptsLeft > 0, Self.isWorthRetrying(failure.code) else { return .failure(userError ?? failure.nsError) }
+            guard attemptsLeft > 0, Self.isWorthRetrying(failure.code) else {
+                return .failure(userError ?? failure.nsError)
+            }
             if failure.code == .resourceExhausted { backoff.goToMaximum() }
         }
     }
@@ -75,7 +77,8 @@ struct TransactionRunner: Sendable {
     static func isWorthRetrying(_ code: Status.Code) -> Bool {
         switch code {
         case .aborted, .alreadyExists, .failedPrecondition: true
-        case .cancelled, .unknown, .deadlineExceeded, .resourceExhausted, .internal, .unavailable, .unauthenticated: true
+        case .cancelled, .unknown, .deadlineExceeded, .resourceExhausted, .internal, .unavailable, .unauthenticated:
+            true
         case .ok, .invalidArgument, .notFound, .permissionDenied, .outOfRange, .unimplemented, .dataLoss: false
         }
     }

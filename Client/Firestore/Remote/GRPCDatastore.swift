@@ -1,8 +1,8 @@
-import HearthModel
-import HearthSync
-import HearthTransport
-import HearthWire
-import Synchronization
+internal import HearthModel
+internal import HearthSync
+internal import HearthTransport
+internal import HearthWire
+internal import Synchronization
 
 /// The `Datastore` over gRPC: one channel to the server, on a transport of its own.
 ///
@@ -10,7 +10,7 @@ import Synchronization
 /// connection stands and the head of the request is on its way, without waiting for the answer's head: Firestore sends
 /// that with its first response only, for which the Write stream's handshake and the Listen stream's first target must
 /// have been sent. It proves that the server was reached, not that it accepts the stream.
-public final class GRPCDatastore: Datastore {
+final class GRPCDatastore: Datastore {
     private let transport: Transport
     private let channel: GRPCChannel
     private let timeoutMilliseconds: Int
@@ -22,7 +22,7 @@ public final class GRPCDatastore: Datastore {
     ///   - address: `firestore.googleapis.com:443` with TLS, or an emulator.
     ///   - timeoutMilliseconds: of calls that aren't streams.
     /// - Throws: what `Transport` throws.
-    public init(address: ServerAddress, timeoutMilliseconds: Int = 60_000) throws(Status) {
+    init(address: ServerAddress, timeoutMilliseconds: Int = 60_000) throws(Status) {
         transport = try Transport(name: "hearth-firestore")
         channel = GRPCChannel(transport: transport, address: address)
         self.timeoutMilliseconds = timeoutMilliseconds
@@ -30,34 +30,34 @@ public final class GRPCDatastore: Datastore {
 
     deinit { transport.shutDown() }
 
-    public func openListen(
+    func openListen(
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void
     ) -> any RequestStream<ListenRequest> {
         GRPCRequestStream<ListenRequest>(
             channel, path: Self.service + "Listen", metadata: Self.metadata(headers), onEvent: onEvent)
     }
 
-    public func openWrite(
+    func openWrite(
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
     ) -> any RequestStream<WriteRequest> {
         GRPCRequestStream<WriteRequest>(
             channel, path: Self.service + "Write", metadata: Self.metadata(headers), onEvent: onEvent)
     }
 
-    public func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse {
+    func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse {
         let answer = try await channel.unary(
             Self.service + "Commit", metadata: Self.metadata(headers), message: request.protobuf(),
             timeoutMilliseconds: timeoutMilliseconds)
         return try Self.decode(answer)
     }
 
-    public func batchGetDocuments(
+    func batchGetDocuments(
         _ request: BatchGetDocumentsRequest, headers: RequestHeaders
     ) async throws(Status) -> [BatchGetDocumentsResponse] {
         try await collect("BatchGetDocuments", request, headers)
     }
 
-    public func runAggregationQuery(
+    func runAggregationQuery(
         _ request: RunAggregationQueryRequest, headers: RequestHeaders
     ) async throws(Status) -> [RunAggregationQueryResponse] {
         try await collect("RunAggregationQuery", request, headers)
@@ -76,13 +76,13 @@ public final class GRPCDatastore: Datastore {
     }
 
     /// Where the kernel gives no news of the network, nothing is told: streams then come back by their backoff alone.
-    public func observeReachability(_ changed: @escaping @Sendable () -> Void) {
+    func observeReachability(_ changed: @escaping @Sendable () -> Void) {
         let made: NetworkMonitor?
         do throws(Status) { made = try NetworkMonitor(transport: transport, onChange: changed) } catch { made = nil }
         monitor.withLock { $0 = made }
     }
 
-    public func shutDown() {
+    func shutDown() {
         monitor.withLock { $0 = nil }
         transport.shutDown()
     }

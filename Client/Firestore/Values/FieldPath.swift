@@ -13,6 +13,7 @@ public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
     private init(model: ModelFieldPath) { self.model = model }
 
     /// The document's id, in queries.
+    @discardableResult
     public class func documentID() -> FieldPath { FieldPath(model: .documentName) }
 
     public static func == (left: FieldPath, right: FieldPath) -> Bool { left.model == right.model }

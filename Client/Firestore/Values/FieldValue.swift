@@ -22,30 +22,42 @@ public final class FieldValue: Sendable {
     private static let requestTime = FieldValue(.serverTimestamp)
 
     /// Removes the field: in `updateData`, and in `setData` with merge.
+    @discardableResult
     public class func delete() -> FieldValue { deletion }
 
     /// The time at which the server takes the write.
+    @discardableResult
     public class func serverTimestamp() -> FieldValue { requestTime }
 
     /// Adds the elements that the array doesn't contain yet.
+    @discardableResult
     public class func arrayUnion(_ elements: [Any]) -> FieldValue { FieldValue(.arrayUnion(Carried(elements))) }
 
     /// Removes all equal elements from the array.
+    @discardableResult
     public class func arrayRemove(_ elements: [Any]) -> FieldValue { FieldValue(.arrayRemove(Carried(elements))) }
 
     /// Adds to the number; what is no number counts as 0.
+    @discardableResult
     public class func increment(_ amount: Double) -> FieldValue { FieldValue(.increment(.double(amount))) }
+    @discardableResult
     public class func increment(_ amount: Int64) -> FieldValue { FieldValue(.increment(.integer(amount))) }
 
     /// The lesser of the stored number and this one.
+    @discardableResult
     public class func minimum(_ value: Double) -> FieldValue { FieldValue(.minimum(.double(value))) }
+    @discardableResult
     public class func minimum(_ value: Int64) -> FieldValue { FieldValue(.minimum(.integer(value))) }
 
     /// The greater of the stored number and this one.
+    @discardableResult
     public class func maximum(_ value: Double) -> FieldValue { FieldValue(.maximum(.double(value))) }
+    @discardableResult
     public class func maximum(_ value: Int64) -> FieldValue { FieldValue(.maximum(.integer(value))) }
 
+    @discardableResult
     public class func vector(_ array: [Double]) -> VectorValue { VectorValue(array) }
+    @discardableResult
     public class func vector(_ array: [Float]) -> VectorValue { VectorValue(array.map(Double.init)) }
 
     var methodName: String {
@@ -67,7 +79,8 @@ extension FieldValue: Hashable, Encodable, CustomStringConvertible {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     public func encode(to encoder: any Swift.Encoder) throws {
-        throw FirestoreEncodingError.encodingIsNotSupported("FieldValue values can only be encoded with Firestore.Encoder.")
+        throw FirestoreEncodingError.encodingIsNotSupported(
+            "FieldValue values can only be encoded with Firestore.Encoder.")
     }
 
     public var description: String { methodName }

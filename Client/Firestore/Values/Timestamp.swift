@@ -42,10 +42,12 @@ public final class Timestamp: Sendable {
         self.init(seconds: model.seconds, nanoseconds: Int32(model.nanoseconds))
     }
 
+    @discardableResult
     public func dateValue() -> Date {
         Date(timeIntervalSince1970: Double(seconds) + Double(nanoseconds) / 1_000_000_000)
     }
 
+    @discardableResult
     public func compare(_ other: Timestamp) -> ComparisonResult {
         if self == other { return .orderedSame }
         return (seconds, nanoseconds) < (other.seconds, other.nanoseconds) ? .orderedAscending : .orderedDescending
