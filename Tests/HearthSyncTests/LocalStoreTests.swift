@@ -29,7 +29,9 @@ struct LocalStoreTests {
             BatchResult(batch: batch, commitVersion: .seconds(version), results: [result], streamToken: [1]))[key]
     }
 
-    @Test("An increment doesn't count twice when the server's update comes before its answer", arguments: CacheKind.allCases)
+    @Test(
+        "An increment doesn't count twice when the server's update comes before its answer",
+        arguments: CacheKind.allCases)
     func increments(_ kind: CacheKind) throws {
         try kind.with { persistence in
             let store = LocalStore(persistence, user: .unauthenticated)
@@ -74,7 +76,8 @@ struct LocalStoreTests {
             #expect(try store.write([patch]).changed[key]?.fields == ["a": .integer(1), "b": .integer(2)])
             #expect(try store.reject(batchID)[key]?.isFound == false)
             #expect(try store.document(key).isFound == false)
-            let documents = try store.execute(ClientQuery(path: ResourcePath("c")), usesPreviousResults: false).documents
+            let documents = try store.execute(ClientQuery(path: ResourcePath("c")), usesPreviousResults: false)
+                .documents
             #expect(documents.isEmpty)
             let seen = try receive(store, .found("c/a", 3, ["c": .null]))
             #expect(seen?.fields == ["b": .integer(2), "c": .null], "now the patch applies")

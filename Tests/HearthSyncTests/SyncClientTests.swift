@@ -69,11 +69,13 @@ private final class Mailbox<Element: Sendable>: @unchecked Sendable {
         arrivals.signal()
     }
 
-    /// The next element; nil when none comes for ten seconds.
+    /// The next element; nil when none comes for a minute.
     func next() async -> Element? {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in
-                guard arrivals.wait(timeout: .now() + 10) == .success else { return continuation.resume(returning: nil) }
+                guard arrivals.wait(timeout: .now() + 60) == .success else {
+                    return continuation.resume(returning: nil)
+                }
                 continuation.resume(returning: lock.withLock { elements.removeFirst() })
             }
         }
@@ -99,7 +101,9 @@ struct SyncClientTests {
         ) { body in queue.async(execute: body) }
     }
 
-    private func terminate(_ client: SyncClient) async { await withCheckedContinuation { done in client.terminate { done.resume() } } }
+    private func terminate(_ client: SyncClient) async {
+        await withCheckedContinuation { done in client.terminate { done.resume() } }
+    }
 
     @Test("A write shows at once, and stays after another start")
     func writes() async throws {
@@ -278,7 +282,8 @@ struct SyncClientTests {
         #expect(indexes[0].segments.map(\.path.text) == ["a.b", "t", "z"])
         #expect(indexes[0].segments.map(\.kind) == [.ascending, .contains, .descending])
         let faults = [
-            "", "[]", "{", "{}", "{\"indexes\": 1}", "{\"indexes\": [{}]}", "{\"indexes\": [{\"collectionGroup\": \"c\"}]}",
+            "", "[]", "{", "{}", "{\"indexes\": 1}", "{\"indexes\": [{}]}",
+            "{\"indexes\": [{\"collectionGroup\": \"c\"}]}",
             "{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": [{\"order\": \"ASCENDING\"}]}]}",
         ]
         for fault in faults {
