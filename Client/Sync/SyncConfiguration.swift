@@ -1,3 +1,4 @@
+import Foundation
 import HearthModel
 
 /// How a `SyncClient` keeps its cache.
@@ -15,6 +16,17 @@ public struct SyncConfiguration: Sendable {
     /// Names the cache's file, together with the database.
     public var appName: String
     public var cache: Cache
+    /// Called when a damaged cache was put aside, before the client begins with an empty one. Writes that the server
+    /// hasn't got may be in it, so that somebody should hear of it: unless told otherwise, whoever reads standard error.
+    public var onDamage: @Sendable (CacheDamage) -> Void = { damage in
+        FileHandle.standardError.write(Data((damage.message + "\n").utf8))
+    }
+
+    /// Called with what a developer should know: that a listen was refused, that the server can't be reached. On the
+    /// engine's thread; unless told otherwise it goes to standard error.
+    public var onWarning: @Sendable (String) -> Void = { warning in
+        FileHandle.standardError.write(Data((warning + "\n").utf8))
+    }
 
     public init(database: DatabaseName, appName: String, cache: Cache) {
         self.database = database

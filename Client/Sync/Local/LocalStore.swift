@@ -82,7 +82,9 @@ final class LocalStore {
             try rememberCollections(of: keys)
             let remote = try remoteDocuments.documents(keys)
             var local = try view.overlaid(remote)
-            let base = mutations.compactMap { mutation in local[mutation.key].flatMap { mutation.base(for: $0.document) } }
+            let base = mutations.compactMap { mutation in
+                local[mutation.key].flatMap { mutation.base(for: $0.document) }
+            }
             let batch = try queue.add(localWriteTime: localWriteTime, base: base, mutations: mutations)
             batch.apply(to: &local)
             var overlays: [ResourcePath: Mutation] = [:]
@@ -135,7 +137,7 @@ final class LocalStore {
             try queue.remove(batch)
             try overlays.remove(keys: keys, batchID: batch.id)
             if !transformed.isEmpty { try view.recalculateOverlays(of: try remoteDocuments.documents(transformed)) }
-            return try view.documents(keys)
+            return try indexed(view.documents(keys))
         }
     }
 
@@ -149,8 +151,17 @@ final class LocalStore {
             try queue.remove(batch)
             try overlays.remove(keys: keys, batchID: batchID)
             try view.recalculateOverlays(of: try remoteDocuments.documents(keys))
-            return try view.documents(keys)
+            return try indexed(view.documents(keys))
         }
+    }
+
+    /// Documents that lost an overlay may look as they did at a read time, or with an older overlay, that the indexes
+    /// have passed already: the backfill wouldn't look at them again.
+    private func indexed(
+        _ documents: [ResourcePath: ClientDocument]
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        try indexManager.updateEntries(documents)
+        return documents
     }
 
     func nextBatch(after id: Int) throws(Status) -> MutationBatch? {
