@@ -51,6 +51,7 @@ struct CacheOpening {
                 lock.release(isClean: !isSuspect)
                 throw error
             }
+            lock.markDamaged()
             damage = try putAside(error)
         }
         let opened: CacheDatabase
