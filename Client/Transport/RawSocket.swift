@@ -22,7 +22,12 @@ final class RawSocket: TransferDelegate {
     private var pool: ConnectionPool?
     private var watch: DescriptorWatch?
     private var output: [UInt8] = []
-    private var sent = 0
+    /// Bytes of `output` that have been staged.
+    private var taken = 0
+    /// What is being sent. OpenSSL wants a write that didn't go through repeated with the same memory and length.
+    private let stage = UnsafeMutableRawBufferPointer.allocate(byteCount: RawSocket.chunkBytes, alignment: 1)
+    private var stagedCount = 0
+    private var stagedSent = 0
     private var isReading = true
     private var isFlushScheduled = false
     private var isOver = false
@@ -36,6 +41,8 @@ final class RawSocket: TransferDelegate {
         self.address = address
         self.applicationProtocol = applicationProtocol
     }
+
+    deinit { stage.deallocate() }
 
     func start() throws(Status) {
         let pool = try loop.makePool()
@@ -53,7 +60,7 @@ final class RawSocket: TransferDelegate {
         try transfer.start()
     }
 
-    var queuedBytes: Int { output.count - sent }
+    var queuedBytes: Int { output.count - taken + stagedCount - stagedSent }
 
     /// Queues bytes; they leave before the loop waits again.
     func send(_ bytes: UnsafeRawBufferPointer) {
@@ -138,22 +145,29 @@ final class RawSocket: TransferDelegate {
     private func writeQueued() -> Status? {
         guard watch != nil, let transfer else { return nil }
         while queuedBytes > 0 {
+            if stagedSent == stagedCount { fillStage() }
             var count = 0
-            let code = output.withUnsafeBytes { bytes in
-                curl_easy_send(transfer.handle, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, &count)
-            }
+            let code = curl_easy_send(
+                transfer.handle, stage.baseAddress.map { $0 + stagedSent }, stagedCount - stagedSent, &count)
             if code == CURLE_AGAIN { break }
             guard code == CURLE_OK else { return failure(transfer, code) }
-            sent += count
-        }
-        if queuedBytes == 0 {
-            output.removeAll(keepingCapacity: output.count < 1 << 20)
-            sent = 0
-        } else if sent > 1 << 20 {
-            output.removeSubrange(..<sent)
-            sent = 0
+            stagedSent += count
         }
         return nil
+    }
+
+    private func fillStage() {
+        stagedCount = min(stage.count, output.count - taken)
+        stagedSent = 0
+        stage.copyBytes(from: output[taken..<(taken + stagedCount)])
+        taken += stagedCount
+        if taken == output.count {
+            output.removeAll(keepingCapacity: output.count < 1 << 20)
+            taken = 0
+        } else if taken > 1 << 20 {
+            output.removeSubrange(..<taken)
+            taken = 0
+        }
     }
 
     private func failure(_ transfer: Transfer, _ code: CURLcode) -> Status {
