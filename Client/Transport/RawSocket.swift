@@ -49,7 +49,6 @@ final class RawSocket: TransferDelegate {
         self.pool = pool
         let transfer = try Transfer(loop: loop, pool: pool, delegate: self)
         self.transfer = transfer
-        transfer.set(CURLOPT_URL, address.url)
         transfer.set(CURLOPT_CONNECT_ONLY, 1)
         transfer.set(CURLOPT_HTTPPROXYTUNNEL, 1)
         // What TLS offers to the server.
@@ -57,7 +56,22 @@ final class RawSocket: TransferDelegate {
         transfer.set(CURLOPT_HTTP_VERSION, Int(version))
         transfer.setConnection(
             address.security, address.proxy, connectTimeoutMilliseconds: address.connectTimeoutMilliseconds)
+        setURL(transfer)
         try transfer.start()
+    }
+
+    /// Asked for an `https` connection whose TLS agrees on `h2`, libcurl begins HTTP/2 itself. Of a scheme that knows no
+    /// HTTP it makes the same connection, with the same offer, and leaves it alone. Only the environment's proxy has
+    /// then to be looked up here; `no_proxy` is still libcurl's.
+    private func setURL(_ transfer: Transfer) {
+        guard address.isSecure, applicationProtocol == .http2 else { return transfer.set(CURLOPT_URL, address.url) }
+        transfer.set(CURLOPT_PROTOCOLS_STR, "gophers")
+        transfer.set(CURLOPT_URL, "gophers://" + address.text)
+        guard address.proxy == .environment else { return }
+        for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+            guard let proxy = getenv(name), proxy.pointee != 0 else { continue }
+            return transfer.set(CURLOPT_PROXY, String(cString: proxy))
+        }
     }
 
     var queuedBytes: Int { output.count - taken + stagedCount - stagedSent }
