@@ -139,7 +139,9 @@ final class RawSocket: TransferDelegate {
         for _ in 0..<RawSocket.readsPerTurn {
             guard isReading, !isOver, let transfer else { return }
             var count = 0
-            let code = chunk.withUnsafeMutableBytes { curl_easy_recv(transfer.handle, $0.baseAddress, $0.count, &count) }
+            let code = chunk.withUnsafeMutableBytes {
+                curl_easy_recv(transfer.handle, $0.baseAddress, $0.count, &count)
+            }
             if code == CURLE_AGAIN { return }
             guard code == CURLE_OK else { return end(failure(transfer, code)) }
             if count == 0 { return end(nil) }
