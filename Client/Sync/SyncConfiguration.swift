@@ -1,3 +1,4 @@
+import Foundation
 import HearthModel
 
 /// How a `SyncClient` keeps its cache.
@@ -15,6 +16,11 @@ public struct SyncConfiguration: Sendable {
     /// Names the cache's file, together with the database.
     public var appName: String
     public var cache: Cache
+    /// Called when a damaged cache was put aside, before the client begins with an empty one. Writes that the server
+    /// hasn't got may be in it, so that somebody should hear of it: unless told otherwise, whoever reads standard error.
+    public var onDamage: @Sendable (CacheDamage) -> Void = { damage in
+        FileHandle.standardError.write(Data((damage.message + "\n").utf8))
+    }
 
     public init(database: DatabaseName, appName: String, cache: Cache) {
         self.database = database

@@ -144,9 +144,18 @@ struct CacheIndexPropertyTests {
         }
         #expect(counts.served > 300 && counts.full > 100 && counts.limited > 20, "\(counts)")
         #expect(counts.refilled < counts.limited / 2, "\(counts)")
-        #expect(counts.extra * 20 < counts.found, "\(counts)")
+        #expect(counts.extra * 50 < counts.found, "\(counts)")
         #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
         cache.shutDown()
+    }
+
+    /// Whether an index can decide all of it: no names, no field twice.
+    private static func isDecided(_ target: ClientTarget) -> Bool {
+        (IndexSubTarget.all(of: target) ?? []).allSatisfy { term in
+            !term.hasNameCondition && term.arrays.count < 2
+                && Set((term.equalities + term.inequalities).map(\.path)).count
+                    == term.equalities.count + term.inequalities.count
+        }
     }
 
     private func check(
@@ -171,7 +180,7 @@ struct CacheIndexPropertyTests {
         guard coverage == .full, let limit = target.limit else {
             let missing = Set(matching.map(\.key)).subtracting(found)
             #expect(missing.isEmpty, "\(label): \(query.canonicalID) lacks \(missing)")
-            if coverage == .full {
+            if coverage == .full, Self.isDecided(target) {
                 counts.found += found.count
                 counts.extra += found.count - matched.count
             }

@@ -216,7 +216,7 @@ public final class SyncClient: Sendable {
         let tell = onCallbacks(completion)
         guard hasIndexes else { return tell(nil) }
         do throws(Status) {
-            let indexes = try FieldIndex.parse(configuration: json)
+            let indexes = try ClientIndexConfiguration(json: json).indexes
             core.enqueue(
                 { engine throws(Status) in
                     try engine.localStore.configure(indexes)
@@ -284,7 +284,10 @@ extension SyncConfiguration {
         case .memoryLRU(let sizeBytes):
             return MemoryPersistence(.lru(CollectionParameters(thresholdBytes: sizeBytes)))
         case .persistent(let folder, let sizeBytes):
-            return try SQLitePersistence(folder: folder, appName: appName, database: database, sizeBytes: sizeBytes)
+            let cache = try SQLitePersistence(
+                folder: folder, appName: appName, database: database, sizeBytes: sizeBytes)
+            if let damage = cache.damage { onDamage(damage) }
+            return cache
         }
     }
 }

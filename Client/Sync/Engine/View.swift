@@ -144,7 +144,7 @@ final class View {
         syncState = newState
         if changes.changes.isEmpty, !stateChanged { return outcome }
         outcome.snapshot = ViewSnapshot(
-            query: query, documents: documents, oldDocuments: old, changes: changes.changes.sorted(comparator),
+            query: query, documents: documents, oldDocuments: old, changes: changes.changes.sorted(in: documents),
             mutatedKeys: mutatedKeys, isFromCache: newState == .local, syncStateChanged: stateChanged,
             excludesMetadataChanges: false, hasCachedResults: targetChange.map { !$0.resumeToken.isEmpty } ?? false)
         return outcome

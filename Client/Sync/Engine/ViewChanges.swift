@@ -31,8 +31,14 @@ struct DocumentChangeSet {
     }
 
     /// Removals, then additions, then the rest; each group in the query's order.
-    func sorted(_ comparator: DocumentComparator) -> [ViewSnapshot.Change] {
-        changes.values.sorted { left, right in
+    /// - Parameter documents: the view's after the changes.
+    func sorted(in documents: DocumentSet) -> [ViewSnapshot.Change] {
+        if changes.count == documents.count, changes.count > 1, changes.values.allSatisfy({ $0.kind == .added }) {
+            // All of them are new: they are in order there.
+            return documents.map { ViewSnapshot.Change(kind: .added, document: $0) }
+        }
+        let comparator = documents.comparator
+        return changes.values.sorted { left, right in
             let groups = (min(left.kind.rawValue, 2), min(right.kind.rawValue, 2))
             return groups.0 != groups.1
                 ? groups.0 < groups.1 : comparator.compare(left.document, right.document) < 0

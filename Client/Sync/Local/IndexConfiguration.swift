@@ -44,6 +44,7 @@ public struct ClientIndexConfiguration: Sendable {
             throw invalid(place + ".fieldPath", "cannot be read: \(error.message)")
         }
         if isText(object["arrayConfig"], "CONTAINS") { return FieldIndex.Segment(path: path, kind: .contains) }
+        _ = try string(object, "order", place + ".")
         let isAscending = isText(object["order"], "ASCENDING")
         return FieldIndex.Segment(path: path, kind: isAscending ? .ascending : .descending)
     }

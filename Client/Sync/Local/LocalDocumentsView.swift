@@ -120,23 +120,23 @@ struct LocalDocumentsView {
     private func documentsInCollection(
         matching query: ClientQuery, after offset: IndexOffset, onRead: (Int) -> Void
     ) throws(Status) -> [ResourcePath: ClientDocument] {
-        var found = try overlays.overlays(inCollection: query.path, above: offset.largestBatchID)
+        // Older overlays, too: one may make a document match that changed since.
+        let pending = try overlays.overlays(inCollection: query.path, above: MutationBatch.unknownID)
         var documents = try remoteDocuments.documents(
-            matching: query, after: offset, mutated: Set(found.keys), onRead: onRead)
-        if offset.largestBatchID > MutationBatch.unknownID {
-            // Older overlays of documents that changed since.
-            let others = Set(documents.keys).subtracting(found.keys)
-            found.merge(try overlays.overlays(of: others)) { $1 }
+            matching: query, after: offset, mutated: Set(pending.keys), onRead: onRead)
+        // Newer overlays count for documents that didn't change, too. A patch needs what it patches.
+        let unread = pending.filter { $0.value.largestBatchID > offset.largestBatchID && documents[$0.key] == nil }
+        if offset == .none {
+            for key in unread.keys { documents[key] = ClientDocument(key: key) }
+        } else {
+            documents.merge(try remoteDocuments.documents(Set(unread.keys))) { $1 }
         }
-        for key in found.keys where documents[key] == nil { documents[key] = ClientDocument(key: key) }
         let matcher = ClientQueryMatcher(query)
         var result: [ResourcePath: ClientDocument] = [:]
         result.reserveCapacity(documents.count)
         for (key, document) in documents {
             var local = document
-            if let overlay = found[key] {
-                apply(overlay, to: &local)
-            }
+            if let overlay = pending[key] { apply(overlay, to: &local) }
             if matcher.matches(local) { result[key] = local }
         }
         return result

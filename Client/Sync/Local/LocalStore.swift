@@ -135,7 +135,7 @@ final class LocalStore {
             try queue.remove(batch)
             try overlays.remove(keys: keys, batchID: batch.id)
             if !transformed.isEmpty { try view.recalculateOverlays(of: try remoteDocuments.documents(transformed)) }
-            return try view.documents(keys)
+            return try indexed(view.documents(keys))
         }
     }
 
@@ -149,8 +149,17 @@ final class LocalStore {
             try queue.remove(batch)
             try overlays.remove(keys: keys, batchID: batchID)
             try view.recalculateOverlays(of: try remoteDocuments.documents(keys))
-            return try view.documents(keys)
+            return try indexed(view.documents(keys))
         }
+    }
+
+    /// Documents that lost an overlay may look as they did at a read time, or with an older overlay, that the indexes
+    /// have passed already: the backfill wouldn't look at them again.
+    private func indexed(
+        _ documents: [ResourcePath: ClientDocument]
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        try indexManager.updateEntries(documents)
+        return documents
     }
 
     func nextBatch(after id: Int) throws(Status) -> MutationBatch? {

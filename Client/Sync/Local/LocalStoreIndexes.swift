@@ -58,38 +58,3 @@ extension LocalStore {
         return documents.count
     }
 }
-
-extension FieldIndex {
-    /// The indexes of a `firestore.indexes.json`.
-    /// - Throws: INVALID_ARGUMENT when it isn't JSON or lacks a member.
-    static func parse(configuration json: String) throws(Status) -> [FieldIndex] {
-        let configuration = try ConfigurationText.object(json)
-        guard case .list(let entries)? = configuration["indexes"] else {
-            throw .invalidArgument("An index configuration needs a list \"indexes\".")
-        }
-        var indexes: [FieldIndex] = []
-        for entry in entries {
-            guard case .object(let index) = entry, case .string(let group)? = index["collectionGroup"],
-                case .list(let fields)? = index["fields"]
-            else {
-                throw .invalidArgument("An index needs a text \"collectionGroup\" and a list \"fields\".")
-            }
-            var segments: [Segment] = []
-            for field in fields { segments.append(try segment(field)) }
-            indexes.append(FieldIndex(collectionGroup: group, segments: segments))
-        }
-        return indexes
-    }
-
-    private static func segment(_ member: ConfigurationText.Member) throws(Status) -> Segment {
-        guard case .object(let field) = member, case .string(let path)? = field["fieldPath"] else {
-            throw .invalidArgument("A field of an index needs a text \"fieldPath\".")
-        }
-        let fieldPath = try FieldPath(parsing: path)
-        if case .string("CONTAINS")? = field["arrayConfig"] { return Segment(path: fieldPath, kind: .contains) }
-        guard case .string(let order)? = field["order"] else {
-            throw .invalidArgument("The field \(path) of an index needs an \"order\" or an \"arrayConfig\".")
-        }
-        return Segment(path: fieldPath, kind: order == "ASCENDING" ? .ascending : .descending)
-    }
-}

@@ -99,9 +99,9 @@ struct IndexMatch {
         guard let path = index.arraySegment?.path else { return [[]] }
         let conditions = subTarget.arrays.filter { $0.path == path }
         let condition = conditions.first { $0.op == .arrayContains } ?? conditions[0]
-        if condition.op == .arrayContains { return [ClientIndexValue(condition.operand).bytes] }
-        guard case .array(let elements) = condition.operand else { return [] }
-        return Array(Set(elements.map { ClientIndexValue($0).bytes }))
+        var elements = [condition.operand]
+        if condition.op == .arrayContainsAny, case .array(let list) = condition.operand { elements = list }
+        return Array(Set(IndexSubTarget.findable(elements).map { ClientIndexValue($0).bytes }))
     }
 
     /// Where a cursor stands among the entries behind the fixed segments. A cursor with values that the index doesn't

@@ -54,9 +54,16 @@ struct IndexSubTarget {
             return terms
         case .or(let members): return union(members.map { Self.terms($0) })
         case .field(let path, .in, .array(let elements)) where !path.isDocumentName:
-            return union(elements.map { [[Condition(path: path, op: .equal, operand: $0)]] })
+            return union(findable(elements).map { [[Condition(path: path, op: .equal, operand: $0)]] })
         case .field(let path, let op, let operand): return [[Condition(path: path, op: op, operand: operand)]]
         case .unary: preconditionFailure("unary filters were made comparisons")
+        }
+    }
+
+    /// Null and NaN are in no list: only `==` finds them.
+    static func findable(_ elements: [Value]) -> [Value] {
+        elements.filter { element in
+            if case .double(let number) = element { !number.isNaN } else { element != .null }
         }
     }
 

@@ -13,6 +13,8 @@ import HearthSQLite
 final class CacheDatabase {
     let path: String
     private var handle: OpaquePointer?
+    /// The log's length in pages, as of the last commit; written by SQLite's hook.
+    private let logPagesPointer = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
     /// Prepared statements that are not in use, by the place of their text. A text that runs inside of its own loop has
     /// several.
     private var idle: [Int: [OpaquePointer]] = [:]
@@ -23,6 +25,7 @@ final class CacheDatabase {
 
     init(path: String, isReadOnly: Bool = false) throws(Status) {
         self.path = path
+        logPagesPointer.initialize(to: 0)
         let flags =
             (isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
             | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE
@@ -36,7 +39,10 @@ final class CacheDatabase {
         sqlite3_extended_result_codes(handle, 1)
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        logPagesPointer.deallocate()
+    }
 
     /// Copies the log into the file. Harmless when repeated.
     func close() {
@@ -170,6 +176,27 @@ final class CacheDatabase {
         }
         guard result == SQLITE_OK, let statement else { throw failure(result, action) }
         return statement
+    }
+
+    // MARK: The log
+
+    var logPages: Int { Int(logPagesPointer.pointee) }
+
+    /// Nobody copies the log any more unless `checkpoint` is called.
+    func observeLog() {
+        sqlite3_wal_hook(
+            handle,
+            { pointer, _, _, pages in
+                pointer?.assumingMemoryBound(to: Int32.self).pointee = pages
+                return SQLITE_OK
+            }, logPagesPointer)
+    }
+
+    /// Copies as much of the log into the file as nobody needs to stay, and waits for the disk.
+    func checkpoint() throws(Status) {
+        let result = sqlite3_wal_checkpoint_v2(try opened(), nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        // Somebody else is at it.
+        if result != SQLITE_OK, result & 0xFF != SQLITE_BUSY { throw failure(result, action) }
     }
 
     // MARK: Transactions

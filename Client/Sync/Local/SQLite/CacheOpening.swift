@@ -33,9 +33,9 @@ struct CacheOpening {
 
     static let checkedSizeBytesMax = 16 << 20
     /// The log's length at which it is copied into the file, in pages: a small part of a small cache.
-    private var checkpointPages: Int64 {
+    var checkpointPages: Int {
         if sizeBytes < 0 { return 1000 }
-        return min(1000, max(50, sizeBytes / 25 / Int64(CacheSchema.pageSizeBytes)))
+        return Int(min(1000, max(50, sizeBytes / 25 / Int64(CacheSchema.pageSizeBytes))))
     }
 
     func open() throws(Status) -> (database: CacheDatabase, lock: CacheLock, damage: CacheDamage?) {
@@ -57,7 +57,12 @@ struct CacheOpening {
         if let database {
             opened = database
         } else {
-            opened = try open(isSuspect: false, isMarkedDamaged: false)
+            do throws(Status) {
+                opened = try open(isSuspect: false, isMarkedDamaged: false)
+            } catch {
+                // What was put aside must not go unmentioned.
+                throw Status(error.code, [error.message, damage?.message ?? ""].joined(separator: " "))
+            }
         }
         try lock.markInUse()
         opened.onDamage = { [weak lock] in lock?.markDamaged() }
@@ -78,11 +83,11 @@ struct CacheOpening {
             try database.execute(
                 """
                 PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = \(checkpointPages);
-                PRAGMA journal_size_limit = \(checkpointPages * Int64(CacheSchema.pageSizeBytes))
+                PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)
                 """)
             try schema.migrate(database, from: version)
             try identify(database)
+            database.observeLog()
         } catch {
             database.close()
             throw error

@@ -9,7 +9,7 @@ final class SQLiteCollector: LRUCollector {
     var parameters: CollectionParameters
 
     /// Free pages that are kept in the file for the next writes: this part of the threshold.
-    private static let freePart: Int64 = 20
+    private static let freePart: Int64 = 50
 
     init(thresholdBytes: Int64) { parameters = CollectionParameters(thresholdBytes: thresholdBytes) }
 

@@ -14,6 +14,7 @@ final class SQLitePersistence: Persistence {
     /// What was found damaged and put aside when this cache was opened.
     let damage: CacheDamage?
     private let lock: CacheLock
+    let checkpointer: CacheCheckpointer
 
     var globals: CacheGlobals
     private var savedGlobals: CacheGlobals
@@ -44,7 +45,9 @@ final class SQLitePersistence: Persistence {
     }
 
     init(files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current) throws(Status) {
-        let opened = try CacheOpening(files: files, sizeBytes: sizeBytes, schema: schema).open()
+        let opening = CacheOpening(files: files, sizeBytes: sizeBytes, schema: schema)
+        let opened = try opening.open()
+        checkpointer = CacheCheckpointer(path: files.database, thresholdPages: opening.checkpointPages)
         database = opened.database
         lock = opened.lock
         damage = opened.damage
@@ -65,6 +68,8 @@ final class SQLitePersistence: Persistence {
         try CacheFiles(folder: folder, appName: appName, database: database).clear()
     }
 
+    deinit { checkpointer.close() }
+
     // MARK: Transactions
 
     func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
@@ -79,6 +84,7 @@ final class SQLitePersistence: Persistence {
             if globals != savedGlobals { try globals.save(in: database) }
             try database.commit()
             savedGlobals = globals
+            tendLog()
             return result
         } catch {
             globals = savedGlobals
@@ -95,7 +101,19 @@ final class SQLitePersistence: Persistence {
         return currentSequenceNumber
     }
 
+    private func tendLog() {
+        let pages = database.logPages
+        checkpointer.logGrew(to: pages)
+        if checkpointer.isBehind(at: pages) {
+            // When all of the log is copied, the next transaction begins it anew. This one is committed, whatever comes of
+            // the copy: see `CacheCheckpointer`.
+            checkpointer.settle()
+            do throws(Status) { try database.checkpoint() } catch {}
+        }
+    }
+
     func shutDown() {
+        checkpointer.close()
         let isClean = database.damage == nil
         database.close()
         lock.release(isClean: isClean)

@@ -12,15 +12,26 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
 
     func add(_ document: ClientDocument, readTime: Timestamp) throws(Status) {
         guard let kind = Self.number(document.kind) else { preconditionFailure("an invalid document isn't cached") }
-        let id = try persistence.names.addDocument(
-            document.key, sequenceNumber: persistence.useSequenceNumber())
+        let fields: CacheValue = document.isFound ? .bytes(FieldsCodec.encode(document.fields)) : .null
+        let isCommitted = CacheValue.integer(document.hasCommittedMutations ? 1 : 0)
+        let key = CacheKey.encode(document.key)
         try database.run(
             """
             UPDATE documents SET kind = ?, is_committed = ?, version = ?, create_time = ?, read_time = ?, fields = ?
-            WHERE id = ?
-            """, .integer(kind), .integer(document.hasCommittedMutations ? 1 : 0), .time(document.version),
-            .time(document.createTime), .time(readTime),
-            document.isFound ? .bytes(FieldsCodec.encode(document.fields)) : .null, .integer(id))
+            WHERE key = ?
+            """, .integer(kind), isCommitted, .time(document.version), .time(document.createTime), .time(readTime), fields,
+            .bytes(key))
+        if database.changes > 0 { return }
+        let collection = try persistence.names.addCollection(document.key.parent)
+        try database.run(
+            """
+            INSERT INTO documents (collection_id, group_id, key, kind, is_committed, version, create_time, read_time, fields)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """, .integer(collection.id), .integer(collection.groupID), .bytes(key), .integer(kind), isCommitted,
+            .time(document.version), .time(document.createTime), .time(readTime), fields)
+        try database.run(
+            "INSERT INTO sentinels (document_id, sequence_number) VALUES (?, ?)", .integer(database.lastInsertedID),
+            .integer(persistence.useSequenceNumber()))
     }
 
     func remove(_ keys: [ResourcePath]) throws(Status) {
