@@ -22,7 +22,12 @@ final class RawSocket: TransferDelegate {
     private var pool: ConnectionPool?
     private var watch: DescriptorWatch?
     private var output: [UInt8] = []
-    private var sent = 0
+    /// Bytes of `output` that have been staged.
+    private var taken = 0
+    /// What is being sent. OpenSSL wants a write that didn't go through repeated with the same memory and length.
+    private let stage = UnsafeMutableRawBufferPointer.allocate(byteCount: RawSocket.chunkBytes, alignment: 1)
+    private var stagedCount = 0
+    private var stagedSent = 0
     private var isReading = true
     private var isFlushScheduled = false
     private var isOver = false
@@ -37,12 +42,13 @@ final class RawSocket: TransferDelegate {
         self.applicationProtocol = applicationProtocol
     }
 
+    deinit { stage.deallocate() }
+
     func start() throws(Status) {
         let pool = try loop.makePool()
         self.pool = pool
         let transfer = try Transfer(loop: loop, pool: pool, delegate: self)
         self.transfer = transfer
-        transfer.set(CURLOPT_URL, address.url)
         transfer.set(CURLOPT_CONNECT_ONLY, 1)
         transfer.set(CURLOPT_HTTPPROXYTUNNEL, 1)
         // What TLS offers to the server.
@@ -50,10 +56,25 @@ final class RawSocket: TransferDelegate {
         transfer.set(CURLOPT_HTTP_VERSION, Int(version))
         transfer.setConnection(
             address.security, address.proxy, connectTimeoutMilliseconds: address.connectTimeoutMilliseconds)
+        setURL(transfer)
         try transfer.start()
     }
 
-    var queuedBytes: Int { output.count - sent }
+    /// Asked for an `https` connection whose TLS agrees on `h2`, libcurl begins HTTP/2 itself. Of a scheme that knows no
+    /// HTTP it makes the same connection, with the same offer, and leaves it alone. Only the environment's proxy has
+    /// then to be looked up here; `no_proxy` is still libcurl's.
+    private func setURL(_ transfer: Transfer) {
+        guard address.isSecure, applicationProtocol == .http2 else { return transfer.set(CURLOPT_URL, address.url) }
+        transfer.set(CURLOPT_PROTOCOLS_STR, "gophers")
+        transfer.set(CURLOPT_URL, "gophers://" + address.text)
+        guard address.proxy == .environment else { return }
+        for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+            guard let proxy = getenv(name), proxy.pointee != 0 else { continue }
+            return transfer.set(CURLOPT_PROXY, String(cString: proxy))
+        }
+    }
+
+    var queuedBytes: Int { output.count - taken + stagedCount - stagedSent }
 
     /// Queues bytes; they leave before the loop waits again.
     func send(_ bytes: UnsafeRawBufferPointer) {
@@ -138,22 +159,29 @@ final class RawSocket: TransferDelegate {
     private func writeQueued() -> Status? {
         guard watch != nil, let transfer else { return nil }
         while queuedBytes > 0 {
+            if stagedSent == stagedCount { fillStage() }
             var count = 0
-            let code = output.withUnsafeBytes { bytes in
-                curl_easy_send(transfer.handle, bytes.baseAddress.map { $0 + sent }, bytes.count - sent, &count)
-            }
+            let code = curl_easy_send(
+                transfer.handle, stage.baseAddress.map { $0 + stagedSent }, stagedCount - stagedSent, &count)
             if code == CURLE_AGAIN { break }
             guard code == CURLE_OK else { return failure(transfer, code) }
-            sent += count
-        }
-        if queuedBytes == 0 {
-            output.removeAll(keepingCapacity: output.count < 1 << 20)
-            sent = 0
-        } else if sent > 1 << 20 {
-            output.removeSubrange(..<sent)
-            sent = 0
+            stagedSent += count
         }
         return nil
+    }
+
+    private func fillStage() {
+        stagedCount = min(stage.count, output.count - taken)
+        stagedSent = 0
+        stage.copyBytes(from: output[taken..<(taken + stagedCount)])
+        taken += stagedCount
+        if taken == output.count {
+            output.removeAll(keepingCapacity: output.count < 1 << 20)
+            taken = 0
+        } else if taken > 1 << 20 {
+            output.removeSubrange(..<taken)
+            taken = 0
+        }
     }
 
     private func failure(_ transfer: Transfer, _ code: CURLcode) -> Status {

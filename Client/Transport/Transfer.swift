@@ -48,6 +48,8 @@ final class Transfer {
     /// Let go with `detach`.
     private var delegate: (any TransferDelegate)?
     var isMarked = false
+    /// libcurl is through with it.
+    var isDone = false
 
     private let errorText: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
@@ -149,6 +151,8 @@ final class Transfer {
     /// a request that is given up, but lets it lie until something else happens on the connection: on a connection that
     /// nobody uses, the server would never hear of it.
     func forbidReuse() { set(CURLOPT_FORBID_REUSE, 1) }
+
+    func forbidReuseUnlessDone() { if !isDone { forbidReuse() } }
 
     /// Has what libcurl let lie on the connection sent; see `forbidReuse`. A pause ends with the update of the window.
     func nudge() {
