@@ -6,7 +6,8 @@ import Testing
 @testable import HearthFirestore
 
 struct AuthTests {
-    private static func token(_ claims: String, salt: String = "") -> String {
+    /// An unsigned token, or one whose signature nobody checks.
+    static func token(_ claims: String, salt: String = "") -> String {
         let payload = Data(claims.utf8).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
         return "e30.\(payload).\(salt)"

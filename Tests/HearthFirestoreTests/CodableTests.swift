@@ -179,6 +179,12 @@ struct CodableTests {
         #expect(try seconds.encode(dated)["at"] as? Double == 1000)
     }
 
+    @Test func impossibleDatesAreErrors() {
+        #expect(throws: EncodingError.self) {
+            try Firestore.Encoder().encode(Dated(at: Date(timeIntervalSince1970: 1e13)))
+        }
+    }
+
     @Test func dataStrategies() throws {
         let bytes = Bytes(data: Data([1, 255]))
         let cases: [(FirebaseDataEncoder.DataEncodingStrategy, FirebaseDataDecoder.DataDecodingStrategy)] = [

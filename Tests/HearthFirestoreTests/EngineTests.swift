@@ -194,4 +194,113 @@ struct EngineTests {
         #expect(code == 14)
         try await db.terminate()
     }
+
+    @Test(.timeLimit(.minutes(1))) func eachUserHasHisOwnWrites() async throws {
+        let app = try app()
+        let auth = Auth.auth(app: app)
+        try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
+        let db = firestore(app)
+        let note = db.document("notes/1")
+        note.setData(["text": "ada's"], completion: nil)
+        #expect(try await note.getDocument(source: .cache).get("text") as? String == "ada's")
+        let waiting = Locked<Int?>(nil)
+        db.waitForPendingWrites { error in waiting.with { $0 = (error as NSError?)?.code ?? 0 } }
+        try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "bob"}"#))
+        await #expect(throws: NSError.self) { try await note.getDocument(source: .cache) }
+        #expect(await eventually { waiting.with { $0 == FirestoreErrorCode.cancelled.rawValue } })
+        try await auth.signIn(withCustomToken: AuthTests.token(#"{"sub": "ada"}"#))
+        #expect(try await note.getDocument(source: .cache).get("text") as? String == "ada's")
+        try await db.terminate()
+    }
+
+    @Test(.timeLimit(.minutes(1)), .enabled(if: Vectors.folder != nil, "../shared/conformance is absent"))
+    func bundles() async throws {
+        let folder = try #require(Vectors.folder).deletingLastPathComponent()
+        let bundle = try Data(contentsOf: folder.appendingPathComponent("bundle/example.bundle"))
+        let name = "engine-\(UUID().uuidString)"
+        try FirebaseApp.add(name: name, options: FirebaseOptions(projectID: "test-project"))
+        let db = firestore(try #require(FirebaseApp.app(name: name)))
+        let progress = try await db.loadBundle(InputStream(data: bundle))
+        #expect(progress.state == .success)
+        #expect(progress.documentsLoaded == 3)
+        #expect(progress.totalDocuments == 3)
+        #expect(progress.bytesLoaded == 1650)
+        #expect(progress.totalBytes == 1650)
+        let query = try #require(await db.getQuery(named: "big"))
+        let documents = try await query.getDocuments(source: .cache)
+        #expect(!documents.isEmpty)
+        #expect(await db.getQuery(named: "unknown") == nil)
+        do {
+            try await db.loadBundle(Data("nonsense".utf8))
+            Issue.record("must fail")
+        } catch {
+            #expect((error as NSError).domain == FirestoreErrorDomain)
+        }
+        try await db.terminate()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func listenersAreInSync() async throws {
+        let db = firestore(try app())
+        let events = Locked<[String]>([])
+        let options = SnapshotListenOptions().withSource(.cache)
+        let first = db.collection("c").addSnapshotListener(options: options) { snapshot, _ in
+            events.with { $0.append("a\(snapshot?.count ?? -1)") }
+        }
+        let second = db.collection("c").limit(to: 1).addSnapshotListener(options: options) { snapshot, _ in
+            events.with { $0.append("b\(snapshot?.count ?? -1)") }
+        }
+        #expect(await eventually { events.with { $0.count == 2 } })
+        let sync = db.addSnapshotsInSyncListener { events.with { $0.append("sync") } }
+        #expect(await eventually { events.with { $0 == ["a0", "b0", "sync"] } })
+        db.document("c/d").setData([:], completion: nil)
+        #expect(await eventually { events.with { $0.count == 6 } })
+        #expect(Set(events.with { $0[3...4] }) == ["a1", "b1"])
+        #expect(events.with { $0[5] } == "sync")
+        for registration in [first, second, sync] { registration.remove() }
+        try await db.terminate()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func cursorsByDocument() async throws {
+        let db = firestore(try app())
+        let numbers = db.collection("numbers")
+        let batch = db.batch()
+        for n in 0..<6 { batch.setData(["n": n % 3], forDocument: numbers.document("d\(n)")) }
+        batch.commit(completion: nil)
+        let ordered = numbers.order(by: "n")
+        let all = try await ordered.getDocuments(source: .cache).documents
+        #expect(all.map(\.documentID) == ["d0", "d3", "d1", "d4", "d2", "d5"])
+        func ids(_ query: Query) async throws -> [String] {
+            try await query.getDocuments(source: .cache).documents.map(\.documentID)
+        }
+        #expect(try await ids(ordered.start(afterDocument: all[1])) == ["d1", "d4", "d2", "d5"])
+        #expect(try await ids(ordered.start(atDocument: all[1]).end(beforeDocument: all[4])) == ["d3", "d1", "d4"])
+        #expect(try await ids(ordered.start(after: [1])) == ["d2", "d5"])
+        #expect(try await ids(ordered.limit(toLast: 2)) == ["d2", "d5"])
+        #expect(try await ids(numbers.whereField(FieldPath.documentID(), in: ["d1", "d5"])) == ["d1", "d5"])
+        #expect(try await ids(numbers.whereField("n", isNotEqualTo: 1)) == ["d0", "d3", "d2", "d5"])
+        #expect(
+            try await ids(
+                numbers.whereFilter(
+                    .orFilter([.whereField("n", isEqualTo: 0), .whereField("n", isGreaterThan: 1)])))
+                == ["d0", "d3", "d2", "d5"])
+        try await db.terminate()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func indexConfigurations() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("firestore-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let db = firestore(try app(), cache: PersistentCacheSettings(sizeBytes: 2_000_000, directory: folder))
+        let good = #"{"indexes": [{"collectionGroup": "c", "fields": [{"fieldPath": "a", "order": "ASCENDING"}]}]}"#
+        #expect(await code { db.setIndexConfiguration(good, completion: $0) } == 0)
+        #expect(await code { db.setIndexConfiguration(InputStream(data: Data(good.utf8)), completion: $0) } == 0)
+        #expect(await code { db.setIndexConfiguration("nonsense", completion: $0) } == 3)
+        #expect(await code { db.setIndexConfiguration(InputStream(data: Data([0xFF])), completion: $0) } == 3)
+        try await db.terminate()
+    }
+
+    private func code(_ call: (@escaping ((any Error)?) -> Void) -> Void) async -> Int {
+        await withCheckedContinuation { continuation in
+            call { error in continuation.resume(returning: (error as NSError?)?.code ?? 0) }
+        }
+    }
 }

@@ -67,6 +67,16 @@ struct UserDataTests {
         #expect(try value(Date(timeIntervalSince1970: -0.25)) == .timestamp(ModelTimestamp(microseconds: -250_000)))
     }
 
+    @Test func datesComeBackAsTheyWere() throws {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<10_000 {
+            let stored = ModelTimestamp(microseconds: Int64.random(in: 0...4_000_000_000_000_000, using: &random))
+            let date = Timestamp(stored).dateValue()
+            #expect(try Timestamp.model(of: date) == stored, "\(stored.microseconds)")
+            #expect(try Timestamp.model(of: Date.unwrap(date).dateValue()) == stored)
+        }
+    }
+
     @Test func containers() throws {
         #expect(try value([1, 2]) == .array([.integer(1), .integer(2)]))
         #expect(try value([1, "a", NSNull()] as [Any]) == .array([.integer(1), .string("a"), .null]))

@@ -52,7 +52,7 @@ public final class AggregateQuery: Sendable, Hashable {
     public func addSnapshotListener(
         includeMetadataChanges: Bool = false, source: ListenSource = .default,
         listener: @escaping (AggregateQuerySnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         orTrap(query.validateForRun)
         let carried = Carried(listener)
         let last = Locked<AggregateQuerySnapshot?>(nil)

@@ -159,14 +159,14 @@ public final class DocumentReference: Sendable {
     @discardableResult
     public func addSnapshotListener(
         _ listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         addSnapshotListener(options: SnapshotListenOptions(), listener: listener)
     }
 
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool, listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         addSnapshotListener(
             options: SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges), listener: listener)
     }
@@ -174,7 +174,7 @@ public final class DocumentReference: Sendable {
     @discardableResult
     public func addSnapshotListener(
         options: SnapshotListenOptions, listener: @escaping (DocumentSnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         let carried = Carried(listener)
         return SnapshotListener.listen(firestore, to: documentQuery, options) { [self] result in
             switch result {

@@ -69,7 +69,7 @@ extension Firestore {
 
     /// Calls whenever all listeners have been told what belongs together: they are in sync with each other.
     @discardableResult
-    public func addSnapshotsInSyncListener(_ listener: @escaping () -> Void) -> any ListenerRegistration {
+    public func addSnapshotsInSyncListener(_ listener: @escaping () -> Void) -> any ListenerRegistration & Sendable {
         let registration = SnapshotListener(firestore: self)
         let carried = Carried(listener)
         registration.start(

@@ -62,14 +62,14 @@ public class Query: @unchecked Sendable, Hashable {
     @discardableResult
     public func addSnapshotListener(
         _ listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         addSnapshotListener(options: SnapshotListenOptions(), listener: listener)
     }
 
     @discardableResult
     public func addSnapshotListener(
         includeMetadataChanges: Bool, listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         addSnapshotListener(
             options: SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges), listener: listener)
     }
@@ -77,7 +77,7 @@ public class Query: @unchecked Sendable, Hashable {
     @discardableResult
     public func addSnapshotListener(
         options: SnapshotListenOptions, listener: @escaping (QuerySnapshot?, (any Error)?) -> Void
-    ) -> any ListenerRegistration {
+    ) -> any ListenerRegistration & Sendable {
         orTrap(validateForRun)
         let carried = Carried(listener)
         return SnapshotListener.listen(firestore, to: model, options) { [self] result in

@@ -15,7 +15,7 @@ public enum FirebaseDataEncoder {
         public static var timestamp: DateEncodingStrategy {
             .custom { date, encoder in
                 var container = encoder.singleValueContainer()
-                try container.encode(Timestamp(date: date))
+                try container.encode(try Date.unwrap(date))
             }
         }
     }

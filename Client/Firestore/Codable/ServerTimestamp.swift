@@ -8,7 +8,14 @@ public protocol ServerTimestampWrappable {
 
 extension Date: ServerTimestampWrappable {
     public static func wrap(_ timestamp: Timestamp) throws -> Date { timestamp.dateValue() }
-    public static func unwrap(_ value: Date) throws -> Timestamp { Timestamp(date: value) }
+    public static func unwrap(_ value: Date) throws -> Timestamp {
+        do {
+            return Timestamp(try Timestamp.model(of: value))
+        } catch {
+            throw EncodingError.invalidValue(
+                value, EncodingError.Context(codingPath: [], debugDescription: error.message))
+        }
+    }
 }
 
 extension Timestamp: ServerTimestampWrappable {

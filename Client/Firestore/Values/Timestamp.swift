@@ -44,7 +44,9 @@ public final class Timestamp: Sendable {
 
     @discardableResult
     public func dateValue() -> Date {
-        Date(timeIntervalSince1970: Double(seconds) + Double(nanoseconds) / 1_000_000_000)
+        // From 2001, as `Date` counts: a sum from 1970 would lose twice as much.
+        let whole = Double(seconds) - Date.timeIntervalBetween1970AndReferenceDate
+        return Date(timeIntervalSinceReferenceDate: whole + Double(nanoseconds) / 1_000_000_000)
     }
 
     @discardableResult
@@ -82,9 +84,11 @@ public final class Timestamp: Sendable {
     /// Cut to microseconds.
     var model: ModelTimestamp { ModelTimestamp(microseconds: seconds * 1_000_000 + Int64(nanoseconds) / 1000) }
 
+    /// Cut to microseconds. What is within the error of a `Date`, some 100 nanoseconds, below a whole microsecond is that
+    /// one: so a time that was read as a `Date` is written back as it was.
     static func model(of date: Date) throws(Status) -> ModelTimestamp {
         let (seconds, nanoseconds) = try parts(of: date)
-        return ModelTimestamp(microseconds: seconds * 1_000_000 + Int64(nanoseconds) / 1000)
+        return ModelTimestamp(microseconds: seconds * 1_000_000 + (Int64(nanoseconds) + 250) / 1000)
     }
 }
 
