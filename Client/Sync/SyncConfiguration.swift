@@ -22,6 +22,12 @@ public struct SyncConfiguration: Sendable {
         FileHandle.standardError.write(Data((damage.message + "\n").utf8))
     }
 
+    /// Called with what a developer should know: that a listen was refused, that the server can't be reached. On the
+    /// engine's thread; unless told otherwise it goes to standard error.
+    public var onWarning: @Sendable (String) -> Void = { warning in
+        FileHandle.standardError.write(Data((warning + "\n").utf8))
+    }
+
     public init(database: DatabaseName, appName: String, cache: Cache) {
         self.database = database
         self.appName = appName

@@ -90,7 +90,9 @@ struct DocumentSetTests {
             var changed: [ResourcePath: ClientDocument] = [:]
             for _ in 0...random.number(5) {
                 var document = document(random.number(60), random.number(40))
-                if random.isTrue(20) { document = ClientDocument(key: document.key, kind: .missing, version: .seconds(2)) }
+                if random.isTrue(20) {
+                    document = ClientDocument(key: document.key, kind: .missing, version: .seconds(2))
+                }
                 if random.isTrue(30) { document.state = .hasLocalMutations }
                 changed[document.key] = document
                 model[document.key] = document
@@ -98,7 +100,9 @@ struct DocumentSetTests {
             var target: TargetChange?
             if random.isTrue(60) {
                 target = TargetChange(isCurrent: random.isTrue(90))
-                for key in changed.keys { if random.isTrue(60) { target?.added.insert(key) } else { target?.removed.insert(key) } }
+                for key in changed.keys {
+                    if random.isTrue(60) { target?.added.insert(key) } else { target?.removed.insert(key) }
+                }
             }
             let before = view.limbo
             let isPendingReset = random.isTrue(5)

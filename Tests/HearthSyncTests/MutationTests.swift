@@ -87,7 +87,9 @@ struct MutationTests {
             local(.appendMissingElements(elements), .array([.double(1), .string("a")]))
                 == .array([.double(1), .string("a"), .string("b")]))
         #expect(local(.appendMissingElements(elements), .null) == .array([.integer(1), .string("b")]))
-        #expect(local(.removeAllFromArray(elements), .array([.double(1), .string("a"), .string("b")])) == .array([.string("a")]))
+        #expect(
+            local(.removeAllFromArray(elements), .array([.double(1), .string("a"), .string("b")]))
+                == .array([.string("a")]))
         // Two transforms and a value: none sees the other's result.
         let both = patch(
             ["a": .integer(10)], ["a"],
@@ -112,7 +114,8 @@ struct MutationTests {
         try mutation.applyAcknowledged(to: &document, result)
         #expect(
             document.fields == [
-                "a": .integer(1), "n": .integer(43), "t": .timestamp(.seconds(9)), "l": .array([.integer(1), .integer(2)]),
+                "a": .integer(1), "n": .integer(43), "t": .timestamp(.seconds(9)),
+                "l": .array([.integer(1), .integer(2)]),
             ])
         #expect(document.version == .seconds(9) && document.hasCommittedMutations)
         var missing = ClientDocument(key: key, kind: .missing, version: .seconds(3))

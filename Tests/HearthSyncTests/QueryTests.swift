@@ -22,10 +22,16 @@ struct QueryTests {
     func operators() {
         let a = FieldPath("a")
         let cases: [(Filter.Operator, Value, matching: [Value], others: [Value])] = [
-            (.equal, .integer(1), [.integer(1), .double(1)], [.integer(2), .string("1"), .null, .array([.integer(1)])]),
+            (
+                .equal, .integer(1), [.integer(1), .double(1)],
+                [.integer(2), .string("1"), .null, .array([.integer(1)])]
+            ),
             (.equal, .null, [.null], [.integer(0), .double(.nan)]),
             (.equal, .double(.nan), [.double(.nan)], [.integer(0), .null]),
-            (.lessThan, .integer(5), [.integer(4), .double(-1e300)], [.integer(5), .string("4"), .null, .boolean(true)]),
+            (
+                .lessThan, .integer(5), [.integer(4), .double(-1e300)],
+                [.integer(5), .string("4"), .null, .boolean(true)]
+            ),
             (.lessThanOrEqual, .string("b"), [.string("b"), .string("")], [.string("ba"), .integer(1)]),
             (.greaterThan, .string("b"), [.string("ba")], [.string("b"), .bytes([255]), .null]),
             (.greaterThanOrEqual, .double(2.5), [.double(2.5), .integer(3)], [.integer(2), .double(.nan)]),
@@ -41,7 +47,8 @@ struct QueryTests {
                 [.integer(1), .array([]), .array([.array([.integer(1)])])]
             ),
             (
-                .arrayContainsAny, .array([.integer(1), .string("x")]), [.array([.string("x")]), .array([.integer(1)])],
+                .arrayContainsAny, .array([.integer(1), .string("x")]),
+                [.array([.string("x")]), .array([.integer(1)])],
                 [.array([.string("y")]), .string("x")]
             ),
         ]
@@ -83,7 +90,8 @@ struct QueryTests {
     func paths() {
         #expect(!Self.collection.matches(.found("c/a/c/b")))
         #expect(!Self.collection.matches(.found("d/a")))
-        #expect(!Self.collection.matches(ClientDocument(key: ResourcePath("c/a"), kind: .missing, version: .seconds(1))))
+        #expect(
+            !Self.collection.matches(ClientDocument(key: ResourcePath("c/a"), kind: .missing, version: .seconds(1))))
         let group = ClientQuery(path: ResourcePath(), collectionGroup: "c")
         #expect(group.matches(.found("c/a")) && group.matches(.found("x/y/c/b")) && !group.matches(.found("x/c")))
         let below = ClientQuery(path: ResourcePath("x/y"), collectionGroup: "c")

@@ -72,13 +72,16 @@ struct RemoteTests {
             targetData: { targetID in
                 targets[targetID].map {
                     TargetData(
-                        target: $0.target, targetID: targetID, purpose: limbo.contains(targetID) ? .limboResolution : .listen,
+                        target: $0.target, targetID: targetID,
+                        purpose: limbo.contains(targetID) ? .limboResolution : .listen,
                         sequenceNumber: 1)
                 }
             })
     }
 
-    private func change(_ kind: WatchChange.Target.Kind, _ targetIDs: [Int32], token: [UInt8] = []) -> WatchChange.Target {
+    private func change(_ kind: WatchChange.Target.Kind, _ targetIDs: [Int32], token: [UInt8] = [])
+        -> WatchChange.Target
+    {
         WatchChange.Target(kind: kind, targetIDs: targetIDs, resumeToken: token)
     }
 
@@ -165,16 +168,19 @@ struct RemoteTests {
         let queue = WorkerQueue(label: "test", usesClock: false)
         var states: [OnlineState] = []
         let tracker = OnlineStateTracker(queue) { states.append($0) }
+        var warnings: [String] = []
+        tracker.onWarning = { warnings.append($0) }
         tracker.watchStreamStarts()
         #expect(queue.isScheduled(.onlineStateTimeout))
-        tracker.watchStreamFailed()
+        tracker.watchStreamFailed(.unavailable("no route"))
         #expect(states == [.offline] && !queue.isScheduled(.onlineStateTimeout))
         tracker.update(.online)
-        tracker.watchStreamFailed()
+        tracker.watchStreamFailed(.unavailable("no route"))
         #expect(states == [.offline, .online, .unknown])
         tracker.watchStreamStarts()
         queue.runDelayed(through: .onlineStateTimeout)
         #expect(states.last == .offline)
+        #expect(warnings.count == 1 && warnings[0].contains("no route"), "told once, before the first success")
     }
 
     @Test("Codes of errors are permanent or not")

@@ -81,7 +81,8 @@ final class SpecRunner {
             skipsBackoff = try flag(close["runBackoffTimer"] ?? true)
             try driver.backend.closeWatch(try status(close["error"]))
             driver.core.queue.drain()
-        default: for response in try SpecMessages.responses(action, argument, driver.backend) { try driver.say(response) }
+        default:
+            for response in try SpecMessages.responses(action, argument, driver.backend) { try driver.say(response) }
         }
         if skipsBackoff { driver.skipBackoff() }
     }

@@ -72,7 +72,7 @@ public final class SyncClient: Sendable {
     ) throws(Status) {
         core = SyncCore(
             database: configuration.database, persistence: try configuration.openPersistence(), datastore: datastore,
-            credentials: credentials)
+            credentials: credentials, options: SyncCore.Options(onWarning: configuration.onWarning))
         if case .persistent = configuration.cache { hasIndexes = true } else { hasIndexes = false }
         self.callbacks = callbacks
         core.start()
@@ -93,7 +93,8 @@ public final class SyncClient: Sendable {
             { engine throws(Status) in
                 let queryListener = QueryListener(query, options) { tell($0) }
                 listener.query = queryListener
-                try engine.eventManager.add(queryListener)
+                // A failure is told to all listeners, this one among them.
+                engine.attempt { () throws(Status) in try engine.eventManager.add(queryListener) }
             }, refused: { tell(.failure($0)) })
         return listener
     }

@@ -14,6 +14,7 @@ final class SyncCore: @unchecked Sendable {
         var schedulesMaintenance = true
         /// nil: the credentials'.
         var tokens: TokenSource?
+        var onWarning: @Sendable (String) -> Void = { _ in }
     }
 
     let database: DatabaseName
@@ -70,6 +71,7 @@ final class SyncCore: @unchecked Sendable {
             tokens: options.tokens ?? { [weak self] in self?.fetchToken($0) },
             invalidateToken: { [credentials] in credentials.invalidateToken() })
         let engine = SyncEngine(localStore, remoteStore, user: user, limboResolutionsMax: options.limboResolutionsMax)
+        engine.onWarning = options.onWarning
         self.engine = engine
         engine.attempt { () throws(Status) in try engine.start() }
         if options.schedulesMaintenance {

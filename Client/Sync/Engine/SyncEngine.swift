@@ -18,7 +18,7 @@ final class SyncEngine {
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
     /// The local store failed: nothing of this instance can be trusted any more.
     private(set) var failure: Status?
-    var onFailure: (Status) -> Void = { _ in }
+    var onWarning: @Sendable (String) -> Void = { _ in }
 
     init(_ localStore: LocalStore, _ remoteStore: RemoteStore, user: ClientUser, limboResolutionsMax: Int) {
         self.localStore = localStore
@@ -44,7 +44,7 @@ final class SyncEngine {
         writeCompletions = [:]
         pendingWriteWaiters = [:]
         for completion in completions { completion(error) }
-        onFailure(error)
+        onWarning("The cache failed, and nothing works any more: \(error)")
     }
 
     /// Goes online.
@@ -173,6 +173,9 @@ final class SyncEngine {
         }
         let queries = queriesOfTarget.removeValue(forKey: targetID) ?? []
         for query in queries { views[query] = nil }
+        if error.code == .permissionDenied || error.code == .failedPrecondition {
+            for query in queries { onWarning("Listen for \(query.canonicalID) was refused: \(error)") }
+        }
         try localStore.release(targetID)
         for query in queries { eventManager.fail(query, error) }
         dropLimbo(of: targetID)

@@ -11,7 +11,8 @@ extension SyncEngine {
             throw error
         }
         writeCompletions[user, default: [:]][batchID] = completion
-        try emit(changed)
+        // From here on a failure completes the write with all others.
+        attempt { () throws(Status) in try emit(changed) }
         remoteStore.fillWritePipeline()
     }
 

@@ -82,7 +82,9 @@ final class LocalStore {
             try rememberCollections(of: keys)
             let remote = try remoteDocuments.documents(keys)
             var local = try view.overlaid(remote)
-            let base = mutations.compactMap { mutation in local[mutation.key].flatMap { mutation.base(for: $0.document) } }
+            let base = mutations.compactMap { mutation in
+                local[mutation.key].flatMap { mutation.base(for: $0.document) }
+            }
             let batch = try queue.add(localWriteTime: localWriteTime, base: base, mutations: mutations)
             batch.apply(to: &local)
             var overlays: [ResourcePath: Mutation] = [:]

@@ -92,7 +92,9 @@ public struct DocumentSet: Sendable {
         for (key, document) in old.joined() { buckets[bucket(of: key)][key] = document }
     }
 
-    private func bucket(of key: ResourcePath) -> Int { buckets.count == 1 ? 0 : (key.hashValue >> 32) & (buckets.count - 1) }
+    private func bucket(of key: ResourcePath) -> Int {
+        buckets.count == 1 ? 0 : (key.hashValue >> 32) & (buckets.count - 1)
+    }
 
     /// Where a document is or would be inserted.
     private func place(of document: ClientDocument) -> (chunk: Int, position: Int, found: Bool) {

@@ -11,6 +11,9 @@ final class OnlineStateTracker {
     private(set) var state = OnlineState.unknown
     private var failureCount = 0
     private var timer: WorkerQueue.Delayed?
+    /// Only until the first success: later the network just comes and goes.
+    private var warnsWhenOffline = true
+    var onWarning: (String) -> Void = { _ in }
 
     init(_ queue: WorkerQueue, onChange: @escaping (OnlineState) -> Void) {
         self.queue = queue
@@ -23,23 +26,34 @@ final class OnlineStateTracker {
         cancelTimer()
         timer = queue.schedule(.onlineStateTimeout, afterSeconds: Self.timeoutSeconds) { [unowned self] in
             timer = nil
+            warn("it didn't answer within \(Int(Self.timeoutSeconds)) seconds")
             set(.offline)
         }
     }
 
-    func watchStreamFailed() {
+    func watchStreamFailed(_ status: Status) {
         if state == .online { return set(.unknown) }
         failureCount += 1
         if failureCount >= Self.failuresMax {
             cancelTimer()
+            warn("\(status)")
             set(.offline)
         }
+    }
+
+    private func warn(_ reason: String) {
+        guard warnsWhenOffline else { return }
+        warnsWhenOffline = false
+        onWarning(
+            "Couldn't reach the Firestore server: \(reason). The client works with what it has in its cache until it can."
+        )
     }
 
     /// What the remote store knows without guessing.
     func update(_ state: OnlineState) {
         cancelTimer()
         failureCount = 0
+        if state == .online { warnsWhenOffline = false }
         set(state)
     }
 

@@ -48,6 +48,7 @@ final class RemoteStore {
                 headers: RequestHeaders(database: database, authorizationToken: token), onEvent: onEvent)
         }
         onlineState = OnlineStateTracker(queue) { [unowned self] in engine.take($0) }
+        onlineState.onWarning = { [unowned self] in engine.onWarning($0) }
         watchStream.onOpen = { [unowned self] in watchStreamOpened() }
         watchStream.onResponse = { [unowned self] in take($0) }
         watchStream.onClose = { [unowned self] in watchStreamClosed($0) }
@@ -165,7 +166,7 @@ final class RemoteStore {
     private func watchStreamClosed(_ status: Status) {
         aggregator = nil
         if shouldStartWatchStream {
-            onlineState.watchStreamFailed()
+            onlineState.watchStreamFailed(status)
             startWatchStream()
         } else {
             onlineState.update(.unknown)

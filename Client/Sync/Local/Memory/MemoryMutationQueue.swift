@@ -101,8 +101,9 @@ final class MemoryOverlayCache: OverlayCache {
         return found
     }
 
-    func overlays(inGroup collectionID: String, above batchID: Int, count: Int) -> [(key: ResourcePath, overlay: Overlay)]
-    {
+    func overlays(inGroup collectionID: String, above batchID: Int, count: Int) -> [(
+        key: ResourcePath, overlay: Overlay
+    )] {
         let all = overlays.filter {
             $0.value.largestBatchID > batchID && UTF8Order.equal($0.key.collectionID, collectionID)
         }
