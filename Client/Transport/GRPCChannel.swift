@@ -66,6 +66,12 @@ public final class GRPCChannel: Sendable {
     private func call(
         _ path: String, metadata: [HTTPField], message: [UInt8], timeoutMilliseconds: Int?, messageCountMax: Int
     ) async throws(Status) -> [[UInt8]] {
+        // libcurl 7.88 sometimes stalls half-way through a large body over HTTP/2.
+        if message.count > TransportLimits.sharedRequestBytesMax {
+            return try await callAlone(
+                path, metadata: metadata, message: message, timeoutMilliseconds: timeoutMilliseconds,
+                messageCountMax: messageCountMax)
+        }
         let headers = try headerLines(metadata, timeoutMilliseconds: timeoutMilliseconds)
         let prefix = try GRPCFrame.prefix(message.count)
         let cancellation = CallCancellation()
@@ -86,6 +92,29 @@ public final class GRPCChannel: Sendable {
             }
         } onCancel: {
             loop.execute { cancellation.cancel() }
+        }
+        return try result.get()
+    }
+
+    /// The same on a connection of its own.
+    private func callAlone(
+        _ path: String, metadata: [HTTPField], message: [UInt8], timeoutMilliseconds: Int?, messageCountMax: Int
+    ) async throws(Status) -> [[UInt8]] {
+        let gathered = GatheredMessages(path: path, countMax: messageCountMax)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                gathered.begin(continuation)
+                let stream = openStream(path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds) {
+                    gathered.take($0)
+                }
+                stream.send(message)
+                stream.finish()
+                gathered.set(stream)
+                // A transport that has ended tells a stream nothing.
+                if !transport.loop.execute({}) { gathered.cancel() }
+            }
+        } onCancel: {
+            gathered.cancel()
         }
         return try result.get()
     }
@@ -154,5 +183,73 @@ private final class CallCancellation: @unchecked Sendable {
     func cancel() {
         isCancelled = true
         call?.abort(Status(.cancelled, "the call was cancelled"))
+    }
+}
+
+/// Gathers the answer of a call that has a stream of its own.
+private final class GatheredMessages: Sendable {
+    private struct State {
+        var messages: [[UInt8]] = []
+        var bytes = 0
+        var continuation: CheckedContinuation<Result<[[UInt8]], Status>, Never>?
+        var stream: GRPCStream?
+        var outcome: Result<[[UInt8]], Status>?
+    }
+
+    private let state = Mutex(State())
+    private let path: String
+    private let countMax: Int
+
+    init(path: String, countMax: Int) {
+        self.path = path
+        self.countMax = countMax
+    }
+
+    func begin(_ continuation: CheckedContinuation<Result<[[UInt8]], Status>, Never>) {
+        let outcome = state.withLock { state in
+            if state.outcome == nil { state.continuation = continuation }
+            return state.outcome
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+    }
+
+    func set(_ stream: GRPCStream) {
+        let isOver = state.withLock { state in
+            if state.outcome == nil { state.stream = stream }
+            return state.outcome != nil
+        }
+        if isOver { stream.cancel() }
+    }
+
+    func cancel() { end(.failure(Status(.cancelled, "the call was cancelled"))) }
+
+    func take(_ event: GRPCStreamEvent) {
+        switch event {
+        case .opened: break
+        case .message(let message):
+            let (count, bytes) = state.withLock { state in
+                state.messages.append(message)
+                state.bytes += message.count
+                return (state.messages.count, state.bytes)
+            }
+            if count > countMax { return end(.failure(.internalError("more than one message answers \(path)"))) }
+            if bytes > TransportLimits.collectedBytesMax {
+                end(.failure(.resourceExhausted("the answer to \(path) is too large")))
+            }
+        case .closed(let status, _):
+            end(status.code == .ok ? .success(state.withLock { $0.messages }) : .failure(status))
+        }
+    }
+
+    private func end(_ outcome: Result<[[UInt8]], Status>) {
+        let (continuation, stream) = state.withLock { state in
+            let held = (state.continuation, state.stream)
+            if state.outcome == nil { state.outcome = outcome }
+            state.continuation = nil
+            state.stream = nil
+            return held
+        }
+        stream?.cancel()
+        continuation?.resume(returning: outcome)
     }
 }

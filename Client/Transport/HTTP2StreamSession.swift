@@ -205,7 +205,8 @@ final class HTTP2StreamSession {
     fileprivate func streamClosed(_ code: UInt32) {
         guard end == nil else { return }
         let text = String(cString: nghttp2_http2_strerror(code))
-        end = isAnswerComplete
+        end =
+            isAnswerComplete
             ? .complete
             : .failed(CurlFailure.streamReset(Int(code), "\(address.text): the server reset the stream: \(text)"))
     }
@@ -253,7 +254,8 @@ private struct HTTP2StreamCallbacks: @unchecked Sendable {
         nghttp2_session_callbacks_set_on_header_callback(table) {
             _, _, name, nameCount, value, valueCount, _, context in
             HTTP2StreamSession.from(context).receivedField(
-                UnsafeBufferPointer(start: name, count: nameCount), UnsafeBufferPointer(start: value, count: valueCount))
+                UnsafeBufferPointer(start: name, count: nameCount), UnsafeBufferPointer(start: value, count: valueCount)
+            )
             return 0
         }
         nghttp2_session_callbacks_set_on_frame_recv_callback(table) { _, frame, context in

@@ -166,7 +166,8 @@ public final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity
     func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {
         guard reader.read(line) else { return }
         // The heads of redirections that are followed are nobody's business.
-        let isRedirection = followsRedirects && (300..<400).contains(reader.status)
+        let isRedirection =
+            followsRedirects && (300..<400).contains(reader.status)
             && reader.head.firstValue("location") != nil
         if !isRedirection { pending.append(.head(status: reader.status, headers: reader.head)) }
         transfer.mark()

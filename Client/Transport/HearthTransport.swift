@@ -28,6 +28,8 @@ public enum TransportLimits {
     public static let headBytesMax = 256 << 10
     /// Connections of a channel that calls share. Each carries as many calls as the server allows, mostly 100.
     public static let sharedConnectionsMax = 8
+    /// Bytes of a request that goes over a shared connection; larger ones get a connection of their own.
+    static let sharedRequestBytesMax = 32 << 10
     /// Idle connections that are kept, all together.
     static let idleConnectionsMax = 32
     /// Connections are probed, by TCP and for streams by PING, when nothing came for so long…

@@ -60,9 +60,9 @@ final class RawSocket: TransferDelegate {
         try transfer.start()
     }
 
-    /// Asked for an `https` connection whose TLS agrees on `h2`, libcurl begins HTTP/2 itself. Of a scheme that knows no
-    /// HTTP it makes the same connection, with the same offer, and leaves it alone. Only the environment's proxy has
-    /// then to be looked up here; `no_proxy` is still libcurl's.
+    /// Asked for an `https` connection whose TLS agrees on `h2`, libcurl 7.88 begins HTTP/2 itself. Of a scheme that knows
+    /// no HTTP it makes a TLS connection and leaves it alone, but offers no protocol by ALPN: Hearth takes that, servers
+    /// that insist on ALPN `h2` don't. Only the environment's proxy has to be looked up here; `no_proxy` is libcurl's.
     private func setURL(_ transfer: Transfer) {
         guard address.isSecure, applicationProtocol == .http2 else { return transfer.set(CURLOPT_URL, address.url) }
         transfer.set(CURLOPT_PROTOCOLS_STR, "gophers")
@@ -139,7 +139,9 @@ final class RawSocket: TransferDelegate {
         for _ in 0..<RawSocket.readsPerTurn {
             guard isReading, !isOver, let transfer else { return }
             var count = 0
-            let code = chunk.withUnsafeMutableBytes { curl_easy_recv(transfer.handle, $0.baseAddress, $0.count, &count) }
+            let code = chunk.withUnsafeMutableBytes {
+                curl_easy_recv(transfer.handle, $0.baseAddress, $0.count, &count)
+            }
             if code == CURLE_AGAIN { return }
             guard code == CURLE_OK else { return end(failure(transfer, code)) }
             if count == 0 { return end(nil) }

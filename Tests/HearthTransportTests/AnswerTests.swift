@@ -28,7 +28,9 @@ import Testing
     }
 
     @Test func aStatusCountsWhateverHTTPSays() {
-        let reader = answer(["HTTP/2 503", "content-type: application/grpc", "grpc-status: 5", "grpc-message: a%20b%zz"])
+        let reader = answer([
+            "HTTP/2 503", "content-type: application/grpc", "grpc-status: 5", "grpc-message: a%20b%zz",
+        ])
         #expect(reader.isComplete)
         #expect(reader.finalStatus(failure: nil) == .notFound("a b%zz"))
     }

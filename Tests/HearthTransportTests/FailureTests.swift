@@ -181,7 +181,9 @@ private final class Counts: Sendable {
                 }
                 for _ in 0..<5 {
                     let before = counts.ok.load(ordering: .relaxed)
-                    while counts.ok.load(ordering: .relaxed) < before + 200 { try await Task.sleep(for: .milliseconds(5)) }
+                    while counts.ok.load(ordering: .relaxed) < before + 200 {
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
                     try await stop(server, graceSeconds: 1)
                     server = try makeServer(port: port)
                 }

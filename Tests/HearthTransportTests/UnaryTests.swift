@@ -10,7 +10,7 @@ import Testing
             for count in [0, 1, 10, 1_000, 100_000, 5 << 20] {
                 try await expectEqual(channel.unary("/p.S/Unary", message: bytes(count)), bytes(count))
             }
-            #expect(transport.statistics.socketsOpened == 1)
+            #expect(transport.statistics.sockets == 1)
         }
     }
 
