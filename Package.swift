@@ -122,6 +122,10 @@ let package = Package(
             name: "HearthFirestoreTests",
             dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
             path: "Tests/HearthFirestoreTests"),
+        // Only the client's public API, a server, and a network that can be cut.
+        .testTarget(
+            name: "HearthEndToEndTests",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore"], path: "Tests/EndToEnd"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),
