@@ -8,8 +8,10 @@ import Testing
 /// repeats what the devices are told to do (not when their messages meet).
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ConvergenceTests {
     private static let runsDefault = 5
+    /// Seeds of runs that failed once.
+    private static let known: [UInt64] = [445_088_258, 947_407_366]
 
-    @Test(arguments: TestRun.seeds(runsDefault)) func allDevicesAgreeInTheEnd(seed: UInt64) async throws {
+    @Test(arguments: known + TestRun.seeds(runsDefault)) func allDevicesAgreeInTheEnd(seed: UInt64) async throws {
         let run = try ConvergenceRun(seed: seed)
         do {
             try await run.work()
@@ -29,14 +31,20 @@ extension ConvergenceTests {
         let (one, two) = (try Device(backend), try Device(backend))
         let (heard, registration) = one.db.collection("c").record()
         try await heard.latest { $0.text == "" }
-        for n in 0..<60 {
-            // The one is shown as it was guessed, the other as the server's transform made it.
-            let data: [String: Any] = n % 2 == 0 ? ["n": n] : ["n": n, "at": FieldValue.serverTimestamp()]
-            one.db.document("c/\(n)").setData(data, completion: nil)
-            for _ in 0..<3 { two.db.document("c/\(n)").delete(completion: nil) }
-            if n % 5 == 4 { try await two.db.waitForPendingWrites() }
+        for round in 0..<40 {
+            let (writes, deletions) = (one.db.batch(), (0..<8).map { _ in two.db.batch() })
+            for n in 0..<8 {
+                // The one is shown as it was guessed, the other as the server's transform made it.
+                let data: [String: Any] = n % 2 == 0 ? ["n": n] : ["n": n, "at": FieldValue.serverTimestamp()]
+                writes.setData(data, forDocument: one.db.document("c/\(round)-\(n)"))
+                for batch in deletions { batch.deleteDocument(two.db.document("c/\(round)-\(n)")) }
+            }
+            for (index, batch) in deletions.enumerated() {
+                if index == 2 { writes.commit(completion: nil) }
+                batch.commit(completion: nil)
+            }
+            for device in [one, two] { try await device.db.waitForPendingWrites() }
         }
-        for device in [one, two] { try await device.db.waitForPendingWrites() }
         try await two.db.document("c/last").setData(["n": 1])
         let there = Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).text
         try await heard.latest { $0.text == there }
