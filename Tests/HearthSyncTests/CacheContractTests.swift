@@ -58,7 +58,9 @@ struct CacheContractTests {
                 #expect(try again.contains(ResourcePath("b/2")))
                 #expect(try !again.contains(ResourcePath("b/3")))
             }
-            #expect(code { try cache.transaction("wrong") { () throws(Status) in try queue.remove(batches[1]) } } == .internal)
+            #expect(
+                code { try cache.transaction("wrong") { () throws(Status) in try queue.remove(batches[1]) } }
+                    == .internal)
             try cache.transaction("remove") { () throws(Status) in
                 try queue.remove(batches[0])
                 #expect(try queue.allBatches.map(\.id) == [2, 3])
@@ -121,11 +123,14 @@ struct CacheContractTests {
                 }
                 let some = try overlays.overlays(of: [ResourcePath("a/2"), ResourcePath("a/9")])
                 #expect(some.mapValues(\.largestBatchID) == [ResourcePath("a/2"): 3])
+                let many = Set((0..<200).map { ResourcePath("a/\($0)") })
+                #expect(try Set(overlays.overlays(of: many).keys.map(\.text)) == ["a/1", "a/2", "a/4"])
                 let inCollection = try overlays.overlays(inCollection: ResourcePath("a"), above: 1)
                 #expect(inCollection.mapValues(\.largestBatchID) == [ResourcePath("a/2"): 3, ResourcePath("a/4"): 2])
                 let group = try overlays.overlays(inGroup: "a", above: -1, count: 1)
                 #expect(group.map(\.key) == [ResourcePath("a/1"), ResourcePath("x/1/a/3")])
-                #expect(try overlays.overlays(inGroup: "a", above: -1, count: 3).map(\.overlay.largestBatchID) == [1, 1, 2])
+                #expect(
+                    try overlays.overlays(inGroup: "a", above: -1, count: 3).map(\.overlay.largestBatchID) == [1, 1, 2])
                 #expect(try overlays.overlays(inGroup: "a", above: 2, count: 9).map(\.key) == [ResourcePath("a/2")])
                 #expect(try cache.overlayCache(for: .unauthenticated).overlay(of: ResourcePath("a/1")) == nil)
             }
@@ -143,7 +148,11 @@ struct CacheContractTests {
         try kind.with { cache in
             let documents = cache.remoteDocuments
             var found = ClientDocument.found(
-                "a/1", 5, ["é": .double(-0.0), "e\u{301}": .array([.null, .double(.nan), .integer(.min)]), "v": .vector([1, 2])])
+                "a/1", 5,
+                [
+                    "é": .double(-0.0), "e\u{301}": .array([.null, .double(.nan), .integer(.min)]),
+                    "v": .vector([1, 2]),
+                ])
             found.state = .hasCommittedMutations
             let missing = ClientDocument(key: ResourcePath("a/__id7__"), kind: .missing, version: .seconds(6))
             let unknown = ClientDocument(
@@ -181,12 +190,14 @@ struct CacheContractTests {
             try cache.transaction("add") { () throws(Status) in
                 for number in 1...9 {
                     try documents.add(
-                        .found("a/\(number)", 1, ["n": .integer(Int64(number))]), readTime: .seconds(Int64((number + 2) / 3)))
+                        .found("a/\(number)", 1, ["n": .integer(Int64(number))]),
+                        readTime: .seconds(Int64((number + 2) / 3)))
                 }
                 try documents.add(.found("b/1", 1, ["n": .integer(1)]), readTime: .seconds(1))
                 try documents.add(.found("a/1/a/1", 1, ["n": .integer(8)]), readTime: .seconds(3))
                 try documents.add(
-                    ClientDocument(key: ResourcePath("a/gone"), kind: .missing, version: .seconds(1)), readTime: .seconds(1))
+                    ClientDocument(key: ResourcePath("a/gone"), kind: .missing, version: .seconds(1)),
+                    readTime: .seconds(1))
             }
             try cache.transaction("read") { () throws(Status) in
                 func ids(_ query: ClientQuery, _ offset: IndexOffset = .none, _ mutated: Set<ResourcePath> = [])
@@ -201,8 +212,9 @@ struct CacheContractTests {
                 #expect(all.read == 10)
                 let some = ClientQuery.collection("a", [filter("n", .greaterThan, .integer(6))])
                 #expect(try ids(some).ids == ["a/7", "a/8", "a/9"])
-                #expect(try ids(some, .none, [ResourcePath("a/2"), ResourcePath("a/gone")]).ids
-                    == ["a/2", "a/7", "a/8", "a/9", "a/gone"])
+                #expect(
+                    try ids(some, .none, [ResourcePath("a/2"), ResourcePath("a/gone")]).ids
+                        == ["a/2", "a/7", "a/8", "a/9", "a/gone"])
                 let offset = IndexOffset(readTime: .seconds(2), key: ResourcePath("a/5"), largestBatchID: -1)
                 let later = try ids(.collection("a"), offset)
                 #expect(later.ids == ["a/6", "a/7", "a/8", "a/9"])

@@ -131,7 +131,9 @@ struct CacheFileTests {
     func names() throws {
         let folder = try CacheFolder()
         let long = String(repeating: "ä", count: 300)
-        let names = ["", ".", "..", "a/b", "A", "a", "é", "e\u{301}", "%", "x\u{0}y", long, long + "b", "[DEFAULT]", " "]
+        let names = [
+            "", ".", "..", "a/b", "A", "a", "é", "e\u{301}", "%", "x\u{0}y", long, long + "b", "[DEFAULT]", " ",
+        ]
         var paths: Set<String> = []
         for app in names {
             for project in ["p", "P", "../p"] {
@@ -158,7 +160,8 @@ struct CacheFileTests {
         var next = CacheSchema.current
         next.steps.append(CacheSchema.Step(number: 2, text: "ALTER TABLE mutations ADD COLUMN note TEXT DEFAULT 'new'"))
         next.steps.append(
-            CacheSchema.Step(number: 3, text: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
+            CacheSchema.Step(
+                number: 3, text: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
         var broken = next
         broken.steps.append(CacheSchema.Step(number: 4, text: "INSERT INTO nowhere VALUES (1)"))
         let failure = status { _ = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: broken) }

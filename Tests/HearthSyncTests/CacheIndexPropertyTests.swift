@@ -16,9 +16,11 @@ struct CacheIndexPropertyTests {
         return [
             .null, .boolean(false), .boolean(true), .double(.nan), .double(-.infinity), .integer(-3), .integer(0),
             .double(-0.0), .double(0.5), .integer(1), .double(1), .integer(2), .integer(1 << 53), .integer(1 << 53 + 1),
-            .double(0x1p53), .timestamp(.seconds(1)), .timestamp(.seconds(2)), .string(""), .string("a"), .string("a\u{0}"),
+            .double(0x1p53), .timestamp(.seconds(1)), .timestamp(.seconds(2)), .string(""), .string("a"),
+            .string("a\u{0}"),
             .string("b"), .string(long), .string(long + "1"), .string(long + "2"), .bytes([]), .bytes([1]),
-            .reference("projects/demo/databases/(default)/documents/c/1"), .geoPoint(GeoPoint(latitude: 1, longitude: 2)),
+            .reference("projects/demo/databases/(default)/documents/c/1"),
+            .geoPoint(GeoPoint(latitude: 1, longitude: 2)),
             .array([]), .array([.integer(1)]), .vector([1]), .vector([0, 1]), .map(MapValue()),
             .map(MapValue(["k": .integer(1)])),
             PendingServerTimestamp(localWriteTime: .seconds(9), previousValue: .integer(1)).value,
@@ -48,7 +50,9 @@ struct CacheIndexPropertyTests {
         var segments = names.map { name in
             FieldIndex.Segment(path: FieldPath(name), kind: random.isTrue(60) ? .ascending : .descending)
         }
-        if random.isTrue(40) { segments.insert(.init(path: FieldPath("t"), kind: .contains), at: random.number(segments.count + 1)) }
+        if random.isTrue(40) {
+            segments.insert(.init(path: FieldPath("t"), kind: .contains), at: random.number(segments.count + 1))
+        }
         return FieldIndex(collectionGroup: random.isTrue(90) ? "c" : "d", segments: segments)
     }
 

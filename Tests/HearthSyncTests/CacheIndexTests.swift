@@ -72,13 +72,21 @@ struct CacheIndexTests {
     @Test(
         "What cannot be read is INVALID_ARGUMENT, and says where",
         arguments: [
-            ("", "no JSON"), ("[]", "no JSON"), ("{}", "indexes must be a list"), ("{\"indexes\": 1}", "indexes must be"),
+            ("", "no JSON"), ("[]", "no JSON"), ("{}", "indexes must be a list"),
+            ("{\"indexes\": 1}", "indexes must be"),
             ("{\"indexes\": [1]}", "indexes[0] must be an object"),
             ("{\"indexes\": [{\"fields\": [{\"fieldPath\": \"a\"}]}]}", "indexes[0].collectionGroup"),
             ("{\"indexes\": [{\"collectionGroup\": \"c\"}]}", "indexes[0].fields must be a list"),
             ("{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": []}]}", "must not be empty"),
             ("{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": [{}]}]}", "indexes[0].fields[0].fieldPath"),
-            ("{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": [{\"fieldPath\": \"a..b\"}]}]}", "fieldPath cannot be read"),
+            (
+                "{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": [{\"fieldPath\": \"a..b\"}]}]}",
+                "fieldPath cannot be read"
+            ),
+            (
+                "{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": [{\"fieldPath\": \"a\"}]}]}",
+                "fields[0].order must be"
+            ),
         ])
     func badConfiguration(_ text: String, _ words: String) throws {
         let failure = try #require(status { _ = try ClientIndexConfiguration(json: text) })
@@ -151,18 +159,25 @@ struct CacheIndexTests {
     @Test("Automatic creation makes what would be a full index")
     func creation() throws {
         let query = ClientQuery.collection(
-            "x/1/c", [filter("e", .equal, .integer(1)), filter("t", .arrayContains, .integer(1)),
-                filter("n", .greaterThan, .integer(1))], orders: [("n", true), ("m", false)])
+            "x/1/c",
+            [
+                filter("e", .equal, .integer(1)), filter("t", .arrayContains, .integer(1)),
+                filter("n", .greaterThan, .integer(1)),
+            ], orders: [("n", true), ("m", false)])
         try with([]) { manager throws(Status) in
             try manager.createIndexes(for: query.target)
             let made = try manager.indexes
             #expect(made.map(\.collectionGroup) == ["c"])
-            #expect(made.first?.segments == FieldIndex(
-                "c", ("t", .contains), ("e", .ascending), ("n", .descending), ("m", .ascending)).segments)
+            #expect(
+                made.first?.segments
+                    == FieldIndex(
+                        "c", ("t", .contains), ("e", .ascending), ("n", .descending), ("m", .ascending)
+                    ).segments)
             #expect(try manager.coverage(of: query.target) == .full)
             try manager.createIndexes(for: query.target)
             #expect(try manager.indexes.count == 1)
-            let either = ClientQuery.collection("c", [.or([filter("a", .equal, .null), filter("b", .lessThan, .null)])])
+            let either = ClientQuery.collection(
+                "c", [.or([filter("a", .equal, .null), filter("b", .lessThan, .null)])])
             try manager.createIndexes(for: either.target)
             #expect(try manager.coverage(of: either.target) == .full)
             let count = try manager.indexes.count

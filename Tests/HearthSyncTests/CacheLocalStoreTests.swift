@@ -120,7 +120,8 @@ struct CacheLocalStoreTests {
         let folder = try CacheFolder()
         let cache = try folder.open()
         let indexed = LocalStore(cache, user: ClientUser(uid: "u"))
-        let plain = LocalStore(MemoryPersistence(.lru(CollectionParameters(thresholdBytes: -1))), user: ClientUser(uid: "u"))
+        let plain = LocalStore(
+            MemoryPersistence(.lru(CollectionParameters(thresholdBytes: -1))), user: ClientUser(uid: "u"))
         try indexed.configure([
             FieldIndex("c", ("a", .ascending)), FieldIndex("c", ("a", .descending)), FieldIndex("c", ("b", .ascending)),
             FieldIndex("c", ("t", .contains)),

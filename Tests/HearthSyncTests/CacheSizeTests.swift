@@ -34,7 +34,8 @@ struct CacheSizeTests {
                 for _ in 0..<10 {
                     let text = String(repeating: "x", count: random.number(4000))
                     let number = Int64(random.number(8000))
-                    let document = ClientDocument.found("a/\(number)", 1, ["n": .integer(number), "text": .string(text)])
+                    let document = ClientDocument.found(
+                        "a/\(number)", 1, ["n": .integer(number), "text": .string(text)])
                     try cache.remoteDocuments.add(document, readTime: .seconds(Int64(round)))
                     documents[document.key] = document
                     written += Int64(text.utf8.count)
@@ -74,9 +75,9 @@ struct CacheSizeTests {
     /// Bounds hold for release builds; others are slower, and busy machines, too.
     private static let allowance: Double = {
         #if DEBUG
-            20
+        20
         #else
-            3
+        3
         #endif
     }()
 
@@ -116,8 +117,11 @@ struct CacheSizeTests {
                     for number in 0..<count {
                         let document = ClientDocument.found(
                             "small/document-\(number)", 1,
-                            ["name": .string("Name \(number)"), "n": .integer(Int64(number)),
-                                "tags": .array([.string("x"), .string("y")]), "text": .string(String(repeating: "t", count: 300))])
+                            [
+                                "name": .string("Name \(number)"), "n": .integer(Int64(number)),
+                                "tags": .array([.string("x"), .string("y")]),
+                                "text": .string(String(repeating: "t", count: 300)),
+                            ])
                         try cache.remoteDocuments.add(document, readTime: .seconds(1))
                         keys.insert(document.key)
                     }
@@ -150,10 +154,18 @@ struct CacheSizeTests {
             guard try cache.targets.target(query.target) != nil else { throw .internalError("no target") }
             _ = try cache.targets.keys(of: 2)
             found = try cache.remoteDocuments.documents(
-                matching: query, after: .none, mutated: [], onRead: { _ in }).count
+                matching: query, after: .none, mutated: [], onRead: { _ in }
+            ).count
         }
         #expect(found == count)
         expect("10,000 documents after a cold start", started.milliseconds, below: 100)
+        let byKey = Stopwatch()
+        try cache.transaction("by key") { () throws(Status) in
+            let keys = try cache.targets.keys(of: 2)
+            #expect(try cache.remoteDocuments.documents(keys).values.count { $0.isFound } == count)
+            #expect(try cache.overlayCache(for: .unauthenticated).overlays(of: keys).isEmpty)
+        }
+        expect("10,000 documents of a target by their keys", byKey.milliseconds, below: 150)
         try measureQueries(cache, count: count)
         try measureWrites(cache)
         cache.shutDown()

@@ -91,7 +91,8 @@ struct CacheTargetTests {
             query.orders = query.normalizedOrders
             query.limit = 3
             query.limitType = .last
-            query.end = ClientQuery.Bound(values: [.reference("projects/demo/databases/(default)/documents/x/1/g/5")], isInclusive: true)
+            query.end = ClientQuery.Bound(
+                values: [.reference("projects/demo/databases/(default)/documents/x/1/g/5")], isInclusive: true)
             try cache.transaction("bundles") { () throws(Status) in
                 #expect(try bundles.bundle("b") == nil)
                 #expect(try bundles.namedQuery("q") == nil)
@@ -137,14 +138,20 @@ struct CacheTargetTests {
                 try cache.targets.addKeys([ResourcePath("a/4")], to: 2)
             }
             // 49 orphans and a target: a tenth are 5, which are the numbers of a/1, a/2, a/3, a/5 and a/6.
-            let outcome = try cache.transaction("collect") { () throws(Status) in try cache.collector?.collect(active: []) }
+            let outcome = try cache.transaction("collect") { () throws(Status) in
+                try cache.collector?.collect(active: [])
+            }
             #expect(
                 outcome
                     == CollectionOutcome(
                         didRun: true, sequenceNumbersCollected: 5, targetsRemoved: 0, documentsRemoved: 3))
             try cache.transaction("read") { () throws(Status) in
-                for (number, isThere) in [(1, false), (2, true), (3, true), (4, true), (5, false), (6, false), (7, true)] {
-                    #expect(try cache.remoteDocuments.document(ResourcePath("a/\(number)")).isFound == isThere, "a/\(number)")
+                for (number, isThere) in [
+                    (1, false), (2, true), (3, true), (4, true), (5, false), (6, false), (7, true),
+                ] {
+                    #expect(
+                        try cache.remoteDocuments.document(ResourcePath("a/\(number)")).isFound == isThere,
+                        "a/\(number)")
                 }
             }
         }
@@ -164,7 +171,8 @@ struct CacheTargetTests {
             guard let collector = cache.collector else { throw Status.internalError("no collector") }
             collector.parameters.percentile = 20
             let outcome = try cache.transaction("collect") { () throws(Status) in try collector.collect(active: [4]) }
-            #expect(outcome.sequenceNumbersCollected == 4 && outcome.targetsRemoved == 3 && outcome.documentsRemoved == 3)
+            #expect(
+                outcome.sequenceNumbersCollected == 4 && outcome.targetsRemoved == 3 && outcome.documentsRemoved == 3)
             #expect(cache.targets.count == 17)
             // Released: the youngest again.
             try cache.transaction("release") { () throws(Status) in

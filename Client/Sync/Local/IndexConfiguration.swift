@@ -23,15 +23,14 @@ public struct ClientIndexConfiguration: Sendable {
         for (index, member) in try Self.list(root, "indexes", "").enumerated() {
             let place = "indexes[\(index)]"
             let object = try Self.object(member, place)
+            let group = try Self.string(object, "collectionGroup", place + ".")
             var segments: [FieldIndex.Segment] = []
             for (position, member) in try Self.list(object, "fields", place + ".").enumerated() {
                 let place = "\(place).fields[\(position)]"
                 segments.append(try Self.segment(Self.object(member, place), place))
             }
             if segments.isEmpty { throw Self.invalid("\(place).fields", "must not be empty") }
-            indexes.append(
-                FieldIndex(
-                    collectionGroup: try Self.string(object, "collectionGroup", place + "."), segments: segments))
+            indexes.append(FieldIndex(collectionGroup: group, segments: segments))
         }
     }
 

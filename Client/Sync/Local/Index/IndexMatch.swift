@@ -113,7 +113,8 @@ struct IndexMatch {
         var segments = index.directionalSegments.dropFirst(fixedCount)
         for (value, order) in zip(bound.values, subTarget.orders) {
             if order.field.isDocumentName {
-                guard segments.isEmpty, order.descending == index.isKeyDescending, let key = ResourcePath(reference: value)
+                guard segments.isEmpty, order.descending == index.isKeyDescending,
+                    let key = ResourcePath(reference: value)
                 else { return IndexPosition(bytes: bytes, isAfter: isAfterInexact) }
                 let part = CacheKey.encode(key)
                 bytes += order.descending ? ClientIndexValue.inverted(part) : part

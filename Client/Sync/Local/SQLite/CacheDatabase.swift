@@ -109,7 +109,9 @@ final class CacheDatabase {
         defer { sqlite3_finalize(statement) }
         var texts: [String] = []
         while result == SQLITE_OK || result == SQLITE_ROW {
-            if result == SQLITE_ROW { texts.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "") }
+            if result == SQLITE_ROW {
+                texts.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+            }
             result = sqlite3_step(statement)
         }
         guard result == SQLITE_DONE else { throw failure(result, action) }

@@ -57,7 +57,8 @@ struct CacheFiles: Hashable, Sendable {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         let target = database + Self.damagedMark + String(now.tv_sec * 1000 + now.tv_nsec / 1_000_000)
-        // First the log: alone it means nothing, while a database without its log would be taken for an older state.
+        // First the log: a new database must never meet it. When the process ends between the two, the lock file still says
+        // that the database is damaged, and it follows at the next opening.
         for (from, to) in [(log, target + "-wal"), (database, target)] {
             if rename(from, to) != 0, errno != ENOENT { throw DataFolder.failure("put \(from) aside as \(to)") }
         }

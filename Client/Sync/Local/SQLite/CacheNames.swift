@@ -41,7 +41,8 @@ final class CacheNames {
             .integer(collection.groupID), .bytes(CacheKey.encode(key)))
         let id = database.lastInsertedID
         try database.run(
-            "INSERT INTO sentinels (document_id, sequence_number) VALUES (?, ?)", .integer(id), .integer(sequenceNumber))
+            "INSERT INTO sentinels (document_id, sequence_number) VALUES (?, ?)", .integer(id), .integer(sequenceNumber)
+        )
         return id
     }
 

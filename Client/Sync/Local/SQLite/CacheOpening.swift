@@ -51,6 +51,7 @@ struct CacheOpening {
                 lock.release(isClean: !isSuspect)
                 throw error
             }
+            lock.markDamaged()
             damage = try putAside(error)
         }
         let opened: CacheDatabase
@@ -146,7 +147,8 @@ struct CacheOpening {
         let expected = [files.appName, files.databaseName.project, files.databaseName.database]
         guard let names, zip(names, expected).allSatisfy({ UTF8Order.equal($0, $1) }) else {
             throw .failedPrecondition(
-                "The cache \(files.database) belongs to another app or database: \(names?.joined(separator: ", ") ?? "?")")
+                "The cache \(files.database) belongs to another app or database: \(names?.joined(separator: ", ") ?? "?")"
+            )
         }
     }
 

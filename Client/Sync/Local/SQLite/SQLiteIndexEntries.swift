@@ -128,7 +128,8 @@ struct SQLiteIndexEntries {
                 SELECT d.id, d.key, length(e.entry) FROM index_entries e CROSS JOIN documents d ON d.id = e.document_id
                 WHERE e.index_id = ?1 AND e.user_id = ?2 AND e.entry >= ?3 AND e.entry < ?5
                 AND (?4 < 0 OR d.collection_id = ?4) ORDER BY e.entry
-                """, .integer(index), .integer(scope.userID), .bytes(range.lower), collection, .bytes(upper), body: body)
+                """, .integer(index), .integer(scope.userID), .bytes(range.lower), collection, .bytes(upper), body: body
+            )
         } else {
             try database.rows(
                 """

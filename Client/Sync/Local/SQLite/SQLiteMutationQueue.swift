@@ -43,7 +43,8 @@ final class SQLiteMutationQueue: MutationQueue {
             mutations: mutations)
         try database.run(
             "INSERT INTO mutations (batch_id, user_id, local_write_time, base_writes, writes) VALUES (?, ?, ?, ?, ?)",
-            .integer(batch.id), .integer(userID), .time(localWriteTime), .bytes(encode(base)), .bytes(encode(mutations)))
+            .integer(batch.id), .integer(userID), .time(localWriteTime), .bytes(encode(base)), .bytes(encode(mutations))
+        )
         for key in batch.keys {
             let document = try persistence.names.addDocument(
                 key, sequenceNumber: persistence.useSequenceNumber())

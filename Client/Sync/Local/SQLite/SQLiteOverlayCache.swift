@@ -20,9 +20,28 @@ final class SQLiteOverlayCache: OverlayCache {
     }
 
     func overlays(of keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: Overlay] {
-        guard let userID = try userID, try hasAny(userID) else { return [:] }
+        guard let userID = try userID else { return [:] }
+        // Mostly little is pending: then many keys cost no more than what there is.
+        if try count(userID) < keys.count / 4 { return try all(userID).filter { keys.contains($0.key) } }
         var overlays: [ResourcePath: Overlay] = [:]
         for key in keys { overlays[key] = try overlay(of: key, userID) }
+        return overlays
+    }
+
+    private func count(_ userID: Int64) throws(Status) -> Int {
+        try database.first("SELECT count(*) FROM overlays WHERE user_id = ?", .integer(userID)) {
+            Int($0.integer(0))
+        } ?? 0
+    }
+
+    private func all(_ userID: Int64) throws(Status) -> [ResourcePath: Overlay] {
+        var overlays: [ResourcePath: Overlay] = [:]
+        try database.rows("SELECT largest_batch_id, mutation FROM overlays WHERE user_id = ?", .integer(userID)) {
+            row throws(Status) in
+            let overlay = try overlay(row)
+            overlays[overlay.mutation.key] = overlay
+            return true
+        }
         return overlays
     }
 
@@ -33,11 +52,6 @@ final class SQLiteOverlayCache: OverlayCache {
             WHERE document_id = (SELECT id FROM documents WHERE key = ?) AND user_id = ?
             """, .bytes(CacheKey.encode(key)), .integer(userID)
         ) { row throws(Status) in try overlay(row) }
-    }
-
-    /// Mostly nothing is pending: then many keys cost no more than one.
-    private func hasAny(_ userID: Int64) throws(Status) -> Bool {
-        try database.first("SELECT 1 FROM overlays WHERE user_id = ? LIMIT 1", .integer(userID)) { _ in true } ?? false
     }
 
     func save(_ overlays: [ResourcePath: Mutation], largestBatchID: Int) throws(Status) {

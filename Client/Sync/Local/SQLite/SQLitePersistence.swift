@@ -90,7 +90,8 @@ final class SQLitePersistence: Persistence {
             globals = savedGlobals
             names.forget()
             indexDefinitions.forget()
-            try database.rollBack()
+            // What went wrong first is what the caller has to know. When even this fails, the connection takes nothing more.
+            do throws(Status) { try database.rollBack() } catch {}
             throw error
         }
     }
@@ -153,8 +154,10 @@ struct CacheGlobals: Equatable {
             FROM globals
             """
         ) { row in
-            (Int32(truncatingIfNeeded: row.integer(0)), row.integer(1), Int(row.integer(2)), row.time(3),
-                Int(row.integer(4)))
+            (
+                Int32(truncatingIfNeeded: row.integer(0)), row.integer(1), Int(row.integer(2)), row.time(3),
+                Int(row.integer(4))
+            )
         }
         guard let found else {
             throw database.damaged("The cache \(database.path) is damaged: the row of its globals is missing.")

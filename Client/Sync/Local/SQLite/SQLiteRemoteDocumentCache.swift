@@ -19,7 +19,8 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
             """
             UPDATE documents SET kind = ?, is_committed = ?, version = ?, create_time = ?, read_time = ?, fields = ?
             WHERE key = ?
-            """, .integer(kind), isCommitted, .time(document.version), .time(document.createTime), .time(readTime), fields,
+            """, .integer(kind), isCommitted, .time(document.version), .time(document.createTime), .time(readTime),
+            fields,
             .bytes(key))
         if database.changes > 0 { return }
         let collection = try persistence.names.addCollection(document.key.parent)
