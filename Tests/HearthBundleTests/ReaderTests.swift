@@ -94,7 +94,9 @@ struct ReaderConformanceTests {
         let bytes = try TestData.bytes("example.bundle")
         for count in 0..<bytes.count {
             let failure = try #require(Reading(Array(bytes.prefix(count))).failure, "\(count) bytes were read")
-            #expect(failure.code == .dataLoss || failure.message.contains("documents") || failure.message.contains("ends"))
+            // Between two elements the bytes are whole, but the documents are not.
+            let isKnown = failure.code == .dataLoss || ["documents", "ends"].contains { failure.message.contains($0) }
+            #expect(isKnown, "\(count): \(failure)")
         }
     }
 }
@@ -166,7 +168,8 @@ struct ReaderConformanceTests {
 
     @Test func referencesStayInTheDatabase() {
         func reading(_ reference: String) -> Status? {
-            let value = #"{"a":{"arrayValue":{"values":[{"mapValue":{"fields":{"r":{"referenceValue":"\#(reference)"}}}}]}}}"#
+            let map = #"{"mapValue":{"fields":{"r":{"referenceValue":"\#(reference)"}}}}"#
+            let value = #"{"a":{"arrayValue":{"values":[\#(map)]}}}"#
             let elements = found("a/b", fields: value)
             return Reading(bundle(metadata(documents: 1), elements[0], elements[1])).failure
         }

@@ -64,7 +64,8 @@ import Testing
         var builder = try BundleBuilder(id: "many")
         for number in 0..<10_000 {
             let fields = MapValue([
-                .init(name: "name", value: .string("document \(number)")), .init(name: "n", value: .integer(Int64(number))),
+                .init(name: "name", value: .string("document \(number)")),
+                .init(name: "n", value: .integer(Int64(number))),
                 .init(name: "tags", value: .array([.string("a"), .string("b"), .double(0.5)])),
             ])
             try builder.add(BuilderTests.document("many/\(number)", fields), readTime: BuilderTests.now)

@@ -37,7 +37,9 @@ enum BundleBuildCommand {
                 database: parsed.string("database") ?? DatabaseName.defaultDatabase)
             let given = parsed.strings("query") + parsed.strings("document")
             guard let path = parsed.string("definition") else {
-                if given.isEmpty { throw .invalidArgument("Nothing is named: use --query, --document or --definition.") }
+                if given.isEmpty {
+                    throw .invalidArgument("Nothing is named: use --query, --document or --definition.")
+                }
                 return try BundleDefinition(
                     json: try text(parsed), file: "--query", name: parsed.string("name") ?? "", database: fallback)
             }

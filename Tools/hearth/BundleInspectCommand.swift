@@ -136,12 +136,13 @@ extension BundleInspection {
         }
         if !queries.isEmpty { lines += ["", "  queries"] }
         for query in queries {
-            lines.append(
-                "    \(query.name): \(CheckReport.count(query.documentCount, "document")) at \(Self.text(query.readTime))")
+            let count = CheckReport.count(query.documentCount, "document")
+            lines.append("    \(query.name): \(count) at \(Self.text(query.readTime))")
         }
         if !documents.isEmpty { lines += ["", "  documents"] }
         for document in documents.prefix(Self.documentsMax) {
-            let state = document.exists ? "\(document.sizeBytes) bytes, of \(Self.text(document.updateTime))" : "missing"
+            let size = "\(document.sizeBytes) bytes, of \(Self.text(document.updateTime))"
+            let state = document.exists ? size : "missing"
             let queries = document.queries.isEmpty ? "" : " (\(document.queries.joined(separator: ", ")))"
             lines.append("    \(Self.path(document.name)): \(state)\(queries)")
         }
