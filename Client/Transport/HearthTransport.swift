@@ -33,11 +33,11 @@ public enum TransportLimits {
     /// Idle connections that are kept, all together.
     static let idleConnectionsMax = 32
     /// Connections are probed, by TCP and for streams by PING, when nothing came for so long…
-    static let keepAliveIdleSeconds = 30
+    public static let keepAliveIdleSeconds = 30
     /// …again after so long…
     static let keepAliveIntervalSeconds = 10
     /// …are given up when a PING isn't answered for so long…
-    static let pingAnswerMilliseconds = 15_000
+    public static let pingAnswerMilliseconds = 15_000
     /// …and are broken when nothing was acknowledged for so long.
     static let unacknowledgedMilliseconds = 45_000
 }
