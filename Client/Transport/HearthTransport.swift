@@ -6,6 +6,8 @@ import HearthModel
 // - `GRPCChannel` makes gRPC calls to one server: whole requests (`unary`, `collect`) and streams (`openStream`).
 // - `HTTPClient` makes plain requests, whose answers come in pieces.
 // - `RawConnection` is a socket without a protocol, plain or TLS, through the same proxies.
+// - `RawSocket` is beneath streams and raw connections: a TCP connection by libcurl, with TLS by OpenSSL over memory
+//   (`TLSClientSession`). Calls and plain requests have libcurl's own TLS.
 // - `NetworkMonitor` tells when the machine's addresses or routes change.
 //
 // What holds at all times: user code runs on the transport's thread, outside of libcurl's callbacks, one event after
