@@ -62,7 +62,8 @@ let package = Package(
         // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
         .target(
-            name: "HearthTransport", dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
+            name: "HearthTransport",
+            dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
             path: "Client/Transport", exclude: ["CNetlink"]),
         .target(
             name: "HearthSync",
