@@ -6,7 +6,9 @@ let isFuzzing = Context.environment["HEARTH_FUZZ"] != nil
 let fuzzing: [Target] = [
     .executableTarget(
         name: "HearthFuzz",
-        dependencies: ["HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthWire"],
+        dependencies: [
+            "HearthBundle", "HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthWire",
+        ],
         path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
@@ -15,7 +17,8 @@ let fuzzing: [Target] = [
 let package = Package(
     name: "hearth",
     products: [
-        .executable(name: "hearth", targets: ["hearth"])
+        .executable(name: "hearth", targets: ["hearth"]),
+        .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
@@ -51,17 +54,35 @@ let package = Package(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "HearthRules",
-                "COpenSSL",
+                "HearthBundle", "COpenSSL",
                 "CCurl",
             ],
             path: "Server/Services", exclude: ["CCurl"]),
+
+        // Bundles: shared by the server, the tool and the client.
+        .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
+
+        // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
+        .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
+        .target(
+            name: "HearthTransport", dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "CZlib"],
+            path: "Client/Transport", exclude: ["CNetlink"]),
+        .target(
+            name: "HearthSync",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "CSQLite"],
+            path: "Client/Sync"),
+        .target(
+            name: "HearthFirestore",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthStorage", "HearthBundle", "HearthSync", "HearthTransport",
+            ], path: "Client/Firestore"),
 
         // The tool.
         .executableTarget(
             name: "hearth",
             dependencies: [
                 "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
-                "HearthSQLite", "CSQLite",
+                "HearthSQLite", "HearthBundle", "CSQLite",
             ], path: "Tools/hearth"),
 
         // Tests, one folder a target.
@@ -83,8 +104,24 @@ let package = Package(
         ),
         .testTarget(
             name: "HearthServerTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthServer"],
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle", "HearthServer",
+            ],
             path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle"],
+            path: "Tests/HearthBundleTests"),
+        .testTarget(
+            name: "HearthTransportTests", dependencies: ["HearthModel", "HearthNetwork", "HearthTransport"],
+            path: "Tests/HearthTransportTests"),
+        .testTarget(
+            name: "HearthSyncTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "HearthSync"],
+            path: "Tests/HearthSyncTests"),
+        .testTarget(
+            name: "HearthFirestoreTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
+            path: "Tests/HearthFirestoreTests"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),

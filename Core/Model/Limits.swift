@@ -177,4 +177,31 @@ public enum Limits {
     public static let webChannelEarlyBytesMax = 24 << 20
     /// Requests of one session that wait for their messages to be taken.
     public static let webChannelWaitingPostsMax = 16
+
+    // MARK: Bundles; bounds of ours
+
+    /// One element of a bundle. A document of 1 MiB that holds nothing but small values takes about 45 MiB as JSON.
+    public static let bundleElementSizeBytesMax = 64 << 20
+    /// Digits of the length in front of an element.
+    public static let bundlePrefixDigitsMax = 15
+    /// A bundle that the server makes, uncompressed.
+    public static let bundleSizeBytesMax: Int64 = 1 << 30
+    /// Bytes of a bundle beyond which it goes to a file while it is made and kept.
+    public static let bundleMemoryBytesMax = 1 << 20
+    /// Seconds that making a bundle may take.
+    public static let bundleBuildSecondsMax = 300
+    /// Bundles that a server keeps ready.
+    public static let bundlesKeptMax = 100
+    /// Bundles that are made at a time; further ones are refused with UNAVAILABLE.
+    public static let bundlesBuildingMax = 4
+    /// Definitions that are saved in one database.
+    public static let bundleDefinitionsMax = 100
+    /// The text of one definition.
+    public static let bundleDefinitionSizeBytesMax = 64 << 10
+    /// Queries of one definition, and documents that it names.
+    public static let bundleQueriesMax = 100
+    public static let bundleDocumentsNamedMax = 1000
+    /// After so many seconds a kept bundle is made anew although nothing has changed, so that listens can still go on
+    /// from its read time: half of the retention.
+    public static let bundleKeptSecondsMax = 1800
 }

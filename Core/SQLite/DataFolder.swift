@@ -12,7 +12,7 @@ import Darwin
 ///
 /// The lock is `flock` on the file `.lock`, which the system drops when the process ends, however it ends. The file holds
 /// the process's number, for people; no project's folder begins with a dot.
-final class DataFolder: Sendable {
+package final class DataFolder: Sendable {
     let path: String
     private let lock: Int32
 
@@ -67,7 +67,7 @@ final class DataFolder: Sendable {
     }
 
     /// Makes a folder, durably, and those above it.
-    static func makeFolder(_ path: String) throws(Status) {
+    package static func makeFolder(_ path: String) throws(Status) {
         if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
         if errno == ENOENT, parent(path) != path {
             try makeFolder(parent(path))
@@ -84,7 +84,7 @@ final class DataFolder: Sendable {
     }
 
     /// Names of what is in a folder, without `.` and `..`.
-    static func names(_ path: String) throws(Status) -> [String] {
+    package static func names(_ path: String) throws(Status) -> [String] {
         guard let folder = opendir(path) else { throw failure("read the folder \(path)") }
         defer { closedir(folder) }
         var names: [String] = []
@@ -131,7 +131,7 @@ final class DataFolder: Sendable {
 
     /// Removes a file; false when there was none.
     @discardableResult
-    static func remove(_ path: String) throws(Status) -> Bool {
+    package static func remove(_ path: String) throws(Status) -> Bool {
         if unlink(path) == 0 { return true }
         if errno == ENOENT { return false }
         throw failure("remove \(path)")
@@ -146,7 +146,7 @@ final class DataFolder: Sendable {
     }
 
     /// One sentence with the system's words.
-    static func failure(_ action: String, _ code: Int32 = errno) -> Status {
+    package static func failure(_ action: String, _ code: Int32 = errno) -> Status {
         let words = "Cannot \(action): \(EngineError.describe(errno: code))."
         return switch code {
         case EACCES, EPERM, EROFS, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG: .failedPrecondition(words)

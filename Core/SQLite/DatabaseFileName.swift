@@ -8,7 +8,7 @@ import HearthModel
 ///
 /// An encoded id of more than 100 bytes becomes its first 60 bytes, `~` and 32 digits of a hash, because file systems
 /// allow 255 bytes a component and SQLite 512 a path. Beside such a component stands a file `COMPONENT.id` with the id.
-struct DatabaseFileName: Hashable {
+package struct DatabaseFileName: Hashable {
     static let suffix = ".sqlite"
     static let idSuffix = ".id"
     static let encodedLengthMax = 100
@@ -24,7 +24,7 @@ struct DatabaseFileName: Hashable {
         file = Self.component(name.database)
     }
 
-    static func component(_ id: String) -> String {
+    package static func component(_ id: String) -> String {
         let encoded = encode(id)
         if encoded.utf8.count <= encodedLengthMax { return encoded }
         return String(encoded.prefix(keptLength)) + "~" + hash(id)

@@ -10,12 +10,12 @@ import Darwin
 #endif
 
 /// SQLite's result codes as `Status`.
-enum EngineError {
+package enum EngineError {
     /// What went wrong on `handle` in its last call.
     /// - Parameters:
     ///   - code: the result of that call, extended or not.
     ///   - action: what was tried, as the beginning of a sentence: "cannot store the commit".
-    static func status(_ handle: OpaquePointer?, _ code: Int32, _ action: String) -> Status {
+    package static func status(_ handle: OpaquePointer?, _ code: Int32, _ action: String) -> Status {
         var extended = code
         var words = String(cString: sqlite3_errstr(code))
         var systemError: Int32 = 0
@@ -67,7 +67,7 @@ enum EngineError {
         }
     }
 
-    static func describe(errno code: Int32) -> String {
+    package static func describe(errno code: Int32) -> String {
         String(cString: strerror(code))
     }
 }

@@ -109,15 +109,17 @@ public final class AggregationExecution {
 }
 
 /// A sum of int64 and double values: exact for integers whatever overflows on the way, compensated for doubles.
-struct NumberSum {
+public struct NumberSum: Sendable {
     private var integers: Int128 = 0
     private var hasDouble = false
     private var sum = 0.0
     private var compensation = 0.0
     private var count = 0
 
+    public init() {}
+
     /// Adds a number; values of other types are passed over.
-    mutating func add(_ value: Value) {
+    public mutating func add(_ value: Value) {
         switch value {
         case .integer(let number):
             integers += Int128(number)
@@ -148,7 +150,7 @@ struct NumberSum {
     }
 
     /// An integer when all are integers and it fits, else a double; the integer 0 for nothing.
-    var total: Value {
+    public var total: Value {
         if !hasDouble {
             if let exact = Int64(exactly: integers) { return .integer(exact) }
             return .double(Double(integers))
@@ -157,7 +159,7 @@ struct NumberSum {
     }
 
     /// A double, or null for nothing.
-    var average: Value {
+    public var average: Value {
         count == 0 ? .null : .double((hasDouble ? doubleTotal : Double(integers)) / Double(count))
     }
 }

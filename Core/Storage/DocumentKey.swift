@@ -67,7 +67,7 @@ public enum DocumentKey {
     }
 
     /// Reads one SEG at `position` and moves behind it.
-    static func readSegment(_ key: [UInt8], _ position: inout Int) -> String? {
+    package static func readSegment(_ key: [UInt8], _ position: inout Int) -> String? {
         guard position < key.count else { return nil }
         switch key[position] {
         case Tag.numericSegment:

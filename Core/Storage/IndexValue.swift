@@ -22,22 +22,22 @@ import HearthModel
 /// the limit, so a cut one never is a prefix of a complete one or the other way round. Entries that are cut must be
 /// compared by their documents (`isCut`).
 public enum IndexValue {
-    enum Tag {
-        static let null: UInt8 = 0x05
-        static let boolean: UInt8 = 0x0A
-        static let nan: UInt8 = 0x0D
-        static let number: UInt8 = 0x0F
-        static let timestamp: UInt8 = 0x14
-        static let string: UInt8 = 0x19
-        static let bytes: UInt8 = 0x1E
-        static let reference: UInt8 = 0x25
-        static let geoPoint: UInt8 = 0x2D
-        static let array: UInt8 = 0x32
-        static let vector: UInt8 = 0x35
-        static let map: UInt8 = 0x37
-        static let terminator: UInt8 = 0x02
-        static let numericSegment: UInt8 = 0x10
-        static let textSegment: UInt8 = 0x20
+    package enum Tag {
+        package static let null: UInt8 = 0x05
+        package static let boolean: UInt8 = 0x0A
+        package static let nan: UInt8 = 0x0D
+        package static let number: UInt8 = 0x0F
+        package static let timestamp: UInt8 = 0x14
+        package static let string: UInt8 = 0x19
+        package static let bytes: UInt8 = 0x1E
+        package static let reference: UInt8 = 0x25
+        package static let geoPoint: UInt8 = 0x2D
+        package static let array: UInt8 = 0x32
+        package static let vector: UInt8 = 0x35
+        package static let map: UInt8 = 0x37
+        package static let terminator: UInt8 = 0x02
+        package static let numericSegment: UInt8 = 0x10
+        package static let textSegment: UInt8 = 0x20
     }
 
     /// Bytes after which the encoding of an array, a vector or a map is cut. Whole containers are rarely asked for;
@@ -66,7 +66,7 @@ public enum IndexValue {
         }
     }
 
-    static func append(_ value: Value, to bytes: inout [UInt8]) {
+    package static func append(_ value: Value, to bytes: inout [UInt8]) {
         switch value {
         case .null:
             bytes.append(Tag.null)
@@ -152,7 +152,7 @@ public enum IndexValue {
         appendBigEndian(bits >> 63 == 0 ? bits ^ (1 << 63) : ~bits, to: &bytes)
     }
 
-    static func appendBigEndian(_ number: UInt64, to bytes: inout [UInt8]) {
+    package static func appendBigEndian(_ number: UInt64, to bytes: inout [UInt8]) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
@@ -162,7 +162,7 @@ public enum IndexValue {
 
     // MARK: Texts and names
 
-    static func appendText(_ text: String, to bytes: inout [UInt8]) {
+    package static func appendText(_ text: String, to bytes: inout [UInt8]) {
         var text = text
         text.withUTF8 { appendText(UnsafeRawBufferPointer($0), to: &bytes) }
     }
@@ -180,7 +180,7 @@ public enum IndexValue {
         bytes.append(1)
     }
 
-    static func appendSegment(_ segment: String, to bytes: inout [UInt8]) {
+    package static func appendSegment(_ segment: String, to bytes: inout [UInt8]) {
         if let number = ResourcePath.numericID(segment) {
             bytes.append(Tag.numericSegment)
             appendBigEndian(UInt64(bitPattern: number) ^ (1 << 63), to: &bytes)

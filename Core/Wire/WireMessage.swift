@@ -129,6 +129,20 @@ extension WireMessage {
         }
     }
 
+    /// Reads proto3 JSON from borrowed memory.
+    /// - Throws: INVALID_ARGUMENT, as the other.
+    public init(json text: UnsafeRawBufferPointer, forms: JSONForms) throws(Status) {
+        self.init()
+        var decoder = try JSONFieldDecoder(text)
+        decoder.takesObjectForms = forms == .bundle
+        do throws(Status) {
+            try decode(&decoder)
+            try decoder.reader.endDocument()
+        } catch {
+            throw decoder.status(error, at: "")
+        }
+    }
+
     public init(json text: String, at path: String = "") throws(Status) {
         try self.init(json: Array(text.utf8), at: path)
     }
@@ -139,6 +153,15 @@ extension WireMessage {
         encode(&encoder)
         return encoder.writer.bytes
     }
+}
+
+/// Which forms a reader of JSON takes.
+public enum JSONForms: Sendable {
+    /// Those of proto3 JSON.
+    case standard
+    /// Also times as `{"seconds": "1", "nanos": 2}` and wrapped numbers as `{"value": 1}`, which builders of bundles
+    /// write that know nothing of well-known types.
+    case bundle
 }
 
 /// How JSON is written.

@@ -63,6 +63,12 @@ public final class DatabaseRegistry: Sendable {
     /// The databases that are open now.
     public var openDatabases: [Database] { state.withLock { $0.open.values.map(\.database) } }
 
+    /// Whether there is a database of this name; asking doesn't make it.
+    func exists(_ name: DatabaseName) throws(Status) -> Bool {
+        if state.withLock({ $0.open[name] != nil }) { return true }
+        return try provider.databases().contains(name)
+    }
+
     /// The names of all databases, open or not.
     public func databases() throws(Status) -> [DatabaseName] {
         let stored = try provider.databases()

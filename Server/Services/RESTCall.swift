@@ -59,6 +59,9 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
         return exchange.write([UInt8(ascii: "[")] + message)
     }
 
+    /// Says how the call ended whose answer somebody else gives.
+    func end(_ status: Status) { observed(status) }
+
     func finish(_ status: Status) {
         if isFinished { return }
         observed(status)

@@ -21,11 +21,13 @@ public final class Server: Sendable {
         /// Whether the server is for local development: `owner` and unsigned tokens are believed, a database without rules
         /// is open, and anybody may clear a database, replace the rules or end the server over HTTP.
         public var isEmulator = true
-        /// The project whose databases clients may be the first to use; administrators, and everybody on a server for local
-        /// development, may use any.
-        public var project: String?
+        /// The project whose databases clients may be the first to use, and that of bundles whose address names none;
+        /// administrators, and everybody on a server for local development, may use any.
+        public var project = "demo-hearth"
         /// Files with security rules, by database id.
         public var rules: [String: String] = [:]
+        /// Definitions of bundles by name: see `BundleDefinition`.
+        public var bundles: [String: BundleDefinition] = [:]
         /// Whose tokens are believed.
         public var identity = IdentityConfiguration()
 
@@ -38,6 +40,7 @@ public final class Server: Sendable {
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
+    private let bundles: BundleKeeper
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -81,6 +84,9 @@ public final class Server: Sendable {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let requests = RequestMetrics(
             loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
+        bundles = BundleKeeper(
+            folder: configuration.dataFolder ?? SpillFile.temporaryFolder,
+            requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let watchedNetwork = watchedNetwork
         let metrics = ServerMetrics(
@@ -92,6 +98,9 @@ public final class Server: Sendable {
                 service,
                 extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
                     WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
+                    BundleHTTP(
+                        service: service, keeper: bundles, definitions: configuration.bundles,
+                        project: configuration.project, observer: observer),
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
@@ -115,6 +124,7 @@ public final class Server: Sendable {
         streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        bundles.stop()
         pool.stop()
         registry.close()
     }

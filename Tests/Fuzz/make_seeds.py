@@ -159,6 +159,40 @@ def main() -> None:
     write("rest", "query", f"POST {base}/c/d:runQuery\n".encode() + query)
     write("rest", "partition", f"POST {base}:partitionQuery\n".encode() + query)
     stream_seeds()
+    bundle_seeds()
+
+
+def bundle_seeds() -> None:
+    """Whole bundles, as the builders of several languages write them, and a few that are wrong."""
+
+    def bundle(*parts: dict[str, object], indent: int | None = None) -> bytes:
+        texts = [json.dumps(part, indent=indent, ensure_ascii=False).encode() for part in parts]
+        return b"".join(str(len(text)).encode() + text for text in texts)
+
+    def metadata(documents: int, time: object = "2024-05-01T10:00:10Z") -> dict[str, object]:
+        return {"metadata": {"id": "x", "createTime": time, "version": 1, "totalDocuments": documents, "totalBytes": "9"}}
+
+    def document(path: str, fields: object) -> list[dict[str, object]]:
+        head = {"name": f"{ROOT}/{path}", "readTime": "2024-05-01T10:00:09Z", "exists": True, "queries": ["q"]}
+        body = {"name": f"{ROOT}/{path}", "fields": fields, "createTime": "2024-05-01T10:00:01Z"}
+        return [{"documentMetadata": head}, {"document": {**body, "updateTime": "2024-05-01T10:00:02.5Z"}}]
+
+    missing = {"documentMetadata": {"name": f"{ROOT}/c/none", "readTime": {"seconds": "1714557610", "nanos": 5}}}
+    named = {"parent": ROOT, "structuredQuery": {**QUERY, "limit": {"value": 2}}, "limitType": "LAST"}
+    last = {"namedQuery": {"name": "q", "bundledQuery": named, "readTime": "2024-05-01T10:00:09Z"}}
+    plain = {"parent": ROOT, "structuredQuery": {"from": [{"collectionId": "c"}]}}
+    simple = {"namedQuery": {"name": "q", "bundledQuery": plain, "readTime": "2024-05-01T10:00:09Z"}}
+    text = {"s": {"stringValue": "é\n"}, "m": {"mapValue": {}}, "a": {"arrayValue": {"values": [{"nullValue": None}]}}}
+    write("bundle", "empty", bundle(metadata(0)))
+    write("bundle", "missing", bundle(metadata(1, {"seconds": 7}), missing))
+    write("bundle", "document", bundle(metadata(1), simple, *document("c/d", text)))
+    write("bundle", "query", bundle(metadata(0), last))
+    write("bundle", "indented", bundle(metadata(2), missing, *document("c/d", text), indent=2))
+    write("bundle", "twice", bundle(metadata(1), *document("c/d", text), *document("c/d", {})))
+    write("bundle", "cut", bundle(metadata(1), *document("c/d", text))[:-9])
+    write("bundle", "liar", b"999999999999999" + bundle(metadata(0))[2:])
+    for name, value in VALUES.items():
+        write("bundle", f"value-{name}", bundle(metadata(1), *document("c/d", {"v": value})))
 
 
 def target(number: int, **more: object) -> str:

@@ -1,4 +1,5 @@
 import Glibc
+import HearthBundle
 import HearthNetwork
 import HearthServer
 import HearthStorage
@@ -7,7 +8,7 @@ import Testing
 
 /// Feeds every kept seed of every fuzz target (Tests/Fuzz) to every entry point: what the fuzzer once found stays found.
 @Suite struct FuzzSeedTests {
-    static let targets = ["protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel"]
+    static let targets = ["protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle"]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRefused(_ target: String) throws {
         let seeds = Self.seeds(of: target)
@@ -17,6 +18,7 @@ import Testing
             #expect(!seed.isEmpty)
             WireFuzzing.fuzzProtobuf(seed)
             WireFuzzing.fuzzJSON(seed)
+            BundleFuzzing.fuzz(seed)
             NetworkFuzzing.fuzzHTTP1(seed)
             ServiceFuzzing.fuzzREST(seed)
             StorageFuzzing.fuzzIndexKeys(seed)

@@ -34,6 +34,8 @@ struct Option: Sendable {
 struct ParsedOptions: Sendable {
     /// By the option's proper name. An option without a value has an empty one; `--no-x` has "false".
     var values: [String: String] = [:]
+    /// All values of options that may be repeated, in order; `values` has the last one.
+    private var repeated: [(name: String, value: String)] = []
     /// What is no option, in order.
     var arguments: [String] = []
 
@@ -62,8 +64,10 @@ struct ParsedOptions: Sendable {
                 values[option.name] = parts.count > 1 ? parts[1] : ""
             } else if parts.count > 1 {
                 values[option.name] = parts[1]
+                repeated.append((option.name, parts[1]))
             } else if index < words.count {
                 values[option.name] = words[index]
+                repeated.append((option.name, words[index]))
                 index += 1
             } else {
                 throw .usage("The option --\(option.name) needs a value: --\(option.name) \(option.value ?? "").")
@@ -75,7 +79,8 @@ struct ParsedOptions: Sendable {
         // Underscores are those of Google's emulator.
         let name = word.drop { $0 == "-" }.split(separator: "_", omittingEmptySubsequences: false).joined(
             separator: "-")
-        if word.hasPrefix("--") {
+        // A single letter after a single hyphen is an option where it is an alias.
+        if word.hasPrefix("--") || name.utf8.count == 1 {
             if let option = options.first(where: { $0.name == name || $0.aliases.contains(name) }) {
                 return (option, false)
             }
@@ -110,6 +115,9 @@ struct ParsedOptions: Sendable {
     }
 
     func string(_ name: String) -> String? { values[name] }
+
+    /// All values of an option that may be given several times.
+    func strings(_ name: String) -> [String] { repeated.filter { $0.name == name }.map(\.value) }
 
     func flag(_ name: String) -> Bool { values[name].map { $0 != "false" } ?? false }
 }

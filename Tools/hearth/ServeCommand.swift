@@ -38,6 +38,7 @@ enum ServeCommand {
         configuration.project = settings.project
         configuration.rules = settings.rules
         configuration.identity = settings.identity
+        configuration.bundles = settings.bundles
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)

@@ -79,6 +79,8 @@ struct ServeSettings: Sendable, Equatable {
     /// Files with security rules, by database id.
     var rules: [String: String] = [:]
     var identity = IdentityConfiguration()
+    /// Definitions of bundles by name.
+    var bundles: [String: BundleDefinition] = [:]
     var loops = 0
     var workers = 4
     var graceSeconds = 5

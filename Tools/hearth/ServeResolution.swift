@@ -7,6 +7,7 @@ struct ServeResolution {
     private let environment: [String: String]
     private var file: [String: Origin] = [:]
     private var identity = IdentityConfiguration()
+    private var bundles: ConfigurationValue?
     private var warnings: [String] = []
 
     /// - Parameters:
@@ -56,6 +57,10 @@ struct ServeResolution {
             for member in try root.members() {
                 if member.name == "auth" {
                     identity = try IdentityConfiguration(member.value, folder: folder)
+                    continue
+                }
+                if member.name == "bundles" {
+                    bundles = member.value
                     continue
                 }
                 guard let option = options.first(where: { $0.memberName == member.name || $0.name == member.name })
@@ -122,6 +127,13 @@ struct ServeResolution {
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
         settings.identity = identity
         resolveRules(files, &settings)
+        if let bundles {
+            do throws(Status) {
+                settings.bundles = try BundleDefinition.definitions(bundles, project: settings.project)
+            } catch {
+                throw .configuration(error.message)
+            }
+        }
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
         settings.graceSeconds = try origin("grace")?.integer(0...3600) ?? 5

@@ -10,6 +10,8 @@ public struct JSONFieldDecoder: FieldVisitor {
     var oneofsSeen: [StaticString] = []
     /// Takes numbers and Booleans in quotes and single elements for lists, as in URL query parameters.
     var isLenient = false
+    /// Takes times and wrapped numbers as objects, too, as some builders of bundles write them.
+    var takesObjectForms = false
 
     private var key = JSONReader.Text(range: 0..<0, hasEscapes: false)
     private var unescapedKey: [UInt8] = []
@@ -361,7 +363,9 @@ public struct JSONFieldDecoder: FieldVisitor {
 
     @inline(never)
     public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
-        if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
+        guard try takesValue(name) else { return }
+        value = try reading(name) { decoder throws(Status) in try decoder.readWrappedInt32() }
+        isTaken = true
     }
 
     @inline(never)

@@ -3,6 +3,9 @@ import HearthModel
 /// Appends JSON to a buffer. Structure (commas, braces) is the caller's; this writes the tokens.
 public struct JSONWriter {
     public var bytes: [UInt8]
+    /// Writes empty maps and arrays of stored fields with their empty member (`{"mapValue":{"fields":{}}}`), which proto3
+    /// JSON leaves out: some readers of bundles ask for it.
+    public var writesEmptyMembers = false
 
     public init(_ bytes: [UInt8] = []) {
         self.bytes = bytes

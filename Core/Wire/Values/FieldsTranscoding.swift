@@ -79,7 +79,7 @@ extension JSONWriter {
         case ProtobufReader.ValueTag.map:
             raw("{\"mapValue\":{")
             var entries = ProtobufReader(bytes, try reader.readRange())
-            if !entries.isAtEnd {
+            if !entries.isAtEnd || writesEmptyMembers {
                 raw("\"fields\":")
                 try fields(&entries, ProtobufReader.mapEntryTag, depth: depth + 1)
             }
@@ -106,7 +106,8 @@ extension JSONWriter {
             isFirst = false
             try value(bytes, try reader.readRange(), depth: depth + 1)
         }
-        if !isFirst { byte(UInt8(ascii: "]")) }
+        if isFirst, writesEmptyMembers { raw("\"values\":[") }
+        if !isFirst || writesEmptyMembers { byte(UInt8(ascii: "]")) }
         byte(UInt8(ascii: "}"))
     }
 }

@@ -99,6 +99,7 @@ extension JSONFieldDecoder {
     }
 
     mutating func readTimestamp() throws(Status) -> TimestampMessage {
+        if takesObjectForms, reader.peek() == UInt8(ascii: "{") { return try readTimestampObject() }
         guard reader.peek() == UInt8(ascii: "\"") else {
             throw try invalidValue("type.googleapis.com/google.protobuf.Timestamp")
         }
@@ -220,7 +221,7 @@ extension JSONFieldDecoder {
     }
 
     /// Reads an object member by member; the body reads the value of the key at hand.
-    private mutating func readObject(
+    mutating func readObject(
         _ typeName: String, _ body: (inout JSONFieldDecoder) throws(Status) -> Void
     ) throws(Status) {
         guard reader.peek() == UInt8(ascii: "{") else { throw try invalidValue("type.googleapis.com/\(typeName)") }

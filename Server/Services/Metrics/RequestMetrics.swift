@@ -11,6 +11,8 @@ public final class RequestMetrics: Sendable {
         case listCollectionIds, batchWrite, write, listen
         /// The admin services, all methods together.
         case admin
+        /// Fetching a bundle.
+        case bundle
         case other
 
         /// As in gRPC: `GetDocument`.

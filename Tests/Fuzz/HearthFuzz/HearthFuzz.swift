@@ -1,4 +1,5 @@
 import Glibc
+import HearthBundle
 import HearthNetwork
 import HearthRules
 import HearthServer
@@ -9,6 +10,7 @@ import HearthWire
 private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "protobuf": { WireFuzzing.fuzzProtobuf($0) },
     "json": { WireFuzzing.fuzzJSON($0) },
+    "bundle": { BundleFuzzing.fuzz($0) },
     "http1": { NetworkFuzzing.fuzzHTTP1($0) },
     "rest": { ServiceFuzzing.fuzzREST($0) },
     "listen": { StreamFuzzing.fuzzListen($0) },

@@ -1,0 +1,214 @@
+import HearthModel
+import HearthWire
+
+/// Collects documents and query results of one database and writes them as a bundle.
+///
+/// Of several states of a document the one with the latest read time is kept, of equal ones the first; documents stand in
+/// the order in which they were added first. The same calls give the same bytes. For a bundle in which everything
+/// belongs together, read everything at one read time.
+public struct BundleBuilder<Spool: BundleSpool> {
+    /// A document's state that was read, in place of all that can be said about it.
+    private struct Entry {
+        var name: String
+        var readTime: TimestampMessage
+        var queries: [String] = []
+        /// The framed `document` element in the spool; nil for a missing document.
+        var element: Range<Int64>?
+
+        var metadata: [UInt8] {
+            BundleElementWriter.framed(
+                BundleElementWriter.documentMetadata(
+                    name, readTime: readTime, exists: element != nil, queries: queries))
+        }
+    }
+
+    public let id: String
+    private var entries: [Entry] = []
+    private var positions: [String: Int] = [:]
+    private var queries: [[UInt8]] = []
+    private var queryNames: Set<String> = []
+    private var latestReadTime = TimestampMessage()
+    private var database: DatabaseName?
+    private var spool: Spool
+    private var spoolSize: Int64 = 0
+
+    /// - Parameter id: names the bundle: a client that loads a later bundle of the same id replaces this one.
+    public init(id: String, spool: Spool) throws(Status) {
+        if id.isEmpty { throw .invalidArgument("A bundle needs an id.") }
+        self.id = id
+        self.spool = spool
+    }
+
+    /// Different documents so far, missing ones included.
+    public var documentCount: Int { entries.count }
+
+    // MARK: Adding
+
+    /// Adds a document that exists.
+    /// - Parameter query: the name of the query whose result holds it.
+    /// - Throws: INVALID_ARGUMENT when it has no update time, is of another database, or refers to one.
+    public mutating func add(
+        _ document: EncodedDocument, readTime: TimestampMessage, query: String? = nil
+    ) throws(Status) {
+        let name = try documentName(document.name)
+        guard let updateTime = document.updateTime else {
+            throw .invalidArgument("Document \(document.name) has no update time.")
+        }
+        try Self.checkReferences(in: try FieldsCodec.decode(document.fields), of: name)
+        guard let index = add(document.name, readTime: readTime, query: query) else { return }
+        let element = BundleElementWriter.framed(try BundleElementWriter.document(document, updateTime: updateTime))
+        try spool.append(element)
+        entries[index].element = spoolSize..<spoolSize + Int64(element.count)
+        spoolSize += Int64(element.count)
+    }
+
+    /// Adds a document that was looked for and not found.
+    public mutating func add(
+        missing name: String, readTime: TimestampMessage, query: String? = nil
+    ) throws(Status) {
+        _ = try documentName(name)
+        if let index = add(name, readTime: readTime, query: query) { entries[index].element = nil }
+    }
+
+    /// Adds a query under a name. Its documents are added on their own, with this name.
+    /// - Parameter query: as the user asked: directions and cursors stay as they are when the last ones are meant.
+    /// - Parameter readTime: when the result was read.
+    /// - Throws: ALREADY_EXISTS for a name that was used before; INVALID_ARGUMENT for a query that no client can load.
+    public mutating func add(
+        query name: String, parent: ResourceName, _ query: StructuredQueryMessage,
+        limitType: BundleQuery.LimitType = .first, readTime: TimestampMessage
+    ) throws(Status) {
+        if name.isEmpty { throw .invalidArgument("A query in a bundle needs a name.") }
+        if queryNames.contains(name) {
+            throw Status(.alreadyExists, "Query name conflict: \"\(name)\" was added before.")
+        }
+        try noteDatabase(parent.database, parent.text)
+        _ = try BundleQueryCheck.query(query, parent: parent)
+        queryNames.insert(name)
+        queries.append(
+            BundleElementWriter.framed(
+                BundleElementWriter.namedQuery(name, parent: parent, query, limitType, readTime: readTime)))
+        note(readTime)
+    }
+
+    /// - Returns: the entry whose state is to be stored; nil when what is there stays.
+    private mutating func add(_ name: String, readTime: TimestampMessage, query: String?) -> Int? {
+        note(readTime)
+        let index: Int
+        let isNewer: Bool
+        if let known = positions[name] {
+            index = known
+            isNewer = entries[index].readTime.isBefore(readTime)
+            if isNewer { entries[index].readTime = readTime }
+        } else {
+            index = entries.count
+            isNewer = true
+            positions[name] = index
+            entries.append(Entry(name: name, readTime: readTime))
+        }
+        if let query { entries[index].queries.append(query) }
+        return isNewer ? index : nil
+    }
+
+    private mutating func note(_ readTime: TimestampMessage) {
+        if latestReadTime.isBefore(readTime) { latestReadTime = readTime }
+    }
+
+    // MARK: Names
+
+    private mutating func documentName(_ text: String) throws(Status) -> ResourceName {
+        let name = try ResourceName(document: text)
+        try noteDatabase(name.database, text)
+        return name
+    }
+
+    private mutating func noteDatabase(_ other: DatabaseName, _ text: String) throws(Status) {
+        guard let database else {
+            database = other
+            return
+        }
+        if database != other {
+            throw .invalidArgument("A bundle holds one database only: \(text) is not in \(database).")
+        }
+    }
+
+    /// A client refuses a bundle whose values refer to another database.
+    private static func checkReferences(in map: MapValue, of document: ResourceName) throws(Status) {
+        for field in map.fields { try checkReferences(in: field.value, of: document) }
+    }
+
+    private static func checkReferences(in value: Value, of document: ResourceName) throws(Status) {
+        switch value {
+        case .reference(let text):
+            if try ResourceName(reference: text).database != document.database {
+                throw .invalidArgument(
+                    "Document \(document.text) refers to \(text) of another database, which no client can load.")
+            }
+        case .array(let elements): for element in elements { try checkReferences(in: element, of: document) }
+        case .map(let map): try checkReferences(in: map, of: document)
+        default: break
+        }
+    }
+
+    // MARK: Writing
+
+    /// What a bundle begins with, and its size.
+    public struct Summary: Sendable, Equatable {
+        public var metadata: BundleMetadata
+        /// Bytes of the whole bundle.
+        public var sizeBytes: Int64
+    }
+
+    /// The bundle of all that was added so far. It may be written again, after more was added, too.
+    public func summary() throws(Status) -> Summary {
+        let (head, metadata) = try head()
+        return Summary(metadata: metadata, sizeBytes: Int64(head.count) + metadata.totalBytes)
+    }
+
+    /// Hands the bundle to a sink, in pieces of about 64 KiB.
+    @discardableResult
+    public mutating func write(_ sink: ([UInt8]) throws(Status) -> Void) throws(Status) -> Summary {
+        let (head, metadata) = try head()
+        var piece = head
+        for query in queries { piece += query }
+        for entry in entries {
+            piece += entry.metadata
+            if let element = entry.element { piece += try spool.read(element) }
+            if piece.count >= 65_536 {
+                try sink(piece)
+                piece.removeAll(keepingCapacity: true)
+            }
+        }
+        if !piece.isEmpty { try sink(piece) }
+        return Summary(metadata: metadata, sizeBytes: Int64(head.count) + metadata.totalBytes)
+    }
+
+    private func head() throws(Status) -> (bytes: [UInt8], BundleMetadata) {
+        var totalBytes: Int64 = 0
+        for query in queries { totalBytes += Int64(query.count) }
+        for entry in entries { totalBytes += Int64(entry.metadata.count + (entry.element.map { $0.count } ?? 0)) }
+        let metadata = BundleMetadata(
+            id: id, createTime: try latestReadTime.timestamp(), totalDocuments: entries.count, totalBytes: totalBytes)
+        let json = BundleElementWriter.metadata(
+            id: id, createTime: latestReadTime, totalDocuments: entries.count, totalBytes: totalBytes)
+        return (BundleElementWriter.framed(json), metadata)
+    }
+}
+
+extension BundleBuilder where Spool == BundleMemorySpool {
+    /// A builder that keeps everything in memory.
+    public init(id: String) throws(Status) {
+        try self.init(id: id, spool: BundleMemorySpool())
+    }
+
+    /// The bundle as one piece of memory.
+    public mutating func build() throws(Status) -> [UInt8] {
+        var bundle: [UInt8] = []
+        try write { piece throws(Status) in bundle += piece }
+        return bundle
+    }
+}
+
+extension TimestampMessage {
+    fileprivate func isBefore(_ other: TimestampMessage) -> Bool { (seconds, nanos) < (other.seconds, other.nanos) }
+}

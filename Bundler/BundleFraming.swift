@@ -1,0 +1,92 @@
+import HearthModel
+
+/// Cuts a stream of bytes into a bundle's elements: digits, then as many bytes of JSON as they say.
+///
+/// Feed a piece, take elements until there is none, feed the next. What was taken is dropped when the next piece comes.
+public struct BundleFraming: Sendable {
+    /// Where an element stands.
+    public struct Frame: Sendable, Equatable {
+        /// The offset of the element's first digit from the bundle's start.
+        public var offset: Int64
+        /// The digits before the JSON.
+        public var prefixSizeBytes: Int
+        /// The JSON, as a range of `buffer`; it holds until the next piece is fed.
+        public var json: Range<Int>
+
+        public var sizeBytes: Int { prefixSizeBytes + json.count }
+    }
+
+    /// Bytes of the element at hand, and those behind it.
+    public private(set) var buffer: [UInt8] = []
+    /// Where the next element begins in the buffer.
+    private var position = 0
+    /// The offset of the buffer's first byte from the bundle's start.
+    private var bufferOffset: Int64 = 0
+    private var isEnded = false
+
+    public init() {}
+
+    /// Bytes of all elements that were taken.
+    public var offset: Int64 { bufferOffset + Int64(position) }
+
+    /// Adds a piece of the stream. Nothing may come after `finish`.
+    public mutating func feed(_ piece: some Collection<UInt8>) {
+        precondition(!isEnded, "a bundle goes on behind its end")
+        if position > 0 {
+            buffer.removeSubrange(..<position)
+            bufferOffset += Int64(position)
+            position = 0
+        }
+        buffer.append(contentsOf: piece)
+    }
+
+    /// Says that the stream has ended.
+    public mutating func finish() {
+        isEnded = true
+    }
+
+    /// The next element; nil when more bytes are needed or, after `finish`, when there are no more.
+    /// - Throws: DATA_LOSS when no number stands before an element, or the stream has ended within one.
+    public mutating func next() throws(Status) -> Frame? {
+        if position == buffer.count { return nil }
+        guard let (digits, length) = try prefix() else { return try incomplete("within an element's length") }
+        let start = position + digits
+        guard buffer.count - start >= length else {
+            return try incomplete("\(length - (buffer.count - start)) bytes before the end of an element")
+        }
+        let frame = Frame(offset: offset, prefixSizeBytes: digits, json: start..<start + length)
+        position = start + length
+        return frame
+    }
+
+    private func incomplete(_ place: String) throws(Status) -> Frame? {
+        if isEnded { throw Status(.dataLoss, "The bundle is cut off \(place), which begins at byte \(offset).") }
+        return nil
+    }
+
+    /// How many digits stand here and what they say; nil when the brace behind them hasn't come yet.
+    private func prefix() throws(Status) -> (digits: Int, length: Int)? {
+        var length = 0
+        var index = position
+        while index < buffer.count {
+            let byte = buffer[index]
+            let count = index - position
+            if byte == UInt8(ascii: "{"), count > 0 {
+                if length > Limits.bundleElementSizeBytesMax {
+                    throw Status(
+                        .dataLoss,
+                        "The bundle's element at byte \(offset) claims to have \(length) bytes; at most "
+                            + "\(Limits.bundleElementSizeBytesMax) are read.")
+                }
+                return (count, length)
+            }
+            let digit = byte &- UInt8(ascii: "0")
+            guard digit < 10, count < Limits.bundlePrefixDigitsMax else {
+                throw Status(.dataLoss, "The bundle's element at byte \(offset) does not begin with its length.")
+            }
+            length = length * 10 + Int(digit)
+            index += 1
+        }
+        return nil
+    }
+}

@@ -1,0 +1,24 @@
+import HearthModel
+import HearthWire
+
+/// Which queries a bundle may hold: those that a client can listen to. Builder and reader share the rules.
+public enum BundleQueryCheck {
+    /// The query of the model. Cursors without values are none.
+    /// - Throws: INVALID_ARGUMENT for projections, offsets, vector searches, more or less than one collection, and what
+    ///   the service refuses.
+    public static func query(_ message: StructuredQueryMessage, parent: ResourceName) throws(Status) -> Query {
+        if message.select != nil { throw .invalidArgument("A query in a bundle cannot have a projection.") }
+        if message.offset != 0 { throw .invalidArgument("A query in a bundle cannot have an offset.") }
+        if message.findNearest != nil { throw .invalidArgument("A query in a bundle cannot search for vectors.") }
+        guard message.from.count == 1, let selector = message.from.first, !selector.collectionId.isEmpty else {
+            throw .invalidArgument("A query in a bundle must name exactly one collection.")
+        }
+        for order in message.orderBy where order.direction.name == nil {
+            throw .invalidArgument("A query has the unknown direction \(order.direction.rawValue).")
+        }
+        var query = try message.query(parent: parent)
+        if query.start?.values.isEmpty ?? false { query.start = nil }
+        if query.end?.values.isEmpty ?? false { query.end = nil }
+        return query
+    }
+}

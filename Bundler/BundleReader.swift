@@ -1,0 +1,87 @@
+import HearthModel
+import HearthWire
+
+/// Reads a bundle as a stream: feed bytes, take elements.
+///
+///     var reader = BundleReader(database: database)
+///     repeat {
+///         let piece = read(65_536)
+///         piece.isEmpty ? reader.finish() : reader.feed(piece)
+///         while let element = try reader.next() { … }
+///     } while !reader.isAtEnd
+///
+/// Once it has thrown, it throws the same again.
+public struct BundleReader: Sendable {
+    private var framing = BundleFraming()
+    private var check: BundleCheck
+    private var failure: Status?
+    private var hasEnded = false
+    private var sizeOfMetadata: Int64 = 0
+    /// Whether everything was read and the end was checked.
+    public private(set) var isAtEnd = false
+
+    /// - Parameter database: all names must be in this one; nil takes that of the first name.
+    public init(database: DatabaseName?) {
+        check = BundleCheck(database: database)
+    }
+
+    /// Known once the first element was read.
+    public var metadata: BundleMetadata? { check.metadata }
+    /// The database given or found.
+    public var database: DatabaseName? { check.database }
+    /// Different documents that are complete.
+    public var documentCount: Int { check.documentCount }
+    /// Bytes of the elements read so far, the metadata left out: what `BundleMetadata.totalBytes` is the end of.
+    public var bytesRead: Int64 { framing.offset - sizeOfMetadata }
+
+    /// Adds the next piece of the source.
+    public mutating func feed(_ piece: some Collection<UInt8>) { framing.feed(piece) }
+
+    /// Says that the source has no more; `next` checks the end then.
+    public mutating func finish() {
+        framing.finish()
+        hasEnded = true
+    }
+
+    /// The next element; nil when more bytes are needed or, after `finish`, at the end.
+    /// - Throws: DATA_LOSS when the bytes are no bundle or cut off; INVALID_ARGUMENT when its elements contradict each
+    ///   other, or its version is unknown.
+    public mutating func next() throws(Status) -> BundleElement? {
+        if let failure { throw failure }
+        do throws(Status) { return try readElement() } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    private mutating func readElement() throws(Status) -> BundleElement? {
+        while let frame = try framing.next() {
+            let message = try Self.decode(framing.buffer, frame)
+            let isFirst = check.metadata == nil
+            guard let element = try check.take(message) else { continue }
+            if isFirst { sizeOfMetadata = framing.offset }
+            return element
+        }
+        if hasEnded, !isAtEnd {
+            try check.finish()
+            isAtEnd = true
+        }
+        return nil
+    }
+
+    /// Decodes one element.
+    /// - Throws: DATA_LOSS when it is no element.
+    public static func decode(
+        _ buffer: [UInt8], _ frame: BundleFraming.Frame
+    ) throws(Status) -> BundleElementMessage {
+        let result = buffer.withUnsafeBytes { bytes -> Result<BundleElementMessage, Status> in
+            let json = UnsafeRawBufferPointer(rebasing: bytes[frame.json])
+            do throws(Status) { return .success(try BundleElementMessage(json: json, forms: .bundle)) } catch {
+                return .failure(error)
+            }
+        }
+        do throws(Status) { return try result.get() } catch {
+            throw Status(.dataLoss, "The bundle's element at byte \(frame.offset) is damaged: \(error.message)")
+        }
+    }
+}

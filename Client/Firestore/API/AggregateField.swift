@@ -1,0 +1,51 @@
+internal import Foundation
+internal import HearthModel
+
+/// One figure over the documents of a query.
+public final class AggregateField: Sendable, Hashable {
+    let `operator`: Aggregation.Operator
+
+    private init(_ operator: Aggregation.Operator) { self.operator = `operator` }
+
+    /// How many there are.
+    @discardableResult
+    public class func count() -> AggregateField { AggregateField(.count(upTo: nil)) }
+
+    /// The sum of the field's numbers; 0 when there are none.
+    @discardableResult
+    public class func sum(_ field: String) -> AggregateField {
+        AggregateField(.sum(orTrap { () throws(Status) in try FieldPath.parse(field) }))
+    }
+
+    @discardableResult
+    public class func sum(_ path: FieldPath) -> AggregateField { AggregateField(.sum(path.model)) }
+
+    /// The mean of the field's numbers; null when there are none.
+    @discardableResult
+    public class func average(_ field: String) -> AggregateField {
+        AggregateField(.average(orTrap { () throws(Status) in try FieldPath.parse(field) }))
+    }
+
+    @discardableResult
+    public class func average(_ path: FieldPath) -> AggregateField { AggregateField(.average(path.model)) }
+
+    /// What the caller knows the figure by: equal for equal figures.
+    var alias: String {
+        switch `operator` {
+        case .count: "count"
+        case .sum(let path): "sum_\(path.text)"
+        case .average(let path): "avg_\(path.text)"
+        }
+    }
+
+    var path: ModelFieldPath? {
+        switch `operator` {
+        case .count: nil
+        case .sum(let path), .average(let path): path
+        }
+    }
+
+    public static func == (left: AggregateField, right: AggregateField) -> Bool { left.alias == right.alias }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(alias) }
+}

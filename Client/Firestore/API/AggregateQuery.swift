@@ -1,0 +1,188 @@
+public import Foundation
+internal import HearthModel
+internal import HearthSync
+
+/// Figures over a query's documents.
+public final class AggregateQuery: Sendable, Hashable {
+    public let query: Query
+    let fields: [AggregateField]
+
+    init(query: Query, fields: [AggregateField]) throws(Status) {
+        if fields.isEmpty { throw .invalidArgument("Aggregations can not be empty: name one at least.") }
+        self.query = query
+        self.fields = fields
+    }
+
+    public func getAggregation(
+        source: AggregateSource, completion: @escaping (AggregateQuerySnapshot?, (any Error)?) -> Void
+    ) {
+        orTrap(query.validateForRun)
+        let done = query.firestore.handler(completion)
+        switch source {
+        case .server:
+            let engine = query.firestore.engine
+            Task.detached { [self] in
+                do throws(Status) {
+                    done(.success(try await fromServer(engine)))
+                } catch {
+                    done(.failure(error))
+                }
+            }
+        case .cache: fromCache(done)
+        }
+    }
+
+    @discardableResult
+    nonisolated(nonsending) public func getAggregation(source: AggregateSource) async throws -> AggregateQuerySnapshot {
+        orTrap(query.validateForRun)
+        switch source {
+        case .server:
+            do throws(Status) {
+                return try await fromServer(query.firestore.engine)
+            } catch {
+                throw error.nsError
+            }
+        case .cache: return try await waiting { fromCache($0) }
+        }
+    }
+
+    /// Ours: calls with the figures now, and whenever the local view of the query changes: local writes count at once, the
+    /// server's changes as they come. With metadata changes also when only `metadata` of the result changed.
+    @discardableResult
+    public func addSnapshotListener(
+        includeMetadataChanges: Bool = false, source: ListenSource = .default,
+        listener: @escaping (AggregateQuerySnapshot?, (any Error)?) -> Void
+    ) -> any ListenerRegistration & Sendable {
+        orTrap(query.validateForRun)
+        let carried = Carried(listener)
+        let last = Locked<AggregateQuerySnapshot?>(nil)
+        let options = SnapshotListenOptions().withSource(source).withIncludeMetadataChanges(true)
+        return SnapshotListener.listen(query.firestore, to: localQuery, options) { [self] result in
+            switch result {
+            case .success(let view):
+                let snapshot = snapshot(of: view)
+                let before = last.with { last in
+                    defer { last = snapshot }
+                    return last
+                }
+                if let before, includeMetadataChanges ? before == snapshot : before.values == snapshot.values { return }
+                carried.value(snapshot, nil)
+            case .failure(let status): carried.value(nil, status.nsError)
+            }
+        }
+    }
+
+    public static func == (left: AggregateQuery, right: AggregateQuery) -> Bool {
+        left.query == right.query && left.fields == right.fields
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(query)
+        hasher.combine(fields)
+    }
+
+    // MARK: At the server
+
+    private func fromServer(_ engine: any FirestoreEngine) async throws(Status) -> AggregateQuerySnapshot {
+        let distinct = distinctFields
+        let aggregations = distinct.enumerated().map { index, field in
+            Aggregation(alias: "aggregation_\(index)", operator: field.operator)
+        }
+        let answer = try await engine.aggregate(query.model, aggregations)
+        var values: [String: Value] = [:]
+        for (field, aggregation) in zip(distinct, aggregations) {
+            guard let value = answer[aggregation.alias] else {
+                throw .internalError("The server gave no result for the aggregation \(field.alias).")
+            }
+            values[field.alias] = value
+        }
+        return AggregateQuerySnapshot(
+            query: self, values: values, metadata: SnapshotMetadata(hasPendingWrites: false, isFromCache: false))
+    }
+
+    private var distinctFields: [AggregateField] {
+        var seen: Set<AggregateField> = []
+        return fields.filter { seen.insert($0).inserted }
+    }
+
+    // MARK: On this device
+
+    /// The query over the documents that count: as at the server, those that have all aggregated fields, in their order.
+    var localQuery: ClientQuery {
+        var local = query.model
+        var paths: [ModelFieldPath] = []
+        for path in fields.compactMap(\.path) where !paths.contains(path) { paths.append(path) }
+        if paths.isEmpty { return local }
+        // The implied orders go before the aggregated fields; the name, which ends every order, stays implied.
+        var orders = query.model.normalizedOrders
+        if query.model.orders.contains(where: { $0.field.isDocumentName }) { return local }
+        orders.removeAll { $0.field.isDocumentName }
+        let isDescending = orders.last?.descending ?? false
+        for path in paths where !orders.contains(where: { $0.field == path }) {
+            orders.append(ModelOrder(field: path, descending: isDescending))
+        }
+        // A cursor by documents may end with the name, which no longer stands where it did.
+        let limit = orders.count
+        func fits(_ bound: ClientQuery.Bound?) -> Bool { (bound?.values.count ?? 0) <= limit }
+        if fits(query.model.start), fits(query.model.end) { local.orders = orders }
+        return local
+    }
+
+    private func fromCache(_ completion: @escaping @Sendable (Result<AggregateQuerySnapshot, Status>) -> Void) {
+        query.firestore.engine.documentsFromCache(localQuery) { [self] result in
+            completion(result.map { snapshot(of: $0) })
+        }
+    }
+
+    func snapshot(of view: ViewSnapshot) -> AggregateQuerySnapshot {
+        AggregateQuerySnapshot(
+            query: self, values: LocalAggregation.values(of: distinctFields, over: view.documents),
+            metadata: SnapshotMetadata(hasPendingWrites: view.hasPendingWrites, isFromCache: view.isFromCache))
+    }
+}
+
+/// The figures.
+public final class AggregateQuerySnapshot: Sendable, Hashable {
+    public let query: AggregateQuery
+    let values: [String: Value]
+    /// Ours: whether the figures are from the cache, and whether local writes are in them.
+    public let metadata: SnapshotMetadata
+
+    init(query: AggregateQuery, values: [String: Value], metadata: SnapshotMetadata) {
+        self.query = query
+        self.values = values
+        self.metadata = metadata
+    }
+
+    /// Only of a query that counts.
+    public var count: NSNumber {
+        // A count is a number always: the server's answer was checked.
+        self.get(AggregateField.count()) as? NSNumber ?? 0
+    }
+
+    /// - Parameter aggregateField: one that the query asked for.
+    /// - Returns: an `NSNumber`; `NSNull` for the average of nothing.
+    @discardableResult
+    public func get(_ aggregateField: AggregateField) -> Any {
+        let value = orTrap { () throws(Status) in try checkedValue(of: aggregateField) }
+        return UserDataWriter(firestore: query.query.firestore, behavior: .none).value(value)
+    }
+
+    func checkedValue(of field: AggregateField) throws(Status) -> Value {
+        guard let value = values[field.alias] else {
+            throw .invalidArgument(
+                "'\(field.alias)' was not requested in the aggregation query. All specified aggregate fields must be "
+                    + "requested.")
+        }
+        return value
+    }
+
+    public static func == (left: AggregateQuerySnapshot, right: AggregateQuerySnapshot) -> Bool {
+        left.query == right.query && left.values == right.values && left.metadata == right.metadata
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(query)
+        hasher.combine(metadata)
+    }
+}

@@ -1,0 +1,118 @@
+internal import Foundation
+internal import HearthModel
+
+/// A condition, alone or of several, for `Query.whereFilter`.
+public final class Filter: Sendable {
+    /// What was said; checked when a query takes it, which knows the database.
+    indirect enum Expression: Sendable {
+        case field(ModelFieldPath, ModelFilter.Operator, Carried<Any>)
+        case and([Expression])
+        case or([Expression])
+    }
+
+    let expression: Expression
+
+    private init(_ expression: Expression) { self.expression = expression }
+
+    private convenience init(_ field: String, _ op: ModelFilter.Operator, _ value: Any) {
+        let path = orTrap { () throws(Status) in try FieldPath.parse(field) }
+        self.init(.field(path, op, Carried(value)))
+    }
+
+    private convenience init(_ path: FieldPath, _ op: ModelFilter.Operator, _ value: Any) {
+        self.init(.field(path.model, op, Carried(value)))
+    }
+
+    /// Documents that match one of the filters at least.
+    @discardableResult
+    public class func orFilter(_ filters: [Filter]) -> Filter { Filter(.or(filters.map(\.expression))) }
+
+    /// Documents that match all of the filters.
+    @discardableResult
+    public class func andFilter(_ filters: [Filter]) -> Filter { Filter(.and(filters.map(\.expression))) }
+
+    /// Documents whose field equals the value.
+    @discardableResult
+    public class func whereField(_ field: String, isEqualTo value: Any) -> Filter { Filter(field, .equal, value) }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, isEqualTo value: Any) -> Filter { Filter(path, .equal, value) }
+
+    /// Documents that have the field, not null, with another value.
+    @discardableResult
+    public class func whereField(_ field: String, isNotEqualTo value: Any) -> Filter { Filter(field, .notEqual, value) }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, isNotEqualTo value: Any) -> Filter {
+        Filter(path, .notEqual, value)
+    }
+
+    /// Documents whose field is below the value, and of its type.
+    @discardableResult
+    public class func whereField(_ field: String, isLessThan value: Any) -> Filter { Filter(field, .lessThan, value) }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, isLessThan value: Any) -> Filter { Filter(path, .lessThan, value) }
+
+    /// Documents whose field is at most the value, and of its type.
+    @discardableResult
+    public class func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Filter {
+        Filter(field, .lessThanOrEqual, value)
+    }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Filter {
+        Filter(path, .lessThanOrEqual, value)
+    }
+
+    /// Documents whose field is above the value, and of its type.
+    @discardableResult
+    public class func whereField(_ field: String, isGreaterThan value: Any) -> Filter {
+        Filter(field, .greaterThan, value)
+    }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Filter {
+        Filter(path, .greaterThan, value)
+    }
+
+    /// Documents whose field is at least the value, and of its type.
+    @discardableResult
+    public class func whereField(_ field: String, isGreaterOrEqualTo value: Any) -> Filter {
+        Filter(field, .greaterThanOrEqual, value)
+    }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, isGreaterOrEqualTo value: Any) -> Filter {
+        Filter(path, .greaterThanOrEqual, value)
+    }
+
+    /// Documents whose field is an array that contains the value.
+    @discardableResult
+    public class func whereField(_ field: String, arrayContains value: Any) -> Filter {
+        Filter(field, .arrayContains, value)
+    }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, arrayContains value: Any) -> Filter {
+        Filter(path, .arrayContains, value)
+    }
+
+    /// Documents whose field is an array that contains one of the values at least.
+    /// - Parameter values: at least one.
+    @discardableResult
+    public class func whereField(_ field: String, arrayContainsAny values: [Any]) -> Filter {
+        Filter(field, .arrayContainsAny, values)
+    }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Filter {
+        Filter(path, .arrayContainsAny, values)
+    }
+
+    /// Documents whose field equals one of the values.
+    /// - Parameter values: at least one.
+    @discardableResult
+    public class func whereField(_ field: String, in values: [Any]) -> Filter { Filter(field, .in, values) }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, in values: [Any]) -> Filter { Filter(path, .in, values) }
+
+    /// Documents that have the field, not null, with none of the values.
+    /// - Parameter values: at least one.
+    @discardableResult
+    public class func whereField(_ field: String, notIn values: [Any]) -> Filter { Filter(field, .notIn, values) }
+    @discardableResult
+    public class func whereField(_ path: FieldPath, notIn values: [Any]) -> Filter { Filter(path, .notIn, values) }
+}

@@ -1,0 +1,303 @@
+internal import Foundation
+internal import HearthModel
+internal import HearthSync
+
+/// A Firestore database, as one app sees it: the root of all references.
+///
+/// Everything may be called from any thread. Completion handlers and listeners run on `settings.dispatchQueue`.
+public final class Firestore: Sendable {
+    private struct State {
+        var settings = FirestoreSettings().resolved
+        var engine: (any FirestoreEngine)?
+        var isTerminated = false
+        var provider: (any AuthTokenProvider)?
+        /// The user's queue, made serial.
+        var userQueue: DispatchQueue?
+    }
+
+    public let app: FirebaseApp
+    let databaseName: DatabaseName
+    private let factory: EngineFactory
+    private let state = Locked(State())
+    /// Runs what the engine tells: completions and events, one after another.
+    let engineQueue: DispatchQueue
+
+    init(app: FirebaseApp, database: String, factory: EngineFactory) {
+        self.app = app
+        databaseName = DatabaseName(project: app.options.projectID ?? "", database: database)
+        self.factory = factory
+        engineQueue = DispatchQueue(label: "FirebaseFirestore.events.\(app.name).\(database)")
+    }
+
+    // MARK: Instances
+
+    private struct InstanceName: Hashable {
+        var app: ObjectIdentifier
+        var database: String
+    }
+
+    private static let instances = Locked<[InstanceName: Firestore]>([:])
+
+    /// The default app's default database. The app must be configured: `FirebaseApp.configure()`.
+    @discardableResult
+    public class func firestore() -> Firestore { firestore(database: DatabaseName.defaultDatabase) }
+
+    @discardableResult
+    public class func firestore(app: FirebaseApp) -> Firestore {
+        firestore(app: app, database: DatabaseName.defaultDatabase)
+    }
+
+    @discardableResult
+    public class func firestore(database: String) -> Firestore {
+        let app = orTrap { () throws(Status) in
+            guard let app = FirebaseApp.app() else {
+                throw .failedPrecondition(
+                    "Failed to get FirebaseApp instance. Please call FirebaseApp.configure() before using Firestore.")
+            }
+            return app
+        }
+        return firestore(app: app, database: database)
+    }
+
+    /// The same object for the same app and database, until it is terminated.
+    @discardableResult
+    public class func firestore(app: FirebaseApp, database: String) -> Firestore {
+        instance(app: app, database: database, factory: .standard)
+    }
+
+    static func instance(app: FirebaseApp, database: String, factory: EngineFactory) -> Firestore {
+        orTrap { () throws(Status) in
+            if database.isEmpty { throw .invalidArgument("Database identifier cannot be empty.") }
+        }
+        return instances.with { instances in
+            let name = InstanceName(app: ObjectIdentifier(app), database: database)
+            if let firestore = instances[name] { return firestore }
+            let firestore = Firestore(app: app, database: database, factory: factory)
+            instances[name] = firestore
+            return firestore
+        }
+    }
+
+    static func instances(of app: FirebaseApp) -> [Firestore] {
+        instances.with { $0.values.filter { $0.app === app } }
+    }
+
+    private func leaveRegistry() {
+        let name = InstanceName(app: ObjectIdentifier(app), database: databaseName.database)
+        Self.instances.with { instances in
+            if instances[name] === self { instances[name] = nil }
+        }
+    }
+
+    // MARK: Settings
+
+    /// A copy; changing it changes nothing until it is set. Setting is for before the first use: later only equal settings
+    /// may be set.
+    public var settings: FirestoreSettings {
+        get { state.with { $0.settings }.settings }
+        set {
+            let settings = newValue.resolved
+            orTrap { () throws(Status) in try change(to: settings) }
+        }
+    }
+
+    func change(to settings: ResolvedSettings) throws(Status) {
+        try state.with { (state) throws(Status) in
+            if state.engine != nil || state.isTerminated {
+                if state.settings == settings { return }
+                throw .failedPrecondition(
+                    "Firestore instance has already been started and its settings can no longer be changed. You can only "
+                        + "set settings before calling any other methods on a Firestore instance.")
+            }
+            state.settings = settings
+            state.userQueue = nil
+        }
+    }
+
+    /// Ours: where tokens come from; `Auth.auth(app:)` by default. For before the first use.
+    public var authTokenProvider: (any AuthTokenProvider)? {
+        get { state.with { $0.provider } }
+        set {
+            orTrap { () throws(Status) in
+                try state.with { (state) throws(Status) in
+                    if state.engine != nil {
+                        throw .failedPrecondition(
+                            "authTokenProvider must be set before the Firestore instance is used.")
+                    }
+                    state.provider = newValue
+                }
+            }
+        }
+    }
+
+    /// Sets the host to `host:port`, without TLS. For before the first use.
+    public func useEmulator(withHost host: String, port: Int) {
+        orTrap { () throws(Status) in
+            if host.isEmpty { throw .invalidArgument("Cannot pass nil or empty host when calling useEmulator().") }
+            guard (1...65535).contains(port) else {
+                throw .invalidArgument("useEmulator() needs a port between 1 and 65535, but got \(port).")
+            }
+            var settings = state.with { $0.settings }
+            // An IPv6 address has colons of its own.
+            settings.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
+            settings.isSSLEnabled = false
+            try change(to: settings)
+        }
+    }
+
+    /// Whether to write details to standard error. Warnings are written always.
+    public class func enableLogging(_ isEnabled: Bool) { Log.setVerbose(isEnabled) }
+
+    var isPersistent: Bool { state.with { $0.settings.isPersistent } }
+
+    // MARK: The engine
+
+    var reader: UserDataReader { UserDataReader(database: databaseName) }
+
+    /// Starts the engine at first use. After `terminate` every use is a programming error.
+    var engine: any FirestoreEngine {
+        orTrap { () throws(Status) in try checkedEngine() }
+    }
+
+    func checkedEngine() throws(Status) -> any FirestoreEngine {
+        try state.with { (state) throws(Status) in
+            if state.isTerminated { throw .failedPrecondition("The client has already been terminated.") }
+            if let engine = state.engine { return engine }
+            let engine = start(state)
+            state.engine = engine
+            return engine
+        }
+    }
+
+    private func start(_ state: State) -> any FirestoreEngine {
+        Log.debug("\(databaseName) starts at \(state.settings.host).")
+        let provider = state.provider ?? AuthShare(Auth.auth(app: app))
+        do {
+            return try factory.make(
+                EngineFactory.Request(
+                    configuration: try configuration(state.settings), host: state.settings.host,
+                    isSSLEnabled: state.settings.isSSLEnabled, credentials: ProviderCredentials(provider),
+                    callbacks: engineQueue))
+        } catch {
+            Log.warning("Firestore could not start: \(error)")
+            return BrokenEngine(reason: error, callbacks: engineQueue)
+        }
+    }
+
+    private func configuration(_ settings: ResolvedSettings) throws(Status) -> SyncConfiguration {
+        let cache: SyncConfiguration.Cache
+        switch settings.cache {
+        case .memoryEager: cache = .memoryEager
+        case .memoryLRU(let size): cache = .memoryLRU(sizeBytes: size)
+        case .persistent(let folder?, let size): cache = .persistent(folder: folder, sizeBytes: size)
+        case .persistent(nil, let size):
+            let folder = try CacheFolder.standard(environment: ProcessInfo.processInfo.environment)
+            cache = .persistent(folder: folder, sizeBytes: size)
+        }
+        return SyncConfiguration(database: databaseName, appName: app.name, cache: cache)
+    }
+
+    // MARK: Ends
+
+    /// Ends the engine; the cache stays. The next `firestore()` gives a new instance.
+    func shutDown() async {
+        let engine = state.with { state in
+            defer {
+                state.isTerminated = true
+                state.engine = nil
+            }
+            return state.engine
+        }
+        leaveRegistry()
+        guard let engine else { return }
+        await withCheckedContinuation { continuation in engine.terminate { continuation.resume() } }
+    }
+
+    func clearCache() async throws(Status) {
+        let settings = try state.with { (state) throws(Status) in
+            if state.engine != nil {
+                throw .failedPrecondition(
+                    "Persistence cannot be cleared while the client is running: call it before the first use, or after "
+                        + "terminate().")
+            }
+            return state.settings
+        }
+        guard settings.isPersistent else { return }
+        try factory.clearPersistence(try configuration(settings))
+    }
+
+    // MARK: The user's queue
+
+    /// Runs the user's code: one piece after another, whatever queue he chose.
+    func deliver(_ work: @escaping @Sendable () -> Void) {
+        let queue = state.with { state in
+            if let queue = state.userQueue { return queue }
+            let queue =
+                state.settings.usesMainQueue
+                ? DispatchQueue.main
+                : DispatchQueue(label: "FirebaseFirestore.callbacks", target: state.settings.dispatchQueue)
+            state.userQueue = queue
+            return queue
+        }
+        queue.async(execute: work)
+    }
+
+    /// A handler of the user's as the engine calls it.
+    func handler(_ completion: (((any Error)?) -> Void)?) -> @Sendable (Status?) -> Void {
+        guard let completion else { return { _ in } }
+        let carried = Carried(completion)
+        return { [self] status in deliver { carried.value(status?.nsError) } }
+    }
+
+    func handler<Success: Sendable>(
+        _ completion: @escaping (Success?, (any Error)?) -> Void
+    ) -> @Sendable (Result<Success, Status>) -> Void {
+        let carried = Carried(completion)
+        return { [self] result in
+            deliver {
+                switch result {
+                case .success(let value): carried.value(value, nil)
+                case .failure(let status): carried.value(nil, status.nsError)
+                }
+            }
+        }
+    }
+
+    /// Runs what has no handler of its own, and then the user's on his queue.
+    func run(_ completion: (((any Error)?) -> Void)?, _ work: @escaping @Sendable () async throws(Status) -> Void) {
+        let done = handler(completion)
+        Task.detached {
+            do throws(Status) {
+                try await work()
+                done(nil)
+            } catch {
+                done(error)
+            }
+        }
+    }
+}
+
+extension Firestore: Hashable {
+    public static func == (left: Firestore, right: Firestore) -> Bool { left === right }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Waits for a completion, without any queue of the user's.
+nonisolated(nonsending) func waiting(
+    _ start: (@escaping @Sendable (Status?) -> Void) -> Void
+) async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        start { status in
+            if let status { continuation.resume(throwing: status.nsError) } else { continuation.resume() }
+        }
+    }
+}
+
+nonisolated(nonsending) func waiting<Success: Sendable>(
+    _ start: (@escaping @Sendable (Result<Success, Status>) -> Void) -> Void
+) async throws -> Success {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Success, any Error>) in
+        start { result in continuation.resume(with: result.mapError { $0.nsError as any Error }) }
+    }
+}

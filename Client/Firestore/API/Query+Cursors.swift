@@ -1,0 +1,162 @@
+internal import Foundation
+internal import HearthModel
+internal import HearthSync
+
+extension Query {
+    // MARK: By values
+
+    /// - Parameter fieldValues: for the first `order(by:)` clauses, in their order; at most as many as there are clauses.
+    @discardableResult
+    public func start(at fieldValues: [Any]) -> Query {
+        withStart(true) { () throws(Status) in try values(fieldValues) }
+    }
+
+    @discardableResult
+    public func start(after fieldValues: [Any]) -> Query {
+        withStart(false) { () throws(Status) in try values(fieldValues) }
+    }
+
+    @discardableResult
+    public func end(at fieldValues: [Any]) -> Query { withEnd(true) { () throws(Status) in try values(fieldValues) } }
+
+    @discardableResult
+    public func end(before fieldValues: [Any]) -> Query {
+        withEnd(false) { () throws(Status) in try values(fieldValues) }
+    }
+
+    // MARK: By documents
+
+    /// - Parameter document: exists, and has all fields of the order.
+    @discardableResult
+    public func start(atDocument document: DocumentSnapshot) -> Query {
+        withStart(true) { () throws(Status) in try values(of: document) }
+    }
+
+    @discardableResult
+    public func start(afterDocument document: DocumentSnapshot) -> Query {
+        withStart(false) { () throws(Status) in try values(of: document) }
+    }
+
+    @discardableResult
+    public func end(atDocument document: DocumentSnapshot) -> Query {
+        withEnd(true) { () throws(Status) in try values(of: document) }
+    }
+
+    @discardableResult
+    public func end(beforeDocument document: DocumentSnapshot) -> Query {
+        withEnd(false) { () throws(Status) in try values(of: document) }
+    }
+
+    private func withStart(_ isInclusive: Bool, _ values: () throws(Status) -> [Value]) -> Query {
+        let bound = ClientQuery.Bound(values: orTrap(values), isInclusive: isInclusive)
+        return with { $0.start = bound }
+    }
+
+    private func withEnd(_ isInclusive: Bool, _ values: () throws(Status) -> [Value]) -> Query {
+        let bound = ClientQuery.Bound(values: orTrap(values), isInclusive: isInclusive)
+        return with { $0.end = bound }
+    }
+
+    // MARK: Checks
+
+    func values(_ fieldValues: [Any]) throws(Status) -> [Value] {
+        if fieldValues.count > model.orders.count {
+            throw .invalidArgument(
+                "Invalid query. You are trying to start or end a query using more values than were specified in the order "
+                    + "by.")
+        }
+        var values: [Value] = []
+        for (order, value) in zip(model.orders, fieldValues) {
+            values.append(
+                order.field.isDocumentName
+                    ? try KeyOperand(self).cursor(value) : try firestore.reader.queryValue(value))
+        }
+        return values
+    }
+
+    func values(of snapshot: DocumentSnapshot) throws(Status) -> [Value] {
+        if snapshot.firestore !== firestore {
+            throw .invalidArgument("Provided document snapshot is from a different Firestore instance.")
+        }
+        guard let document = snapshot.document else {
+            throw .invalidArgument(
+                "Invalid query. You are trying to start or end a query using a document that doesn't exist.")
+        }
+        var values: [Value] = []
+        for order in model.normalizedOrders {
+            if order.field.isDocumentName {
+                values.append(.reference(ResourceName(database: firestore.databaseName, path: document.key).text))
+                continue
+            }
+            guard let value = document.fields[path: order.field] else {
+                throw .invalidArgument(
+                    "Invalid query. You are trying to start or end a query using a document for which the field "
+                        + "'\(order.field.text)' (used as the order by) does not exist.")
+            }
+            if PendingServerTimestamp(value) != nil {
+                throw .invalidArgument(
+                    "Invalid query. You are trying to start or end a query using a document for which the field "
+                        + "'\(order.field.text)' is an uncommitted server timestamp. (Since the value of this field is "
+                        + "unknown, you cannot start/end a query with it.)")
+            }
+            values.append(value)
+        }
+        return values
+    }
+}
+
+/// What the user compares a document's name with.
+struct KeyOperand {
+    private let query: Query
+
+    init(_ query: Query) { self.query = query }
+
+    /// In a filter: a document's id, or its path below the query's parent for a group; or a reference.
+    func filter(_ value: Any) throws(Status) -> Value {
+        if let reference = value as? DocumentReference { return try name(of: reference) }
+        guard let text = value as? String else {
+            throw .invalidArgument(
+                "Invalid query. When querying by document ID you must provide a valid string or DocumentReference, but it "
+                    + "was of type: \(type(of: value)).")
+        }
+        if text.isEmpty {
+            throw .invalidArgument(
+                "Invalid query. When querying by document ID you must provide a valid document ID, but it was an empty "
+                    + "string.")
+        }
+        return try name(of: text, "querying")
+    }
+
+    /// In a cursor: the same.
+    func cursor(_ value: Any) throws(Status) -> Value {
+        if let reference = value as? DocumentReference { return try name(of: reference) }
+        guard let text = value as? String else {
+            throw .invalidArgument(
+                "Invalid query. Expected a string for the document ID, but got \(type(of: value)).")
+        }
+        return try name(of: text, "ordering")
+    }
+
+    private func name(of reference: DocumentReference) throws(Status) -> Value {
+        try query.firestore.reader.queryValue(reference)
+    }
+
+    private func name(of text: String, _ what: String) throws(Status) -> Value {
+        if query.model.collectionGroup == nil, text.utf8.contains(UInt8(ascii: "/")) {
+            throw .invalidArgument(
+                "Invalid query. When \(what) a collection by document ID you must provide a plain document ID, but "
+                    + "'\(text)' contains a '/' character.")
+        }
+        let path = ResourcePath(
+            query.model.path.segments
+                + text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {
+                    String(Substring($0))
+                })
+        guard path.isDocument, !path.segments.contains("") else {
+            throw .invalidArgument(
+                "Invalid query. When \(what) a collection group by document ID, the value provided must result in a valid "
+                    + "document path, but '\(text)' is not because it has an odd number of segments or an empty one.")
+        }
+        return .reference(ResourceName(database: query.firestore.databaseName, path: path).text)
+    }
+}

@@ -1,0 +1,104 @@
+internal import Foundation
+internal import HearthModel
+internal import HearthSync
+
+extension Query {
+    /// Documents that match the filter, too.
+    @discardableResult
+    public func whereFilter(_ filter: Filter) -> Query {
+        orTrap { () throws(Status) in try filtered(filter.expression) }
+    }
+
+    func filtered(_ expression: Filter.Expression) throws(Status) -> Query {
+        guard let filter = try FilterBuilder(self).filter(expression) else { return self }
+        try FilterBuilder.validate(filter, besides: model.filters)
+        return with { $0.filters.append(filter) }
+    }
+
+    private func filtered(_ field: String, _ op: ModelFilter.Operator, _ value: Any) -> Query {
+        orTrap { () throws(Status) in try filtered(.field(try FieldPath.parse(field), op, Carried(value))) }
+    }
+
+    private func filtered(_ path: FieldPath, _ op: ModelFilter.Operator, _ value: Any) -> Query {
+        orTrap { () throws(Status) in try filtered(.field(path.model, op, Carried(value))) }
+    }
+
+    /// Documents whose field equals the value.
+    @discardableResult
+    public func whereField(_ field: String, isEqualTo value: Any) -> Query { filtered(field, .equal, value) }
+    @discardableResult
+    public func whereField(_ path: FieldPath, isEqualTo value: Any) -> Query { filtered(path, .equal, value) }
+
+    /// Documents that have the field, not null, with another value.
+    @discardableResult
+    public func whereField(_ field: String, isNotEqualTo value: Any) -> Query { filtered(field, .notEqual, value) }
+    @discardableResult
+    public func whereField(_ path: FieldPath, isNotEqualTo value: Any) -> Query { filtered(path, .notEqual, value) }
+
+    /// Documents whose field is below the value, and of its type.
+    @discardableResult
+    public func whereField(_ field: String, isLessThan value: Any) -> Query { filtered(field, .lessThan, value) }
+    @discardableResult
+    public func whereField(_ path: FieldPath, isLessThan value: Any) -> Query { filtered(path, .lessThan, value) }
+
+    /// Documents whose field is at most the value, and of its type.
+    @discardableResult
+    public func whereField(_ field: String, isLessThanOrEqualTo value: Any) -> Query {
+        filtered(field, .lessThanOrEqual, value)
+    }
+    @discardableResult
+    public func whereField(_ path: FieldPath, isLessThanOrEqualTo value: Any) -> Query {
+        filtered(path, .lessThanOrEqual, value)
+    }
+
+    /// Documents whose field is above the value, and of its type.
+    @discardableResult
+    public func whereField(_ field: String, isGreaterThan value: Any) -> Query { filtered(field, .greaterThan, value) }
+    @discardableResult
+    public func whereField(_ path: FieldPath, isGreaterThan value: Any) -> Query { filtered(path, .greaterThan, value) }
+
+    /// Documents whose field is at least the value, and of its type.
+    @discardableResult
+    public func whereField(_ field: String, isGreaterThanOrEqualTo value: Any) -> Query {
+        filtered(field, .greaterThanOrEqual, value)
+    }
+    @discardableResult
+    public func whereField(_ path: FieldPath, isGreaterThanOrEqualTo value: Any) -> Query {
+        filtered(path, .greaterThanOrEqual, value)
+    }
+
+    /// Documents whose field is an array that contains the value.
+    @discardableResult
+    public func whereField(_ field: String, arrayContains value: Any) -> Query {
+        filtered(field, .arrayContains, value)
+    }
+    @discardableResult
+    public func whereField(_ path: FieldPath, arrayContains value: Any) -> Query {
+        filtered(path, .arrayContains, value)
+    }
+
+    /// Documents whose field is an array that contains one of the values at least.
+    /// - Parameter values: at least one.
+    @discardableResult
+    public func whereField(_ field: String, arrayContainsAny values: [Any]) -> Query {
+        filtered(field, .arrayContainsAny, values)
+    }
+    @discardableResult
+    public func whereField(_ path: FieldPath, arrayContainsAny values: [Any]) -> Query {
+        filtered(path, .arrayContainsAny, values)
+    }
+
+    /// Documents whose field equals one of the values.
+    /// - Parameter values: at least one.
+    @discardableResult
+    public func whereField(_ field: String, in values: [Any]) -> Query { filtered(field, .in, values) }
+    @discardableResult
+    public func whereField(_ path: FieldPath, in values: [Any]) -> Query { filtered(path, .in, values) }
+
+    /// Documents that have the field, not null, with none of the values.
+    /// - Parameter values: at least one.
+    @discardableResult
+    public func whereField(_ field: String, notIn values: [Any]) -> Query { filtered(field, .notIn, values) }
+    @discardableResult
+    public func whereField(_ path: FieldPath, notIn values: [Any]) -> Query { filtered(path, .notIn, values) }
+}

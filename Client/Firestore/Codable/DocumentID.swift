@@ -1,0 +1,68 @@
+internal import Foundation
+
+/// What `@DocumentID` can hold.
+public protocol DocumentIDWrappable {
+    static func wrap(_ documentReference: DocumentReference) throws -> Self
+}
+
+extension String: DocumentIDWrappable {
+    public static func wrap(_ documentReference: DocumentReference) throws -> String { documentReference.documentID }
+}
+
+extension DocumentReference: DocumentIDWrappable {
+    public static func wrap(_ documentReference: DocumentReference) throws -> Self {
+        guard let reference = documentReference as? Self else { fatalError("DocumentReference has no subclasses.") }
+        return reference
+    }
+}
+
+/// A property that is the document's id, or its reference. It is set when the document is decoded, and never written.
+@propertyWrapper
+public struct DocumentID<Value: DocumentIDWrappable & Codable> {
+    private var value: Value?
+
+    public init(wrappedValue value: Value?) {
+        if let value { Self.warn(of: value) }
+        self.value = value
+    }
+
+    public var wrappedValue: Value? {
+        get { value }
+        set {
+            if let newValue { Self.warn(of: newValue) }
+            value = newValue
+        }
+    }
+
+    private static func warn(of value: Value) {
+        Log.warning(
+            "Attempting to initialize or set a @DocumentID property with a non-nil value: \"\(value)\". The document ID is "
+                + "managed by Firestore and any value will be ignored when the document is written.")
+    }
+
+    private init(decoded value: Value) { self.value = value }
+}
+
+/// Lets the coders tell the property from fields.
+protocol DocumentIDProperty {}
+
+extension DocumentID: DocumentIDProperty {}
+
+extension DocumentID: Codable {
+    public init(from decoder: any Swift.Decoder) throws {
+        guard let reference = decoder.userInfo[.documentReference] as? DocumentReference else {
+            throw FirestoreDecodingError.decodingIsNotSupported(
+                "DocumentID values can only be decoded with Firestore.Decoder, which must be told the document.")
+        }
+        self.init(decoded: try Value.wrap(reference))
+    }
+
+    public func encode(to encoder: any Swift.Encoder) throws {
+        throw FirestoreEncodingError.encodingIsNotSupported(
+            "DocumentID values can only be encoded with Firestore.Encoder, as properties of an object.")
+    }
+}
+
+extension DocumentID: Equatable where Value: Equatable {}
+extension DocumentID: Hashable where Value: Hashable {}
+extension DocumentID: Sendable where Value: Sendable {}

@@ -1,0 +1,50 @@
+internal import Foundation
+internal import HearthModel
+internal import HearthSync
+
+/// Gives each change of a view its place before and after.
+enum ChangeIndexes {
+    private static let none = UInt(NSNotFound)
+
+    static func changes(
+        of view: ViewSnapshot, includeMetadataChanges: Bool, snapshot: (ClientDocument) -> QueryDocumentSnapshot
+    ) -> [DocumentChange] {
+        if view.oldDocuments.isEmpty {
+            // The first: all added, in their order.
+            return view.changes.enumerated().map { index, change in
+                DocumentChange(
+                    type: .added, document: snapshot(change.document), oldIndex: none, newIndex: UInt(index))
+            }
+        }
+        var places = view.oldDocuments
+        var changes: [DocumentChange] = []
+        for change in view.changes {
+            let key = change.document.key
+            let isWanted = change.kind != .metadata || includeMetadataChanges
+            var oldIndex = none
+            if change.kind != .added, let index = places.index(of: key) {
+                oldIndex = UInt(index)
+                places.remove(key)
+            }
+            var newIndex = none
+            if change.kind != .removed {
+                places.insert(change.document)
+                newIndex = places.index(of: key).map { UInt($0) } ?? none
+            }
+            if !isWanted { continue }
+            changes.append(
+                DocumentChange(
+                    type: type(of: change.kind), document: snapshot(change.document), oldIndex: oldIndex,
+                    newIndex: newIndex))
+        }
+        return changes
+    }
+
+    private static func type(of kind: ViewSnapshot.Change.Kind) -> DocumentChangeType {
+        switch kind {
+        case .added: .added
+        case .modified, .metadata: .modified
+        case .removed: .removed
+        }
+    }
+}

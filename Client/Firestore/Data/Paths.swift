@@ -1,0 +1,55 @@
+internal import HearthModel
+
+/// Paths as the user writes them.
+enum Paths {
+    static func collection(_ text: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
+        let path = try parse(text, "Collection", below: parent)
+        guard path.isCollection else {
+            throw .invalidArgument(
+                "Invalid collection reference. Collection references must have an odd number of segments, but \(path.text) "
+                    + "has \(path.segments.count).")
+        }
+        return path
+    }
+
+    static func document(_ text: String, below parent: ResourcePath) throws(Status) -> ResourcePath {
+        let path = try parse(text, "Document", below: parent)
+        guard path.isDocument else {
+            throw .invalidArgument(
+                "Invalid document reference. Document references must have an even number of segments, but \(path.text) "
+                    + "has \(path.segments.count).")
+        }
+        return path
+    }
+
+    static func collectionID(_ text: String) throws(Status) -> String {
+        if text.isEmpty { throw .invalidArgument("Collection ID cannot be empty.") }
+        if text.contains("/") {
+            throw .invalidArgument("Invalid collection ID \(text). Collection IDs must not contain '/' in them.")
+        }
+        return text
+    }
+
+    private static func parse(_ text: String, _ kind: String, below parent: ResourcePath) throws(Status) -> ResourcePath
+    {
+        if text.isEmpty { throw .invalidArgument("\(kind) path cannot be empty.") }
+        // By bytes: a character of Swift may be a slash with an accent on it.
+        var segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+        // One slash at either end is overlooked.
+        if segments.count > 1, segments[0].isEmpty { segments.removeFirst() }
+        if segments.count > 1, segments[segments.count - 1].isEmpty { segments.removeLast() }
+        if segments.contains(where: \.isEmpty) {
+            throw .invalidArgument("Invalid path (\(text)). Paths must not contain // in them.")
+        }
+        return ResourcePath(parent.segments + segments)
+    }
+
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+
+    /// 20 characters, each one of 62: the same odds of a clash as a random UUID's.
+    static func newDocumentID() -> String {
+        var random = SystemRandomNumberGenerator()
+        return String((0..<20).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] })
+    }
+}

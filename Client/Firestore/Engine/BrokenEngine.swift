@@ -1,0 +1,71 @@
+internal import Foundation
+internal import HearthModel
+internal import HearthSync
+
+/// Stands in when the real engine could not start, say because another process holds the cache: every call fails with the
+/// reason, so that the program hears it where it can handle it.
+final class BrokenEngine: FirestoreEngine {
+    private let reason: Status
+    private let callbacks: DispatchQueue
+
+    init(reason: Status, callbacks: DispatchQueue) {
+        self.reason = reason
+        self.callbacks = callbacks
+    }
+
+    private func fail<Success>(_ completion: @escaping @Sendable (Result<Success, Status>) -> Void) {
+        callbacks.async { [reason] in completion(.failure(reason)) }
+    }
+
+    private func fail(_ completion: @escaping @Sendable (Status?) -> Void) {
+        callbacks.async { [reason] in completion(reason) }
+    }
+
+    func listen(
+        to query: ClientQuery, options: SyncClient.ListenOptions,
+        onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
+    ) -> EngineListener {
+        fail(onEvent)
+        return EngineListener {}
+    }
+
+    func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> EngineListener { EngineListener {} }
+
+    func documentFromCache(
+        _ key: ResourcePath, completion: @escaping @Sendable (Result<ClientDocument, Status>) -> Void
+    ) { fail(completion) }
+
+    func documentsFromCache(
+        _ query: ClientQuery, completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
+    ) { fail(completion) }
+
+    func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
+    func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
+
+    func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] { throw reason }
+    func commit(_ mutations: [Mutation]) async throws(Status) { throw reason }
+    func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {
+        throw reason
+    }
+
+    func loadBundle(
+        read: @escaping @Sendable (Int) throws -> [UInt8],
+        onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void
+    ) {
+        callbacks.async { [reason] in onProgress(BundleProgress(state: .error), reason) }
+    }
+
+    /// The one call without an error: the reason goes to the log.
+    func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {
+        Log.warning("getQuery(named: \"\(name)\"): \(reason)")
+        callbacks.async { completion(nil) }
+    }
+
+    func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
+    func setAutomaticIndexing(_ isEnabled: Bool) {}
+    func deleteAllIndexes() {}
+    func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
+    func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) { fail(completion) }
+    /// Nothing runs, so nothing is left to end.
+    func terminate(completion: @escaping @Sendable () -> Void) { callbacks.async { completion() } }
+}

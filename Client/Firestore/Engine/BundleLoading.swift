@@ -1,0 +1,130 @@
+internal import Foundation
+internal import HearthModel
+
+/// Tells a bundle's progress to observers, in the order in which they came, and to the completion last.
+final class BundleLoading: Sendable {
+    typealias Observer = Carried<(LoadBundleTaskProgress) -> Void>
+    typealias Completion = @Sendable (Result<LoadBundleTaskProgress, Status>) -> Void
+
+    private struct State {
+        var observers: [(handle: Int, observer: Observer)] = []
+        var nextHandle = 1
+    }
+
+    private let state = Locked(State())
+
+    private init() {}
+
+    @discardableResult
+    static func start(
+        _ firestore: Firestore, _ source: BundleSource,
+        _ completion: Carried<(LoadBundleTaskProgress?, (any Error)?) -> Void>?
+    ) -> BundleLoading {
+        start(firestore, source) { progress, result in
+            guard let completion else { return }
+            switch result {
+            case .success: completion.value(progress, nil)
+            case .failure(let status): completion.value(progress, status.nsError)
+            }
+        }
+    }
+
+    /// For `async` calls: the completion waits for no queue of the user's.
+    static func start(_ firestore: Firestore, _ source: BundleSource, completion: @escaping Completion) {
+        firestore.engine.loadBundle(read: source.read) { progress, status in
+            if let status { return completion(.failure(status)) }
+            if progress.state == .success { completion(.success(LoadBundleTaskProgress(progress))) }
+        }
+    }
+
+    private static func start(
+        _ firestore: Firestore, _ source: BundleSource,
+        atEnd: @escaping @Sendable (LoadBundleTaskProgress, Result<Void, Status>) -> Void
+    ) -> BundleLoading {
+        let loading = BundleLoading()
+        firestore.engine.loadBundle(read: source.read) { progress, status in
+            let told = LoadBundleTaskProgress(progress)
+            firestore.deliver {
+                for (_, observer) in loading.state.with({ $0.observers }) { observer.value(told) }
+                switch progress.state {
+                case .inProgress: return
+                case .success: atEnd(told, .success(()))
+                case .error: atEnd(told, .failure(status ?? .internalError("Loading the bundle failed.")))
+                }
+                loading.removeAll()
+            }
+        }
+        return loading
+    }
+
+    func add(_ observer: Observer) -> Int {
+        state.with { state in
+            defer { state.nextHandle += 1 }
+            state.observers.append((state.nextHandle, observer))
+            return state.nextHandle
+        }
+    }
+
+    func remove(_ handle: Int) { state.with { $0.observers.removeAll { $0.handle == handle } } }
+
+    func removeAll() { state.with { $0.observers = [] } }
+}
+
+/// A bundle's bytes, piece by piece. The engine reads them on one thread of its own.
+final class BundleSource: Sendable {
+    private enum Content {
+        case data(Data, position: Int)
+        case stream(InputStream, isOpen: Bool)
+    }
+
+    private let content: Locked<Content>
+
+    init(_ data: Data) { content = Locked(.data(data, position: data.startIndex)) }
+
+    init(_ stream: InputStream) { content = Locked(.stream(Carried(stream).value, isOpen: false)) }
+
+    /// At most so many bytes; none at the end.
+    func read(_ countMax: Int) throws -> [UInt8] {
+        try content.with { content in
+            switch content {
+            case .data(let data, let position):
+                let piece = data[position...].prefix(countMax)
+                content = .data(data, position: piece.endIndex)
+                return [UInt8](piece)
+            case .stream(let stream, let isOpen):
+                if !isOpen {
+                    stream.open()
+                    content = .stream(stream, isOpen: true)
+                }
+                return try Self.read(stream, countMax)
+            }
+        }
+    }
+
+    private static func read(_ stream: InputStream, _ countMax: Int) throws(Status) -> [UInt8] {
+        var piece = [UInt8](repeating: 0, count: countMax)
+        let count = stream.read(&piece, maxLength: countMax)
+        if count < 0 {
+            stream.close()
+            throw Status(
+                .dataLoss, "Unable to read from the stream: \(stream.streamError?.localizedDescription ?? "?")")
+        }
+        if count == 0 { stream.close() }
+        return Array(piece.prefix(count))
+    }
+
+    /// The whole of a stream, as text.
+    static func text(of stream: InputStream) throws(Status) -> String {
+        stream.open()
+        var bytes: [UInt8] = []
+        while true {
+            let piece = try read(stream, 1 << 16)
+            if piece.isEmpty { break }
+            bytes += piece
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .invalidArgument("The stream holds no UTF-8 text.")
+        }
+        return text
+    }
+}

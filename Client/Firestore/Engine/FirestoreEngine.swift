@@ -1,0 +1,72 @@
+internal import HearthModel
+internal import HearthSync
+
+/// The sync engine as the public API sees it: `SyncClient`, or a fake in tests.
+///
+/// Completions and events come on one serial queue of the instance. The API hops from there to the user's queue for
+/// completion handlers and listeners, and not for `async` calls: those need no queue of the user's to run.
+protocol FirestoreEngine: AnyObject, Sendable {
+    func listen(
+        to query: ClientQuery, options: SyncClient.ListenOptions,
+        onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
+    ) -> EngineListener
+    func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> EngineListener
+
+    func documentFromCache(
+        _ key: ResourcePath, completion: @escaping @Sendable (Result<ClientDocument, Status>) -> Void)
+    func documentsFromCache(
+        _ query: ClientQuery, completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void)
+
+    func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void)
+    func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void)
+
+    func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument]
+    func commit(_ mutations: [Mutation]) async throws(Status)
+    func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value]
+
+    func loadBundle(
+        read: @escaping @Sendable (Int) throws -> [UInt8],
+        onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void)
+    func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void)
+
+    func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void)
+    func setAutomaticIndexing(_ isEnabled: Bool)
+    func deleteAllIndexes()
+
+    func enableNetwork(completion: @escaping @Sendable (Status?) -> Void)
+    func disableNetwork(completion: @escaping @Sendable (Status?) -> Void)
+    func terminate(completion: @escaping @Sendable () -> Void)
+}
+
+/// Stands for one listener. Removing it is harmless when repeated.
+final class EngineListener: Sendable {
+    private let onRemove: @Sendable () -> Void
+
+    init(onRemove: @escaping @Sendable () -> Void) { self.onRemove = onRemove }
+
+    func remove() { onRemove() }
+}
+
+/// How far a bundle was read.
+struct BundleProgress: Sendable, Equatable {
+    var documentsLoaded = 0
+    var totalDocuments = 0
+    var bytesLoaded = 0
+    var totalBytes = 0
+    var state: LoadBundleTaskState
+}
+
+extension BundleProgress {
+    init(_ progress: SyncClient.BundleProgress) {
+        documentsLoaded = progress.documentsLoaded
+        totalDocuments = progress.totalDocuments
+        bytesLoaded = Int(clamping: progress.bytesLoaded)
+        totalBytes = Int(clamping: progress.totalBytes)
+        state =
+            switch progress.state {
+            case .error: .error
+            case .inProgress: .inProgress
+            case .success: .success
+            }
+    }
+}

@@ -1,0 +1,92 @@
+internal import HearthModel
+internal import HearthSync
+
+/// What one attempt of a transaction read and wrote. Reads and writes come from the user's thread, one after another.
+final class TransactionAttempt: Sendable {
+    private struct State {
+        /// `Timestamp.none` for what is missing.
+        var versions: [ResourcePath: ModelTimestamp] = [:]
+        var mutations: [Mutation] = []
+        var written: Set<ResourcePath> = []
+        /// Reported by the commit: a write has no way to throw.
+        var failure: Status?
+        var isCommitted = false
+    }
+
+    private let engine: any FirestoreEngine
+    private let state = Locked(State())
+
+    init(engine: any FirestoreEngine) { self.engine = engine }
+
+    func read(_ key: ResourcePath) async throws(Status) -> ClientDocument {
+        try state.with { (state) throws(Status) in
+            if !state.mutations.isEmpty {
+                let failure = Status.invalidArgument(
+                    "Firestore transactions require all reads to be executed before all writes.")
+                state.failure = state.failure ?? failure
+                throw failure
+            }
+        }
+        guard let document = try await engine.lookUp([key]).first else {
+            throw .internalError("The server did not answer for \(key.text).")
+        }
+        let version: ModelTimestamp
+        switch document.kind {
+        case .found: version = document.version
+        case .missing: version = .none
+        case .invalid, .unknown: throw .internalError("The server did not say whether \(key.text) exists.")
+        }
+        try state.with { (state) throws(Status) in
+            if let before = state.versions[key], before != version {
+                let failure = Status.aborted("Document version changed between two reads.")
+                state.failure = state.failure ?? failure
+                throw failure
+            }
+            state.versions[key] = version
+        }
+        return document
+    }
+
+    /// Gives the mutation its precondition: the first write of what was read is for that version only.
+    func write(_ mutation: Mutation) throws(Status) {
+        try state.with { (state) throws(Status) in
+            if state.isCommitted {
+                throw .failedPrecondition("A transaction object cannot be used after its update callback has been run.")
+            }
+            var mutation = mutation
+            let version = state.written.contains(mutation.key) ? nil : state.versions[mutation.key]
+            if mutation.precondition == .exists(true), version == ModelTimestamp.none {
+                // What update says of a missing document; known here before the server is asked.
+                state.failure =
+                    state.failure
+                    ?? .invalidArgument("Can't update a document that doesn't exist: \(mutation.key.text)")
+            } else if let version {
+                mutation.precondition = Self.precondition(version)
+            }
+            state.mutations.append(mutation)
+            state.written.insert(mutation.key)
+        }
+    }
+
+    private static func precondition(_ version: ModelTimestamp) -> Precondition {
+        version == .none ? .exists(false) : .updateTime(version)
+    }
+
+    /// Commits what was written, and verifies what was only read.
+    func commit() async throws(Status) {
+        let mutations = try state.with { (state) throws(Status) in
+            state.isCommitted = true
+            if let failure = state.failure { throw failure }
+            let unwritten = state.versions.filter { !state.written.contains($0.key) }
+            // In the order of their names, so that equal transactions make equal requests.
+            return state.mutations
+                + unwritten.sorted { $0.key.text < $1.key.text }.map { key, version in
+                    Mutation(key: key, kind: .verify, precondition: Self.precondition(version))
+                }
+        }
+        try await engine.commit(mutations)
+    }
+
+    /// No more writes are taken: the closure failed.
+    func close() { state.with { $0.isCommitted = true } }
+}

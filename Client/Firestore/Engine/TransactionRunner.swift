@@ -1,0 +1,85 @@
+internal import Foundation
+internal import HearthModel
+
+/// Runs a transaction's closure until its commit succeeds, or an error says that it never will.
+struct TransactionRunner: Sendable {
+    static let attemptsDefault = 5
+
+    let firestore: Firestore
+    let attemptsMax: Int
+    /// Waits some seconds: tests count instead.
+    var sleep: @Sendable (Double) async -> Void = { seconds in
+        try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000))
+    }
+
+    /// The first attempt at once; then 1 s, half as much more each time, at most 60 s, each give or take a half.
+    struct Backoff {
+        static let secondsFirst = 1.0
+        static let secondsMax = 60.0
+        static let factor = 1.5
+        private var base = 0.0
+
+        mutating func nextSeconds() -> Double {
+            let seconds = base * Double.random(in: 0.5...1.5)
+            base = min(max(base * Self.factor, Self.secondsFirst), Self.secondsMax)
+            return seconds
+        }
+
+        mutating func goToMaximum() { base = Self.secondsMax }
+    }
+
+    func run(_ block: Carried<(Transaction, NSErrorPointer) -> Any?>) async -> Result<Carried<Any?>, any Error> {
+        let engine = firestore.engine
+        var backoff = Backoff()
+        var attemptsLeft = attemptsMax
+        while true {
+            let seconds = backoff.nextSeconds()
+            if seconds > 0 { await sleep(seconds) }
+            attemptsLeft -= 1
+            let attempt = TransactionAttempt(engine: engine)
+            let (value, userError) = await call(block, attempt)
+            let failure: Status
+            if let userError {
+                attempt.close()
+                // An error of the closure's own ends the transaction; one of ours, from a read, is judged like ours.
+                guard let status = Status(firestoreError: userError) else { return .failure(userError) }
+                failure = status
+            } else {
+                do {
+                    try await attempt.commit()
+                    return .success(value)
+                } catch {
+                    failure = error
+                }
+            }
+            guard attemptsLeft > 0, Self.isWorthRetrying(failure.code) else {
+                return .failure(userError ?? failure.nsError)
+            }
+            if failure.code == .resourceExhausted { backoff.goToMaximum() }
+        }
+    }
+
+    /// On a thread that may block: reads inside the closure do.
+    private func call(
+        _ block: Carried<(Transaction, NSErrorPointer) -> Any?>, _ attempt: TransactionAttempt
+    ) async -> (Carried<Any?>, NSError?) {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global(qos: .userInitiated).async { [firestore] in
+                var error: NSError?
+                let value = withUnsafeMutablePointer(to: &error) { pointer in
+                    block.value(Transaction(firestore: firestore, attempt: attempt), pointer)
+                }
+                continuation.resume(returning: (Carried(value), error))
+            }
+        }
+    }
+
+    static func isWorthRetrying(_ code: Status.Code) -> Bool {
+        switch code {
+        case .aborted, .alreadyExists, .failedPrecondition: true
+        case .cancelled, .unknown, .deadlineExceeded, .resourceExhausted, .internal, .unavailable, .unauthenticated:
+            true
+        case .ok, .invalidArgument, .notFound, .permissionDenied, .outOfRange, .unimplemented, .dataLoss: false
+        }
+    }
+}

@@ -1,0 +1,56 @@
+internal import Foundation
+internal import HearthModel
+
+/// Names a field, by the keys of the maps on the way to it. Unlike dotted strings the segments may hold any characters.
+public final class FieldPath: Hashable, Sendable, CustomStringConvertible {
+    let model: ModelFieldPath
+
+    /// - Parameter fields: at least one name, none of them empty.
+    public init(_ fields: [String]) {
+        model = orTrap { () throws(Status) in try Self.checked(fields) }
+    }
+
+    private init(model: ModelFieldPath) { self.model = model }
+
+    /// The document's id, in queries.
+    @discardableResult
+    public class func documentID() -> FieldPath { FieldPath(model: .documentName) }
+
+    public static func == (left: FieldPath, right: FieldPath) -> Bool { left.model == right.model }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(model) }
+
+    public var description: String { model.text }
+
+    static func checked(_ fields: [String]) throws(Status) -> ModelFieldPath {
+        if fields.isEmpty {
+            throw .invalidArgument("Invalid field path. Provide at least one field name, and none that is empty.")
+        }
+        if let index = fields.firstIndex(where: \.isEmpty) {
+            throw .invalidArgument("Invalid field name at index \(index). Field names must not be empty.")
+        }
+        return ModelFieldPath(segments: fields)
+    }
+
+    /// What the user means by a dotted string.
+    static func parse(_ text: String) throws(Status) -> ModelFieldPath {
+        let forbidden = "~*/[]"
+        if let character = text.first(where: { forbidden.contains($0) }) {
+            throw .invalidArgument(
+                "Invalid field path (\(text)). Paths must not contain '\(character)': use FieldPath for such a name.")
+        }
+        let segments = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        if segments.contains("") {
+            throw .invalidArgument(
+                "Invalid field path (\(text)). Paths must not be empty, begin with '.', end with '.', or contain '..'.")
+        }
+        return ModelFieldPath(segments: segments)
+    }
+
+    /// A field named by a dotted string or a `FieldPath`, where Apple's API takes either.
+    static func parse(any field: Any, what: String) throws(Status) -> ModelFieldPath {
+        if let field = field as? FieldPath { return field.model }
+        if let field = field as? String { return try parse(field) }
+        throw .invalidArgument("\(what) must be of type String or FieldPath, but was \(type(of: field)).")
+    }
+}

@@ -1,0 +1,87 @@
+internal import Foundation
+internal import HearthModel
+
+/// Stands in data for what the server, or the stored value, decides.
+public final class FieldValue: Sendable {
+    enum Kind: Sendable {
+        case delete
+        case serverTimestamp
+        /// The elements as the user gave them: they are checked with the document that they are for.
+        case arrayUnion(Carried<[Any]>)
+        case arrayRemove(Carried<[Any]>)
+        case increment(Value)
+        case minimum(Value)
+        case maximum(Value)
+    }
+
+    let kind: Kind
+
+    private init(_ kind: Kind) { self.kind = kind }
+
+    private static let deletion = FieldValue(.delete)
+    private static let requestTime = FieldValue(.serverTimestamp)
+
+    /// Removes the field: in `updateData`, and in `setData` with merge.
+    @discardableResult
+    public class func delete() -> FieldValue { deletion }
+
+    /// The time at which the server takes the write.
+    @discardableResult
+    public class func serverTimestamp() -> FieldValue { requestTime }
+
+    /// Adds the elements that the array doesn't contain yet.
+    @discardableResult
+    public class func arrayUnion(_ elements: [Any]) -> FieldValue { FieldValue(.arrayUnion(Carried(elements))) }
+
+    /// Removes all equal elements from the array.
+    @discardableResult
+    public class func arrayRemove(_ elements: [Any]) -> FieldValue { FieldValue(.arrayRemove(Carried(elements))) }
+
+    /// Adds to the number; what is no number counts as 0.
+    @discardableResult
+    public class func increment(_ amount: Double) -> FieldValue { FieldValue(.increment(.double(amount))) }
+    @discardableResult
+    public class func increment(_ amount: Int64) -> FieldValue { FieldValue(.increment(.integer(amount))) }
+
+    /// The lesser of the stored number and this one.
+    @discardableResult
+    public class func minimum(_ value: Double) -> FieldValue { FieldValue(.minimum(.double(value))) }
+    @discardableResult
+    public class func minimum(_ value: Int64) -> FieldValue { FieldValue(.minimum(.integer(value))) }
+
+    /// The greater of the stored number and this one.
+    @discardableResult
+    public class func maximum(_ value: Double) -> FieldValue { FieldValue(.maximum(.double(value))) }
+    @discardableResult
+    public class func maximum(_ value: Int64) -> FieldValue { FieldValue(.maximum(.integer(value))) }
+
+    @discardableResult
+    public class func vector(_ array: [Double]) -> VectorValue { VectorValue(array) }
+    @discardableResult
+    public class func vector(_ array: [Float]) -> VectorValue { VectorValue(array.map(Double.init)) }
+
+    var methodName: String {
+        switch kind {
+        case .delete: "FieldValue.delete()"
+        case .serverTimestamp: "FieldValue.serverTimestamp()"
+        case .arrayUnion: "FieldValue.arrayUnion()"
+        case .arrayRemove: "FieldValue.arrayRemove()"
+        case .increment: "FieldValue.increment()"
+        case .minimum: "FieldValue.minimum()"
+        case .maximum: "FieldValue.maximum()"
+        }
+    }
+}
+
+extension FieldValue: Hashable, Encodable, CustomStringConvertible {
+    public static func == (left: FieldValue, right: FieldValue) -> Bool { left === right }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+    public func encode(to encoder: any Swift.Encoder) throws {
+        throw FirestoreEncodingError.encodingIsNotSupported(
+            "FieldValue values can only be encoded with Firestore.Encoder.")
+    }
+
+    public var description: String { methodName }
+}

@@ -1,0 +1,294 @@
+import Foundation
+import HearthModel
+import HearthWire
+
+/// The sync engine's front door: what the public API calls. Every call may come from any thread and returns at once;
+/// completions and events arrive on the client's callback queue, in order.
+///
+/// `HearthFirestore` puts Apple's API on it.
+public final class SyncClient: Sendable {
+    public struct ListenOptions: Sendable, Equatable {
+        public enum Source: Sendable { case `default`, cache }
+        public var includesDocumentMetadataChanges: Bool
+        public var includesQueryMetadataChanges: Bool
+        public var waitsForSyncWhenOnline: Bool
+        public var source: Source
+
+        public init(
+            includesDocumentMetadataChanges: Bool = false, includesQueryMetadataChanges: Bool = false,
+            waitsForSyncWhenOnline: Bool = false, source: Source = .default
+        ) {
+            self.includesDocumentMetadataChanges = includesDocumentMetadataChanges
+            self.includesQueryMetadataChanges = includesQueryMetadataChanges
+            self.waitsForSyncWhenOnline = waitsForSyncWhenOnline
+            self.source = source
+        }
+    }
+
+    /// Stands for one listener until it is removed.
+    ///
+    /// The lock guards `isMuted`; `query` belongs to the worker queue.
+    public final class Listener: @unchecked Sendable {
+        private let lock = NSLock()
+        private var isMuted = false
+        var query: QueryListener?
+
+        init() {}
+
+        func mute() { lock.withLock { isMuted = true } }
+        var isHeard: Bool { lock.withLock { !isMuted } }
+    }
+
+    public struct BundleProgress: Sendable, Equatable {
+        public enum State: Sendable { case error, inProgress, success }
+        public var documentsLoaded: Int
+        public var totalDocuments: Int
+        public var bytesLoaded: Int64
+        public var totalBytes: Int64
+        public var state: State
+
+        public init(
+            documentsLoaded: Int, totalDocuments: Int, bytesLoaded: Int64, totalBytes: Int64, state: State
+        ) {
+            self.documentsLoaded = documentsLoaded
+            self.totalDocuments = totalDocuments
+            self.bytesLoaded = bytesLoaded
+            self.totalBytes = totalBytes
+            self.state = state
+        }
+    }
+
+    private let core: SyncCore
+    private let hasIndexes: Bool
+    private let callbacks: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    /// Opens the cache and begins; fails when the cache belongs to another process, is newer than this program, or
+    /// cannot be opened.
+    /// - Parameters:
+    ///   - callbacks: runs completions and events, one after another.
+    public init(
+        configuration: SyncConfiguration, datastore: any Datastore, credentials: any CredentialsProvider,
+        callbacks: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) throws(Status) {
+        core = SyncCore(
+            database: configuration.database, persistence: try configuration.openPersistence(), datastore: datastore,
+            credentials: credentials, options: SyncCore.Options(onWarning: configuration.onWarning))
+        if case .persistent = configuration.cache { hasIndexes = true } else { hasIndexes = false }
+        self.callbacks = callbacks
+        core.start()
+    }
+
+    // MARK: Listening
+
+    public func listen(
+        to query: ClientQuery, options: ListenOptions,
+        onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
+    ) -> Listener {
+        let listener = Listener()
+        let callbacks = callbacks
+        let tell: @Sendable (Result<ViewSnapshot, Status>) -> Void = { event in
+            callbacks { if listener.isHeard { onEvent(event) } }
+        }
+        core.enqueue(
+            { engine throws(Status) in
+                let queryListener = QueryListener(query, options) { tell($0) }
+                listener.query = queryListener
+                // A failure is told to all listeners, this one among them.
+                engine.attempt { () throws(Status) in try engine.eventManager.add(queryListener) }
+            }, refused: { tell(.failure($0)) })
+        return listener
+    }
+
+    /// Mutes at once, also for events on their way. Harmless when repeated.
+    public func remove(_ listener: Listener) {
+        listener.mute()
+        core.enqueue { engine throws(Status) in
+            engine.eventManager.removeInSyncListener(ObjectIdentifier(listener))
+            guard let query = listener.query else { return }
+            listener.query = nil
+            try engine.eventManager.remove(query)
+        }
+    }
+
+    public func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> Listener {
+        let listener = Listener()
+        let callbacks = callbacks
+        core.enqueue { engine throws(Status) in
+            engine.eventManager.addInSyncListener(ObjectIdentifier(listener)) {
+                callbacks { if listener.isHeard { onSync() } }
+            }
+        }
+        return listener
+    }
+
+    // MARK: Reading once from the cache. What `get` with the other sources means is the API's: it listens once.
+
+    /// A found document, a missing one, or UNAVAILABLE when nothing is known of it.
+    public func documentFromCache(
+        _ key: ResourcePath, completion: @escaping @Sendable (Result<ClientDocument, Status>) -> Void
+    ) {
+        let tell = onCallbacks(completion)
+        core.enqueue(
+            { engine throws(Status) in
+                let document = try engine.localStore.document(key)
+                switch document.kind {
+                case .found, .missing: tell(.success(document))
+                case .invalid, .unknown:
+                    tell(
+                        .failure(
+                            .unavailable(
+                                "Failed to get document from cache. (However, this document may exist on the server. "
+                                    + "Run again without setting source to FirestoreSourceCache to attempt to retrieve "
+                                    + "the document from the server.)")))
+                }
+            }, refused: { tell(.failure($0)) })
+    }
+
+    public func documentsFromCache(
+        _ query: ClientQuery, completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
+    ) {
+        let tell = onCallbacks(completion)
+        core.enqueue(
+            { engine throws(Status) in
+                let (documents, remoteKeys) = try engine.localStore.execute(query, usesPreviousResults: true)
+                let view = View(query, remoteKeys: remoteKeys)
+                let outcome = view.apply(view.computeChanges(documents))
+                guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
+                tell(.success(snapshot))
+            }, refused: { tell(.failure($0)) })
+    }
+
+    // MARK: Writing
+
+    /// Writes locally at once, together; completes with the server's answer.
+    public func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
+        let tell = onCallbacks(completion)
+        if mutations.isEmpty { return core.enqueue({ _ in tell(nil) }, refused: { tell($0) }) }
+        core.enqueue(
+            { engine throws(Status) in try engine.write(mutations) { tell($0) } }, refused: { tell($0) })
+    }
+
+    public func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) {
+        let tell = onCallbacks(completion)
+        core.enqueue(
+            { engine throws(Status) in try engine.waitForPendingWrites { tell($0) } }, refused: { tell($0) })
+    }
+
+    // MARK: The server directly: transactions and aggregations.
+
+    /// Reads documents at the server, past the cache.
+    public func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] {
+        try await RemoteCalls(core).lookUp(keys)
+    }
+
+    /// Commits without the local queue: for transactions.
+    public func commit(_ mutations: [Mutation]) async throws(Status) { try await RemoteCalls(core).commit(mutations) }
+
+    /// UNAVAILABLE while the network is disabled.
+    public func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {
+        try await RemoteCalls(core).aggregate(query, aggregations)
+    }
+
+    // MARK: Bundles
+
+    /// - Parameter read: gives the next bytes (at most as many as asked), empty at the end; called on a thread of the
+    ///   client that may block.
+    public func loadBundle(
+        read: @escaping @Sendable (Int) throws -> [UInt8],
+        onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void
+    ) {
+        let callbacks = callbacks
+        BundleLoader(core, read: read) { progress, error in callbacks { onProgress(progress, error) } }.start()
+    }
+
+    public func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {
+        let callbacks = callbacks
+        core.enqueue(
+            { engine throws(Status) in
+                let query = try engine.localStore.namedQuery(name)?.query
+                callbacks { completion(query) }
+            }, refused: { _ in callbacks { completion(nil) } })
+    }
+
+    // MARK: Indexes of the cache. Nothing happens with a memory cache.
+
+    /// - Parameter json: the text of a `firestore.indexes.json`. INVALID_ARGUMENT when it can't be read.
+    public func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void) {
+        let tell = onCallbacks(completion)
+        guard hasIndexes else { return tell(nil) }
+        do throws(Status) {
+            let indexes = try ClientIndexConfiguration(json: json).indexes
+            core.enqueue(
+                { engine throws(Status) in
+                    try engine.localStore.configure(indexes)
+                    tell(nil)
+                }, refused: { tell($0) })
+        } catch {
+            tell(error)
+        }
+    }
+
+    public func setAutomaticIndexing(_ isEnabled: Bool) {
+        core.enqueue { engine throws(Status) in engine.localStore.setAutomaticIndexing(isEnabled) }
+    }
+
+    public func deleteAllIndexes() {
+        core.enqueue { engine throws(Status) in try engine.localStore.deleteAllIndexes() }
+    }
+
+    // MARK: Life
+
+    public func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
+        let tell = onCallbacks(completion)
+        core.enqueue(
+            { engine throws(Status) in
+                engine.remoteStore.enableNetwork()
+                tell(nil)
+            }, refused: { tell($0) })
+    }
+
+    public func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
+        let tell = onCallbacks(completion)
+        core.enqueue(
+            { engine throws(Status) in
+                engine.remoteStore.disableNetwork()
+                tell(nil)
+            }, refused: { tell($0) })
+    }
+
+    /// Ends everything; the cache stays on disk.
+    public func terminate(completion: @escaping @Sendable () -> Void) {
+        let callbacks = callbacks
+        core.terminate { callbacks(completion) }
+    }
+
+    /// Deletes the cache's files. FAILED_PRECONDITION when it is in use.
+    public static func clearPersistence(_ configuration: SyncConfiguration) throws(Status) {
+        if case .persistent(let folder, _) = configuration.cache {
+            try SQLitePersistence.clear(
+                folder: folder, appName: configuration.appName, database: configuration.database)
+        }
+    }
+
+    private func onCallbacks<Event: Sendable>(
+        _ body: @escaping @Sendable (Event) -> Void
+    ) -> @Sendable (Event) -> Void {
+        let callbacks = callbacks
+        return { event in callbacks { body(event) } }
+    }
+}
+
+extension SyncConfiguration {
+    fileprivate func openPersistence() throws(Status) -> any Persistence {
+        switch cache {
+        case .memoryEager: return MemoryPersistence(.eager)
+        case .memoryLRU(let sizeBytes):
+            return MemoryPersistence(.lru(CollectionParameters(thresholdBytes: sizeBytes)))
+        case .persistent(let folder, let sizeBytes):
+            let cache = try SQLitePersistence(
+                folder: folder, appName: appName, database: database, sizeBytes: sizeBytes)
+            if let damage = cache.damage { onDamage(damage) }
+            return cache
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import HearthModel
+import HearthWire
+
+/// All parts of one client, put together, on one worker queue. `SyncClient` is its public side; the spec tests drive it
+/// directly.
+///
+/// `engine` and `scheduler` belong to the worker queue.
+final class SyncCore: @unchecked Sendable {
+    /// What differs between a program and a test.
+    struct Options {
+        var usesClock = true
+        var limboResolutionsMax = 100
+        /// Background work that nobody asked for: collecting garbage, filling indexes.
+        var schedulesMaintenance = true
+        /// nil: the credentials'.
+        var tokens: TokenSource?
+        var onWarning: @Sendable (String) -> Void = { _ in }
+    }
+
+    let database: DatabaseName
+    let serializer: TargetSerializer
+    let queue: WorkerQueue
+    let datastore: any Datastore
+    let credentials: any CredentialsProvider
+    private let persistence: PersistenceBox
+    private let options: Options
+    private var engine: SyncEngine?
+    private var maintenance: Maintenance?
+    private var isTerminated = false
+
+    init(
+        database: DatabaseName, persistence: any Persistence, datastore: any Datastore,
+        credentials: any CredentialsProvider, options: Options = Options()
+    ) {
+        self.database = database
+        serializer = TargetSerializer(database: database)
+        queue = WorkerQueue(label: "hearth.sync", usesClock: options.usesClock)
+        self.datastore = datastore
+        self.credentials = credentials
+        self.persistence = PersistenceBox(persistence)
+        self.options = options
+    }
+
+    /// Begins with the user that the credentials name at once.
+    func start() {
+        credentials.observeUser { [weak self] user in
+            guard let self else { return }
+            queue.enqueue { [weak self] in self?.take(user) }
+        }
+        // Whoever didn't say who is signed in says it later, as a change.
+        queue.enqueue { [weak self] in
+            guard let self, engine == nil, !isTerminated else { return }
+            begin(.unauthenticated)
+        }
+        datastore.observeReachability { [weak self] in
+            guard let self else { return }
+            queue.enqueue { [weak self] in self?.engine?.remoteStore.restartForNewNetwork() }
+        }
+    }
+
+    private func take(_ user: ClientUser) {
+        if isTerminated { return }
+        guard let engine else { return begin(user) }
+        engine.attempt { () throws(Status) in try engine.changeUser(user) }
+    }
+
+    private func begin(_ user: ClientUser) {
+        let localStore = LocalStore(persistence.persistence, user: user)
+        let remoteStore = RemoteStore(
+            database: database, localStore: localStore, datastore: datastore, queue: queue,
+            tokens: options.tokens ?? { [weak self] in self?.fetchToken($0) },
+            invalidateToken: { [credentials] in credentials.invalidateToken() })
+        let engine = SyncEngine(localStore, remoteStore, user: user, limboResolutionsMax: options.limboResolutionsMax)
+        engine.onWarning = options.onWarning
+        self.engine = engine
+        engine.attempt { () throws(Status) in try engine.start() }
+        if options.schedulesMaintenance {
+            maintenance = Maintenance(engine, queue)
+            maintenance?.start()
+        }
+    }
+
+    private func fetchToken(_ completion: @escaping (Result<String?, Status>) -> Void) {
+        let completion = OnQueue(body: completion)
+        let credentials = credentials
+        let queue = queue
+        Task {
+            var result: Result<String?, Status>
+            do throws(Status) { result = .success(try await credentials.token().token) } catch {
+                result = .failure(error)
+            }
+            queue.enqueue { [result] in completion.body(result) }
+        }
+    }
+
+    // MARK: Working
+
+    static let terminated = Status.failedPrecondition("The client was terminated.")
+
+    /// Does something on the worker queue, later.
+    /// - Parameter refused: what to do when the client was terminated or its cache failed.
+    func enqueue(
+        _ body: @escaping @Sendable (SyncEngine) throws(Status) -> Void,
+        refused: @escaping @Sendable (Status) -> Void = { _ in }
+    ) {
+        queue.enqueue { [self] in
+            guard !isTerminated, let engine else { return refused(Self.terminated) }
+            if let failure = engine.failure { return refused(failure) }
+            do throws(Status) { try body(engine) } catch {
+                engine.fail(error)
+                refused(error)
+            }
+        }
+    }
+
+    /// Does something on the worker queue and waits for it; not from the queue itself.
+    func perform<Output: Sendable>(_ body: (SyncEngine) throws(Status) -> Output) throws(Status) -> Output {
+        let result = queue.sync { () -> Result<Output, Status> in
+            guard !isTerminated, let engine else { return .failure(Self.terminated) }
+            if let failure = engine.failure { return .failure(failure) }
+            do throws(Status) { return .success(try body(engine)) } catch {
+                engine.fail(error)
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Ends everything; the cache stays.
+    func terminate(completion: @escaping @Sendable () -> Void) {
+        credentials.observeUser(nil)
+        queue.enqueue { [self] in
+            if !isTerminated {
+                isTerminated = true
+                engine?.remoteStore.shutDown()
+                queue.cancelAllTimers()
+                datastore.shutDown()
+                persistence.persistence.shutDown()
+                engine = nil
+                maintenance = nil
+            }
+            completion()
+        }
+    }
+}
+
+/// Takes the persistence to the worker queue, where alone it is used.
+private struct PersistenceBox: @unchecked Sendable {
+    let persistence: any Persistence
+    init(_ persistence: any Persistence) { self.persistence = persistence }
+}
+
+/// A closure that is called on the worker queue only.
+private struct OnQueue: @unchecked Sendable {
+    let body: (Result<String?, Status>) -> Void
+}

@@ -1,0 +1,55 @@
+import HearthModel
+
+/// The user's writes on their way through the engine.
+extension SyncEngine {
+    func write(_ mutations: [Mutation], completion: @escaping (Status?) -> Void) throws(Status) {
+        let batchID: Int
+        let changed: [ResourcePath: ClientDocument]
+        do throws(Status) { (batchID, changed) = try localStore.write(mutations) } catch {
+            // On a full disk nothing was written, and everything is as it was: only this write fails.
+            if error.code == .resourceExhausted { return completion(error) }
+            throw error
+        }
+        writeCompletions[user, default: [:]][batchID] = completion
+        // From here on a failure completes the write with all others.
+        attempt { () throws(Status) in try emit(changed) }
+        remoteStore.fillWritePipeline()
+    }
+
+    func acknowledge(_ result: BatchResult) throws(Status) {
+        complete(result.batch.id, nil)
+        try emit(try localStore.acknowledge(result))
+    }
+
+    func reject(_ batchID: Int, _ error: Status) throws(Status) {
+        let changed = try localStore.reject(batchID)
+        complete(batchID, error)
+        try emit(changed)
+    }
+
+    private func complete(_ batchID: Int, _ error: Status?) {
+        // Batches of an earlier run have no completion.
+        writeCompletions[user]?.removeValue(forKey: batchID)?(error)
+        for waiter in pendingWriteWaiters.removeValue(forKey: batchID) ?? [] { waiter(nil) }
+    }
+
+    /// Completes when everything that is pending now was answered.
+    func waitForPendingWrites(completion: @escaping (Status?) -> Void) throws(Status) {
+        let batchID = try localStore.highestUnacknowledgedBatchID()
+        if batchID == MutationBatch.unknownID { return completion(nil) }
+        pendingWriteWaiters[batchID, default: []].append(completion)
+    }
+
+    func changeUser(_ newUser: ClientUser) throws(Status) {
+        if newUser != user {
+            user = newUser
+            let waiters = pendingWriteWaiters.values.joined()
+            pendingWriteWaiters = [:]
+            for waiter in waiters {
+                waiter(Status(.cancelled, "The user changed while this waited for pending writes."))
+            }
+            try emit(try localStore.changeUser(newUser))
+        }
+        remoteStore.restartForNewCredentials()
+    }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+import Foundation
+
+/// The one serial queue on which everything of a client's engine happens, and its timers.
+///
+/// Each timer has a name, so that tests can let it fire. The lock guards `pendingCount`; `delayed` belongs to the queue.
+final class WorkerQueue: @unchecked Sendable {
+    enum TimerName: String, Sendable {
+        case listenStreamIdle = "listen_stream_idle"
+        case listenStreamBackoff = "listen_stream_connection_backoff"
+        case listenStreamHealth = "listen_stream_health"
+        case writeStreamIdle = "write_stream_idle"
+        case writeStreamBackoff = "write_stream_connection_backoff"
+        case writeStreamHealth = "write_stream_health"
+        case onlineStateTimeout = "online_state_timeout"
+        case garbageCollection = "garbage_collection"
+        case indexBackfill = "index_backfill"
+    }
+
+    /// An operation that waits for its time.
+    final class Delayed {
+        let name: TimerName
+        fileprivate let dueSeconds: Double
+        fileprivate var operation: (() -> Void)?
+
+        fileprivate init(_ name: TimerName, dueSeconds: Double, _ operation: @escaping () -> Void) {
+            self.name = name
+            self.dueSeconds = dueSeconds
+            self.operation = operation
+        }
+
+        /// Harmless when it has run.
+        func cancel() { operation = nil }
+
+        fileprivate func run() {
+            let operation = operation
+            self.operation = nil
+            operation?()
+        }
+    }
+
+    private let queue: DispatchQueue
+    private let usesClock: Bool
+    private let lock = NSLock()
+    private var pendingCount = 0
+    private var delayed: [Delayed] = []
+
+    /// - Parameter usesClock: false in tests: timers fire when they are told to.
+    init(label: String, usesClock: Bool = true) {
+        queue = DispatchQueue(label: label)
+        self.usesClock = usesClock
+    }
+
+    func enqueue(_ operation: @escaping @Sendable () -> Void) {
+        lock.withLock { pendingCount += 1 }
+        queue.async { [self] in
+            operation()
+            lock.withLock { pendingCount -= 1 }
+        }
+    }
+
+    /// Runs something on the queue and waits for it. Not from the queue itself.
+    func sync<Result>(_ body: () throws -> Result) rethrows -> Result { try queue.sync(execute: body) }
+
+    /// Lets an operation run later; only from the queue.
+    func schedule(_ name: TimerName, afterSeconds: Double, _ operation: @escaping () -> Void) -> Delayed {
+        let entry = Delayed(name, dueSeconds: Clock.seconds() + afterSeconds, operation)
+        delayed.removeAll { $0.operation == nil }
+        delayed.append(entry)
+        if usesClock {
+            let box = DelayedBox(entry)
+            queue.asyncAfter(deadline: .now() + afterSeconds) { [weak self] in
+                guard let self else { return }
+                box.entry.run()
+                delayed.removeAll { $0.operation == nil }
+            }
+        }
+        return entry
+    }
+
+    /// Forgets all timers; only from the queue.
+    func cancelAllTimers() {
+        for entry in delayed { entry.cancel() }
+        delayed = []
+    }
+
+    // MARK: For tests
+
+    /// Waits until nothing is waiting.
+    func drain() {
+        while lock.withLock({ pendingCount }) > 0 { queue.sync {} }
+    }
+
+    func isScheduled(_ name: TimerName) -> Bool {
+        queue.sync { delayed.contains { $0.name == name && $0.operation != nil } }
+    }
+
+    /// Runs a timer's operations, if it has any, and no others.
+    func runDelayed(only name: TimerName) {
+        queue.sync {
+            for entry in delayed where entry.name == name { entry.run() }
+            delayed.removeAll { $0.operation == nil }
+        }
+        drain()
+    }
+
+    /// Runs what waits for its time, in the order of time, up to and including a timer; nil runs all.
+    func runDelayed(through name: TimerName?) {
+        queue.sync {
+            let due = delayed.filter { $0.operation != nil }.sorted { $0.dueSeconds < $1.dueSeconds }
+            for entry in due {
+                entry.run()
+                if entry.name == name { break }
+            }
+            delayed.removeAll { $0.operation == nil }
+        }
+        drain()
+    }
+}
+
+/// Takes a timer's entry to its own queue, where alone it is touched.
+private struct DelayedBox: @unchecked Sendable {
+    let entry: WorkerQueue.Delayed
+    init(_ entry: WorkerQueue.Delayed) { self.entry = entry }
+}

@@ -1,0 +1,258 @@
+import HearthModel
+
+/// The server's answer to a batch.
+struct BatchResult: Sendable {
+    var batch: MutationBatch
+    var commitVersion: Timestamp
+    /// One for each mutation.
+    var results: [MutationResult]
+    var streamToken: [UInt8]
+}
+
+/// What changed in a view, told to the local store.
+struct ViewChange: Sendable {
+    var targetID: Int32
+    var isFromCache: Bool
+    var added: Set<ResourcePath>
+    var removed: Set<ResourcePath>
+}
+
+/// Everything that is kept: the user's writes, what the server sent, and what follows for the views. Each operation is
+/// one transaction of the persistence.
+final class LocalStore {
+    /// A resume token stays in memory at most for so long.
+    static let resumeTokenAgeSecondsMax: Int64 = 300
+
+    let persistence: any Persistence
+    let targets: any TargetCache
+    let remoteDocuments: any RemoteDocumentCache
+    private(set) var queue: any MutationQueue
+    private(set) var overlays: any OverlayCache
+    private(set) var indexManager: any IndexManager
+    let queryEngine: QueryEngine
+    let viewReferences = ViewReferences()
+    var activeTargets: [Int32: TargetData] = [:]
+    private var activeTargetIDs: [ClientTarget: Int32] = [:]
+    private var knownCollections: Set<ResourcePath> = []
+
+    init(_ persistence: any Persistence, user: ClientUser) {
+        self.persistence = persistence
+        targets = persistence.targets
+        remoteDocuments = persistence.remoteDocuments
+        queue = persistence.mutationQueue(for: user)
+        overlays = persistence.overlayCache(for: user)
+        indexManager = persistence.indexManager(for: user)
+        queryEngine = QueryEngine(
+            LocalDocumentsView(
+                remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager))
+        persistence.references.localViewReferences = viewReferences
+    }
+
+    var view: LocalDocumentsView { queryEngine.view }
+
+    // MARK: Users
+
+    /// Goes over to another user's writes. Returns the documents that may look otherwise now.
+    func changeUser(_ user: ClientUser) throws(Status) -> [ResourcePath: ClientDocument] {
+        let before = try persistence.transaction("Read batches of the former user") { () throws(Status) in
+            try queue.allBatches
+        }
+        queue = persistence.mutationQueue(for: user)
+        overlays = persistence.overlayCache(for: user)
+        indexManager = persistence.indexManager(for: user)
+        queryEngine.view = LocalDocumentsView(
+            remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager)
+        return try persistence.transaction("Read batches of the new user") { () throws(Status) in
+            var keys: Set<ResourcePath> = []
+            for batch in before { keys.formUnion(batch.keys) }
+            for batch in try queue.allBatches { keys.formUnion(batch.keys) }
+            return try view.documents(keys)
+        }
+    }
+
+    // MARK: Writes
+
+    /// Puts mutations into the queue, together. Returns the documents as they look now.
+    func write(
+        _ mutations: [Mutation]
+    ) throws(Status) -> (batchID: Int, changed: [ResourcePath: ClientDocument]) {
+        let localWriteTime = Clock.now()
+        let keys = Set(mutations.map(\.key))
+        return try persistence.transaction("Write locally") { () throws(Status) in
+            try rememberCollections(of: keys)
+            let remote = try remoteDocuments.documents(keys)
+            var local = try view.overlaid(remote)
+            let base = mutations.compactMap { mutation in
+                local[mutation.key].flatMap { mutation.base(for: $0.document) }
+            }
+            let batch = try queue.add(localWriteTime: localWriteTime, base: base, mutations: mutations)
+            batch.apply(to: &local)
+            var overlays: [ResourcePath: Mutation] = [:]
+            var changed: [ResourcePath: ClientDocument] = [:]
+            for (key, state) in local {
+                let fields = remote[key]?.isValid == true ? state.changed : nil
+                overlays[key] = Mutation.overlay(for: state.document, changed: fields)
+                changed[key] = state.document.isValid ? state.document : ClientDocument(key: key, kind: .missing)
+            }
+            try self.overlays.save(overlays, largestBatchID: batch.id)
+            return (batch.id, changed)
+        }
+    }
+
+    private func rememberCollections(of keys: Set<ResourcePath>) throws(Status) {
+        for key in keys {
+            let collection = key.parent
+            if !knownCollections.contains(collection) {
+                try indexManager.addParent(ofCollection: collection)
+                knownCollections.insert(collection)
+            }
+        }
+    }
+
+    /// The server committed the first batch of the queue.
+    func acknowledge(_ result: BatchResult) throws(Status) -> [ResourcePath: ClientDocument] {
+        let batch = result.batch
+        guard result.results.count == batch.mutations.count else {
+            throw .internalError(
+                "The server answered \(result.results.count) results to \(batch.mutations.count) writes.")
+        }
+        return try persistence.transaction("Acknowledge a batch") { () throws(Status) in
+            try queue.setLastStreamToken(result.streamToken)
+            var versions: [ResourcePath: Timestamp] = [:]
+            var transformed: Set<ResourcePath> = []
+            for (mutation, answer) in zip(batch.mutations, result.results) {
+                versions[mutation.key] = answer.version
+                if !answer.transformResults.isEmpty { transformed.insert(mutation.key) }
+            }
+            let keys = Set(versions.keys)
+            var remote = try remoteDocuments.documents(keys).filter { $0.value.version < versions[$0.key] ?? .none }
+            for (mutation, answer) in zip(batch.mutations, result.results) {
+                guard var document = remote[mutation.key] else { continue }
+                try mutation.applyAcknowledged(to: &document, answer)
+                remote[mutation.key] = document
+            }
+            for document in remote.values where document.isValid {
+                try remoteDocuments.add(document, readTime: result.commitVersion)
+            }
+            try queue.remove(batch)
+            try overlays.remove(keys: keys, batchID: batch.id)
+            if !transformed.isEmpty { try view.recalculateOverlays(of: try remoteDocuments.documents(transformed)) }
+            return try indexed(view.documents(keys))
+        }
+    }
+
+    /// The server refused the first batch of the queue.
+    func reject(_ batchID: Int) throws(Status) -> [ResourcePath: ClientDocument] {
+        try persistence.transaction("Reject a batch") { () throws(Status) in
+            guard let batch = try queue.batch(batchID) else {
+                throw .internalError("There is no batch \(batchID) to reject.")
+            }
+            let keys = batch.keys
+            try queue.remove(batch)
+            try overlays.remove(keys: keys, batchID: batchID)
+            try view.recalculateOverlays(of: try remoteDocuments.documents(keys))
+            return try indexed(view.documents(keys))
+        }
+    }
+
+    /// Documents that lost an overlay may look as they did at a read time, or with an older overlay, that the indexes
+    /// have passed already: the backfill wouldn't look at them again.
+    private func indexed(
+        _ documents: [ResourcePath: ClientDocument]
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        try indexManager.updateEntries(documents)
+        return documents
+    }
+
+    func nextBatch(after id: Int) throws(Status) -> MutationBatch? {
+        try persistence.transaction("Get the next batch") { () throws(Status) in try queue.nextBatch(after: id) }
+    }
+
+    func highestUnacknowledgedBatchID() throws(Status) -> Int {
+        try persistence.transaction("Get the highest batch") { () throws(Status) in
+            try queue.highestUnacknowledgedBatchID
+        }
+    }
+
+    func lastStreamToken() throws(Status) -> [UInt8] {
+        try persistence.transaction("Get the stream token") { () throws(Status) in try queue.lastStreamToken }
+    }
+
+    func setLastStreamToken(_ token: [UInt8]) throws(Status) {
+        try persistence.transaction("Set the stream token") { () throws(Status) in
+            try queue.setLastStreamToken(token)
+        }
+    }
+
+    // MARK: Targets
+
+    /// Finds the target in the cache or gives it an id, and makes it active.
+    func allocate(_ target: ClientTarget) throws(Status) -> TargetData {
+        if let id = activeTargetIDs[target], let data = activeTargets[id] { return data }
+        let data = try persistence.transaction("Allocate a target") { () throws(Status) in
+            if let cached = try targets.target(target) { return cached }
+            let data = TargetData(
+                target: target, targetID: targets.highestTargetID + 2,
+                sequenceNumber: persistence.currentSequenceNumber)
+            try targets.add(data)
+            return data
+        }
+        activeTargets[data.targetID] = data
+        activeTargetIDs[target] = data.targetID
+        return data
+    }
+
+    func release(_ targetID: Int32) throws(Status) {
+        guard let data = activeTargets.removeValue(forKey: targetID) else { return }
+        activeTargetIDs[data.target] = nil
+        try persistence.transaction("Release a target") { () throws(Status) in
+            for key in viewReferences.removeAll(of: targetID) { try persistence.references.removeReference(key) }
+            try persistence.references.removeTarget(data)
+        }
+    }
+
+    func targetData(_ target: ClientTarget) throws(Status) -> TargetData? {
+        if let id = activeTargetIDs[target], let data = activeTargets[id] { return data }
+        return try targets.target(target)
+    }
+
+    func remoteKeys(of targetID: Int32) throws(Status) -> Set<ResourcePath> {
+        try persistence.transaction("Get the keys of a target") { () throws(Status) in try targets.keys(of: targetID) }
+    }
+
+    var lastRemoteSnapshotVersion: Timestamp { targets.lastRemoteSnapshotVersion }
+
+    // MARK: Reading
+
+    func document(_ key: ResourcePath) throws(Status) -> ClientDocument {
+        try persistence.transaction("Read a document") { () throws(Status) in try view.document(key) }
+    }
+
+    /// - Parameter usesPreviousResults: whether what the server named before may serve as a start.
+    func execute(
+        _ query: ClientQuery, usesPreviousResults: Bool
+    ) throws(Status) -> (documents: [ResourcePath: ClientDocument], remoteKeys: Set<ResourcePath>) {
+        try persistence.transaction("Execute a query") { () throws(Status) in
+            var version = Timestamp.none
+            var keys: Set<ResourcePath> = []
+            if let data = try targetData(query.target) {
+                version = data.lastLimboFreeVersion
+                keys = try targets.keys(of: data.targetID)
+            }
+            let documents = try queryEngine.documents(
+                matching: query, lastLimboFreeVersion: usesPreviousResults ? version : .none,
+                remoteKeys: usesPreviousResults ? keys : [])
+            return (documents, keys)
+        }
+    }
+
+    // MARK: Garbage
+
+    func collectGarbage() throws(Status) -> CollectionOutcome {
+        guard let collector = persistence.collector else { return CollectionOutcome(didRun: false) }
+        let active = Set(activeTargets.keys)
+        return try persistence.transaction("Collect garbage") { () throws(Status) in
+            try collector.collect(active: active)
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import HearthModel
+
+/// One user's writes on their way, in the order of their ids.
+final class MemoryMutationQueue: MutationQueue {
+    private unowned let persistence: MemoryPersistence
+    private var batches: ArraySlice<MutationBatch> = []
+    private var ids: [ResourcePath: [Int]] = [:]
+    private(set) var lastStreamToken: [UInt8] = []
+
+    init(_ persistence: MemoryPersistence) { self.persistence = persistence }
+
+    var isEmpty: Bool { batches.isEmpty }
+    var allBatches: [MutationBatch] { Array(batches) }
+    var highestUnacknowledgedBatchID: Int { batches.last?.id ?? MutationBatch.unknownID }
+
+    func setLastStreamToken(_ token: [UInt8]) { lastStreamToken = token }
+
+    func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) -> MutationBatch {
+        let batch = MutationBatch(
+            id: persistence.nextBatchID, localWriteTime: localWriteTime, baseMutations: base, mutations: mutations)
+        persistence.nextBatchID += 1
+        batches.append(batch)
+        for key in batch.keys { ids[key, default: []].append(batch.id) }
+        return batch
+    }
+
+    func batch(_ id: Int) -> MutationBatch? {
+        guard let batch = nextBatch(after: id - 1), batch.id == id else { return nil }
+        return batch
+    }
+
+    func nextBatch(after id: Int) -> MutationBatch? {
+        var low = batches.startIndex
+        var high = batches.endIndex
+        while low < high {
+            let middle = (low + high) / 2
+            if batches[middle].id <= id { low = middle + 1 } else { high = middle }
+        }
+        return low < batches.endIndex ? batches[low] : nil
+    }
+
+    func batches(affecting keys: Set<ResourcePath>) -> [MutationBatch] {
+        var found: Set<Int> = []
+        for key in keys { found.formUnion(ids[key] ?? []) }
+        return found.sorted().compactMap { batch($0) }
+    }
+
+    func remove(_ batch: MutationBatch) throws(Status) {
+        guard batches.first?.id == batch.id else {
+            throw .internalError("Batch \(batch.id) isn't the first of the queue.")
+        }
+        batches.removeFirst()
+        for key in batch.keys {
+            ids[key]?.removeAll { $0 == batch.id }
+            if ids[key]?.isEmpty == true { ids[key] = nil }
+            try persistence.references.removeMutationReference(key)
+        }
+    }
+
+    func contains(_ key: ResourcePath) -> Bool { ids[key] != nil }
+}
+
+/// One user's overlays.
+final class MemoryOverlayCache: OverlayCache {
+    private var overlays: [ResourcePath: Overlay] = [:]
+    private var keysOfBatch: [Int: Set<ResourcePath>] = [:]
+    private var keysInCollection: [ResourcePath: Set<ResourcePath>] = [:]
+
+    func overlay(of key: ResourcePath) -> Overlay? { overlays[key] }
+
+    func overlays(of keys: Set<ResourcePath>) -> [ResourcePath: Overlay] {
+        var found: [ResourcePath: Overlay] = [:]
+        for key in keys { found[key] = overlays[key] }
+        return found
+    }
+
+    func save(_ mutations: [ResourcePath: Mutation], largestBatchID: Int) {
+        for (key, mutation) in mutations {
+            if let old = overlays[key] { keysOfBatch[old.largestBatchID]?.remove(key) }
+            overlays[key] = Overlay(largestBatchID: largestBatchID, mutation: mutation)
+            keysOfBatch[largestBatchID, default: []].insert(key)
+            keysInCollection[key.parent, default: []].insert(key)
+        }
+    }
+
+    func remove(keys: Set<ResourcePath>, batchID: Int) {
+        guard let all = keysOfBatch[batchID] else { return }
+        for key in all.intersection(keys) {
+            overlays[key] = nil
+            keysOfBatch[batchID]?.remove(key)
+            keysInCollection[key.parent]?.remove(key)
+        }
+        if keysOfBatch[batchID]?.isEmpty == true { keysOfBatch[batchID] = nil }
+    }
+
+    func overlays(inCollection path: ResourcePath, above batchID: Int) -> [ResourcePath: Overlay] {
+        var found: [ResourcePath: Overlay] = [:]
+        for key in keysInCollection[path] ?? [] {
+            if let overlay = overlays[key], overlay.largestBatchID > batchID { found[key] = overlay }
+        }
+        return found
+    }
+
+    func overlays(inGroup collectionID: String, above batchID: Int, count: Int) -> [(
+        key: ResourcePath, overlay: Overlay
+    )] {
+        let all = overlays.filter {
+            $0.value.largestBatchID > batchID && UTF8Order.equal($0.key.collectionID, collectionID)
+        }
+        let sorted = all.map { (key: $0.key, overlay: $0.value) }.sorted { left, right in
+            left.overlay.largestBatchID != right.overlay.largestBatchID
+                ? left.overlay.largestBatchID < right.overlay.largestBatchID
+                : ResourcePath.compare(left.key, right.key) < 0
+        }
+        guard count > 0, sorted.count > count else { return sorted }
+        let last = sorted[count - 1].overlay.largestBatchID
+        return Array(sorted.prefix { $0.overlay.largestBatchID <= last })
+    }
+}

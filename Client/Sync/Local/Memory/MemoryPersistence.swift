@@ -1,0 +1,121 @@
+import HearthModel
+
+/// A cache that is forgotten with the process.
+///
+/// There is nothing to undo in memory: a transaction that throws has already changed what it changed, and the instance
+/// is not used any further.
+final class MemoryPersistence: Persistence {
+    enum Collection: Sendable {
+        /// What nothing refers to goes at the end of the transaction.
+        case eager
+        case lru(CollectionParameters)
+    }
+
+    let memoryTargets = MemoryTargetCache()
+    let memoryDocuments = MemoryRemoteDocumentCache()
+    private let memoryIndexManager = MemoryIndexManager()
+    private let memoryBundles = MemoryBundleCache()
+    private(set) var queues: [ClientUser: MemoryMutationQueue] = [:]
+    private var overlays: [ClientUser: MemoryOverlayCache] = [:]
+    private var eager: EagerReferenceDelegate?
+    private var lru: LRUReferenceDelegate?
+    private var isInTransaction = false
+    var nextBatchID = 1
+
+    private(set) var currentSequenceNumber: Int64 = 0
+
+    init(_ collection: Collection = .eager) {
+        memoryDocuments.indexManager = memoryIndexManager
+        switch collection {
+        case .eager:
+            let delegate = EagerReferenceDelegate(self)
+            eager = delegate
+            memoryTargets.references = delegate
+        case .lru(let parameters):
+            let delegate = LRUReferenceDelegate(self, parameters)
+            lru = delegate
+            memoryTargets.references = delegate
+        }
+    }
+
+    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+        precondition(!isInTransaction, "transactions don't nest")
+        isInTransaction = true
+        defer { isInTransaction = false }
+        currentSequenceNumber += 1
+        eager?.begin()
+        let result = try body()
+        try eager?.commit()
+        return result
+    }
+
+    func mutationQueue(for user: ClientUser) -> any MutationQueue {
+        if let queue = queues[user] { return queue }
+        let queue = MemoryMutationQueue(self)
+        queues[user] = queue
+        return queue
+    }
+
+    func overlayCache(for user: ClientUser) -> any OverlayCache {
+        if let cache = overlays[user] { return cache }
+        let cache = MemoryOverlayCache()
+        overlays[user] = cache
+        return cache
+    }
+
+    func indexManager(for user: ClientUser) -> any IndexManager { memoryIndexManager }
+
+    var remoteDocuments: any RemoteDocumentCache { memoryDocuments }
+    var targets: any TargetCache { memoryTargets }
+    var bundles: any BundleCache { memoryBundles }
+    var collector: (any LRUCollector)? { lru }
+
+    var references: any ReferenceDelegate {
+        if let eager { return eager }
+        guard let lru else { preconditionFailure("a delegate was made at the start") }
+        return lru
+    }
+
+    /// Whether a write on its way, of any user, is on the document.
+    func isMutated(_ key: ResourcePath) -> Bool { queues.values.contains { $0.contains(key) } }
+
+    func shutDown() {}
+}
+
+final class MemoryBundleCache: BundleCache {
+    private var bundles: [String: BundleRecord] = [:]
+    private var queries: [String: NamedQuery] = [:]
+
+    func bundle(_ id: String) -> BundleRecord? { bundles[id] }
+    func save(_ bundle: BundleRecord) { bundles[bundle.id] = bundle }
+    func namedQuery(_ name: String) -> NamedQuery? { queries[name] }
+    func save(_ query: NamedQuery) { queries[query.name] = query }
+}
+
+/// Knows the collections' parents, for queries over groups. There are no indexes in memory.
+final class MemoryIndexManager: IndexManager {
+    private var parents: [String: Set<ResourcePath>] = [:]
+
+    func addParent(ofCollection path: ResourcePath) {
+        guard let id = path.segments.last else { return }
+        parents[id, default: []].insert(path.parent)
+    }
+
+    func parents(ofCollectionID id: String) -> [ResourcePath] {
+        parents[id, default: []].sorted { ResourcePath.compare($0, $1) < 0 }
+    }
+
+    func add(_ index: FieldIndex) {}
+    func delete(_ index: FieldIndex) {}
+    func deleteAll() {}
+    var indexes: [FieldIndex] { [] }
+    func indexes(ofGroup collectionID: String) -> [FieldIndex] { [] }
+    func createIndexes(for target: ClientTarget) {}
+    func coverage(of target: ClientTarget) -> IndexCoverage { .none }
+    func documents(matching target: ClientTarget) -> [ResourcePath]? { nil }
+    func lowestOffset(for target: ClientTarget) -> IndexOffset { .none }
+    func lowestOffset(ofGroup collectionID: String) -> IndexOffset { .none }
+    func nextGroupToUpdate() -> String? { nil }
+    func updateGroup(_ collectionID: String, offset: IndexOffset) {}
+    func updateEntries(_ documents: [ResourcePath: ClientDocument]) {}
+}

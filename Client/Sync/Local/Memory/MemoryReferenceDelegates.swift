@@ -1,0 +1,88 @@
+import HearthModel
+
+/// Documents go at the end of the transaction in which the last reference to them went.
+final class EagerReferenceDelegate: ReferenceDelegate {
+    private unowned let persistence: MemoryPersistence
+    private var candidates: Set<ResourcePath> = []
+    var localViewReferences: (any LocalViewReferences)?
+
+    init(_ persistence: MemoryPersistence) { self.persistence = persistence }
+
+    func begin() { candidates = [] }
+
+    func commit() throws(Status) {
+        let orphans = candidates.filter { !isReferenced($0) }
+        candidates = []
+        if !orphans.isEmpty { persistence.memoryDocuments.remove(Array(orphans)) }
+    }
+
+    func addReference(_ key: ResourcePath) { candidates.remove(key) }
+    func removeReference(_ key: ResourcePath) { candidates.insert(key) }
+    func removeMutationReference(_ key: ResourcePath) { candidates.insert(key) }
+    func limboDocumentTouched(_ key: ResourcePath) { candidates.insert(key) }
+
+    func removeTarget(_ data: TargetData) {
+        candidates.formUnion(persistence.memoryTargets.keys(of: data.targetID))
+        persistence.memoryTargets.remove(data)
+    }
+
+    private func isReferenced(_ key: ResourcePath) -> Bool {
+        persistence.memoryTargets.contains(key) || persistence.isMutated(key)
+            || localViewReferences?.contains(key) == true
+    }
+}
+
+/// Remembers when each document was last used; the collector takes the oldest.
+final class LRUReferenceDelegate: ReferenceDelegate, LRUCollector {
+    private unowned let persistence: MemoryPersistence
+    private var sentinels: [ResourcePath: Int64] = [:]
+    var localViewReferences: (any LocalViewReferences)?
+    var parameters: CollectionParameters
+
+    init(_ persistence: MemoryPersistence, _ parameters: CollectionParameters) {
+        self.persistence = persistence
+        self.parameters = parameters
+    }
+
+    func addReference(_ key: ResourcePath) { touch(key) }
+    func removeReference(_ key: ResourcePath) { touch(key) }
+    func removeMutationReference(_ key: ResourcePath) { touch(key) }
+    func limboDocumentTouched(_ key: ResourcePath) { touch(key) }
+
+    func removeTarget(_ data: TargetData) {
+        var data = data
+        data.sequenceNumber = persistence.currentSequenceNumber
+        persistence.memoryTargets.update(data)
+    }
+
+    private func touch(_ key: ResourcePath) { sentinels[key] = persistence.currentSequenceNumber }
+
+    func collect(active: Set<Int32>) -> CollectionOutcome {
+        guard parameters.thresholdBytes != CollectionParameters.never,
+            persistence.memoryDocuments.size >= parameters.thresholdBytes
+        else { return CollectionOutcome(didRun: false) }
+        var outcome = CollectionOutcome(didRun: true)
+        let targets = persistence.memoryTargets
+        var numbers = targets.all.map(\.sequenceNumber)
+        numbers += sentinels.filter { !targets.contains($0.key) }.values
+        let count = min(numbers.count * parameters.percentile / 100, parameters.sequenceNumbersMax)
+        outcome.sequenceNumbersCollected = count
+        guard count > 0 else { return outcome }
+        let bound = numbers.sorted()[count - 1]
+        for data in targets.all where data.sequenceNumber <= bound && !active.contains(data.targetID) {
+            targets.remove(data)
+            outcome.targetsRemoved += 1
+        }
+        var orphans: [ResourcePath] = []
+        for (key, number) in sentinels where number <= bound && !isPinned(key) { orphans.append(key) }
+        for key in orphans { sentinels[key] = nil }
+        persistence.memoryDocuments.remove(orphans)
+        outcome.documentsRemoved = orphans.count
+        return outcome
+    }
+
+    private func isPinned(_ key: ResourcePath) -> Bool {
+        persistence.memoryTargets.contains(key) || persistence.isMutated(key)
+            || localViewReferences?.contains(key) == true
+    }
+}

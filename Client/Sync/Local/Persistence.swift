@@ -1,0 +1,221 @@
+import HearthModel
+
+/// Where the local store keeps everything. Two implementations: `MemoryPersistence` and `SQLitePersistence`.
+///
+/// All calls come from the engine's one thread, all reads and writes inside `transaction`. A failure to read or commit
+/// is fatal for the instance: it is thrown as INTERNAL (DATA_LOSS for damage, RESOURCE_EXHAUSTED for a full disk).
+protocol Persistence: AnyObject {
+    /// All or nothing. Each transaction has the next sequence number. `label` is for logs.
+    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result
+    var currentSequenceNumber: Int64 { get }
+
+    /// The parts of one user. What was made for a user before is to be dropped when another is asked for.
+    func mutationQueue(for user: ClientUser) -> any MutationQueue
+    func overlayCache(for user: ClientUser) -> any OverlayCache
+    func indexManager(for user: ClientUser) -> any IndexManager
+    var remoteDocuments: any RemoteDocumentCache { get }
+    var targets: any TargetCache { get }
+    var bundles: any BundleCache { get }
+    var references: any ReferenceDelegate { get }
+    /// nil when documents go at once (eager), or are never collected.
+    var collector: (any LRUCollector)? { get }
+
+    func shutDown()
+}
+
+protocol MutationQueue: AnyObject {
+    var isEmpty: Bool { get throws(Status) }
+    var lastStreamToken: [UInt8] { get throws(Status) }
+    func setLastStreamToken(_ token: [UInt8]) throws(Status)
+    /// Ids go on from the highest of all users' queues.
+    func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) throws(Status) -> MutationBatch
+    func batch(_ id: Int) throws(Status) -> MutationBatch?
+    func nextBatch(after id: Int) throws(Status) -> MutationBatch?
+    /// `MutationBatch.unknownID` when there is none.
+    var highestUnacknowledgedBatchID: Int { get throws(Status) }
+    var allBatches: [MutationBatch] { get throws(Status) }
+    /// In the order of their ids, each once.
+    func batches(affecting keys: Set<ResourcePath>) throws(Status) -> [MutationBatch]
+    /// It is the first of the queue. Tells the reference delegate of each of its keys.
+    func remove(_ batch: MutationBatch) throws(Status)
+    func contains(_ key: ResourcePath) throws(Status) -> Bool
+}
+
+protocol OverlayCache: AnyObject {
+    func overlay(of key: ResourcePath) throws(Status) -> Overlay?
+    func overlays(of keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: Overlay]
+    /// Replaces what was there.
+    func save(_ overlays: [ResourcePath: Mutation], largestBatchID: Int) throws(Status)
+    /// Those whose largest batch id is one of these.
+    func remove(keys: Set<ResourcePath>, batchID: Int) throws(Status)
+    /// Documents directly in the collection, with a largest batch id above.
+    func overlays(inCollection path: ResourcePath, above batchID: Int) throws(Status) -> [ResourcePath: Overlay]
+    /// In the order of batches; at least `count` unless there are no more; a batch is never split.
+    func overlays(inGroup collectionID: String, above batchID: Int, count: Int) throws(Status)
+        -> [(key: ResourcePath, overlay: Overlay)]
+}
+
+protocol RemoteDocumentCache: AnyObject {
+    /// Adding also records the collection's parent in the index manager. Invalid documents are never added.
+    func add(_ document: ClientDocument, readTime: Timestamp) throws(Status)
+    func remove(_ keys: [ResourcePath]) throws(Status)
+    /// Invalid when there is none.
+    func document(_ key: ResourcePath) throws(Status) -> ClientDocument
+    /// All of them: invalid ones too.
+    func documents(_ keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: ClientDocument]
+    /// Documents directly in the query's collection, after the offset, that match, or whose key is in `mutated`.
+    /// - Parameter onRead: counts the rows read, for automatic indexes.
+    func documents(
+        matching query: ClientQuery, after offset: IndexOffset, mutated: Set<ResourcePath>, onRead: (Int) -> Void
+    ) throws(Status) -> [ResourcePath: ClientDocument]
+    /// In the order of (read time, key), of the collection group, after the offset.
+    func documents(inGroup collectionID: String, after offset: IndexOffset, limit: Int) throws(Status)
+        -> [ClientDocument]
+    /// Bytes; serialized sizes in memory.
+    var size: Int64 { get throws(Status) }
+}
+
+protocol TargetCache: AnyObject {
+    func add(_ data: TargetData) throws(Status)
+    func update(_ data: TargetData) throws(Status)
+    func remove(_ data: TargetData) throws(Status)
+    func target(_ target: ClientTarget) throws(Status) -> TargetData?
+    var highestTargetID: Int32 { get }
+    var highestSequenceNumber: Int64 { get }
+    var count: Int { get }
+    var lastRemoteSnapshotVersion: Timestamp { get }
+    func setLastRemoteSnapshotVersion(_ version: Timestamp) throws(Status)
+    /// Both tell the reference delegate.
+    func addKeys(_ keys: Set<ResourcePath>, to targetID: Int32) throws(Status)
+    func removeKeys(_ keys: Set<ResourcePath>, from targetID: Int32) throws(Status)
+    func removeAllKeys(of targetID: Int32) throws(Status)
+    func keys(of targetID: Int32) throws(Status) -> Set<ResourcePath>
+    func contains(_ key: ResourcePath) throws(Status) -> Bool
+    func forEach(_ body: (TargetData) -> Void) throws(Status)
+}
+
+struct BundleRecord: Sendable, Equatable {
+    var id: String
+    var createTime: Timestamp
+    var version: Int
+    var totalDocuments: Int
+    var totalBytes: Int64
+}
+
+struct NamedQuery: Sendable {
+    var name: String
+    /// With the limit type; limit-to-last is not turned round.
+    var query: ClientQuery
+    var readTime: Timestamp
+}
+
+protocol BundleCache: AnyObject {
+    func bundle(_ id: String) throws(Status) -> BundleRecord?
+    func save(_ bundle: BundleRecord) throws(Status)
+    func namedQuery(_ name: String) throws(Status) -> NamedQuery?
+    func save(_ query: NamedQuery) throws(Status)
+}
+
+/// When documents may go: see section 11 of the engine's description in `docs/client.md`.
+protocol ReferenceDelegate: AnyObject {
+    /// The keys that active views hold: set once by the local store.
+    var localViewReferences: (any LocalViewReferences)? { get set }
+    func addReference(_ key: ResourcePath) throws(Status)
+    func removeReference(_ key: ResourcePath) throws(Status)
+    func removeMutationReference(_ key: ResourcePath) throws(Status)
+    func removeTarget(_ data: TargetData) throws(Status)
+    func limboDocumentTouched(_ key: ResourcePath) throws(Status)
+}
+
+protocol LocalViewReferences: AnyObject {
+    func contains(_ key: ResourcePath) -> Bool
+}
+
+struct CollectionOutcome: Sendable, Equatable {
+    var didRun: Bool
+    var sequenceNumbersCollected = 0
+    var targetsRemoved = 0
+    var documentsRemoved = 0
+}
+
+/// When and how much the collector of the least recently used takes.
+struct CollectionParameters: Sendable, Equatable {
+    /// It does nothing below; -1 means never.
+    var thresholdBytes: Int64
+    var percentile = 10
+    var sequenceNumbersMax = 1000
+
+    static let sizeBytesMin: Int64 = 1 << 20
+    static let never: Int64 = -1
+}
+
+protocol LRUCollector: AnyObject {
+    var parameters: CollectionParameters { get set }
+    /// - Parameter active: targets that stay, whatever their age.
+    func collect(active: Set<Int32>) throws(Status) -> CollectionOutcome
+}
+
+/// One segment list of a client-side index.
+public struct FieldIndex: Sendable, Equatable {
+    public struct Segment: Sendable, Equatable {
+        public enum Kind: UInt8, Sendable { case ascending, descending, contains }
+        public var path: FieldPath
+        public var kind: Kind
+
+        public init(path: FieldPath, kind: Kind) {
+            self.path = path
+            self.kind = kind
+        }
+    }
+
+    /// -1 until the index manager gave one.
+    public var id: Int
+    public var collectionGroup: String
+    public var segments: [Segment]
+    var sequenceNumber: Int64 = 0
+    var offset = IndexOffset.none
+
+    public init(id: Int = -1, collectionGroup: String, segments: [Segment]) {
+        self.id = id
+        self.collectionGroup = collectionGroup
+        self.segments = segments
+    }
+}
+
+/// How far something was read: documents by (read time, key), overlays by batch id.
+struct IndexOffset: Sendable, Equatable {
+    var readTime: Timestamp
+    /// Empty: below all documents of the read time.
+    var key: ResourcePath
+    var largestBatchID: Int
+
+    static let none = IndexOffset(readTime: .none, key: ResourcePath(), largestBatchID: MutationBatch.unknownID)
+}
+
+enum IndexCoverage: Sendable { case none, partial, full }
+
+/// Collection parents, definitions, state and entries of one user. In memory only the collection parents.
+protocol IndexManager: AnyObject {
+    func addParent(ofCollection path: ResourcePath) throws(Status)
+    func parents(ofCollectionID id: String) throws(Status) -> [ResourcePath]
+
+    func add(_ index: FieldIndex) throws(Status)
+    func delete(_ index: FieldIndex) throws(Status)
+    /// Of all users: definitions, states, entries.
+    func deleteAll() throws(Status)
+    var indexes: [FieldIndex] { get throws(Status) }
+    func indexes(ofGroup collectionID: String) throws(Status) -> [FieldIndex]
+    /// Creates what a full index of each sub-target without one would be.
+    func createIndexes(for target: ClientTarget) throws(Status)
+
+    func coverage(of target: ClientTarget) throws(Status) -> IndexCoverage
+    /// nil when no index serves; otherwise all documents whose entries match, and maybe a few more.
+    func documents(matching target: ClientTarget) throws(Status) -> [ResourcePath]?
+    /// The lowest of the indexes that serve the target.
+    func lowestOffset(for target: ClientTarget) throws(Status) -> IndexOffset
+    func lowestOffset(ofGroup collectionID: String) throws(Status) -> IndexOffset
+    func nextGroupToUpdate() throws(Status) -> String?
+    func updateGroup(_ collectionID: String, offset: IndexOffset) throws(Status)
+    /// Writes the difference of the documents' entries.
+    func updateEntries(_ documents: [ResourcePath: ClientDocument]) throws(Status)
+}

@@ -1,0 +1,99 @@
+import HearthModel
+
+/// Finds a query's documents in the cache, by the first way that works: indexes, the keys that the server named for the
+/// target, the whole collection. There may be more documents than the limit: the view cuts.
+final class QueryEngine {
+    /// Indexes are made by themselves when a scan reads at least this many documents, and this many times the result.
+    static let automaticIndexDocumentsMin = 100
+    static let automaticIndexFactor = 3.4
+
+    var view: LocalDocumentsView
+    var isAutomaticIndexingEnabled = false
+
+    init(_ view: LocalDocumentsView) { self.view = view }
+
+    /// - Parameters:
+    ///   - lastLimboFreeVersion: when the target's keys were last known to be the whole truth.
+    ///   - remoteKeys: what the server named for the target.
+    func documents(
+        matching query: ClientQuery, lastLimboFreeVersion: Timestamp, remoteKeys: Set<ResourcePath>
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        if let found = try fromIndexes(query) { return found }
+        if let found = try fromRemoteKeys(query, lastLimboFreeVersion, remoteKeys) { return found }
+        var readCount = 0
+        let found = try view.documents(matching: query, after: .none) { readCount += $0 }
+        if isAutomaticIndexingEnabled, !query.matchesAllDocuments { try createIndexes(query, readCount, found.count) }
+        return found
+    }
+
+    private func fromIndexes(_ query: ClientQuery) throws(Status) -> [ResourcePath: ClientDocument]? {
+        if query.matchesAllDocuments || query.isDocumentQuery { return nil }
+        let target = query.target
+        let coverage = try view.indexManager.coverage(of: target)
+        if coverage == .none { return nil }
+        if query.limit != nil, coverage == .partial { return try fromIndexes(query.withoutLimit) }
+        guard let keys = try view.indexManager.documents(matching: target) else { return nil }
+        let offset = try view.indexManager.lowestOffset(for: target)
+        let keySet = Set(keys)
+        let matching = sorted(try view.documents(keySet), query)
+        if needsRefill(query, matching, keySet.count, offset.readTime) { return try fromIndexes(query.withoutLimit) }
+        return try adding(matching, query, after: offset)
+    }
+
+    private func fromRemoteKeys(
+        _ query: ClientQuery, _ lastLimboFreeVersion: Timestamp, _ remoteKeys: Set<ResourcePath>
+    ) throws(Status) -> [ResourcePath: ClientDocument]? {
+        if query.matchesAllDocuments || lastLimboFreeVersion == .none { return nil }
+        let matching = sorted(try view.documents(remoteKeys), query)
+        if needsRefill(query, matching, remoteKeys.count, lastLimboFreeVersion) { return nil }
+        // The first document read later, and all overlays.
+        let offset = IndexOffset(
+            readTime: Timestamp(microseconds: lastLimboFreeVersion.microseconds + 1), key: ResourcePath(),
+            largestBatchID: MutationBatch.unknownID)
+        return try adding(matching, query, after: offset)
+    }
+
+    private func adding(
+        _ matching: [ClientDocument], _ query: ClientQuery, after offset: IndexOffset
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        var result = try view.documents(matching: query, after: offset) { _ in }
+        for document in matching where result[document.key] == nil { result[document.key] = document }
+        return result
+    }
+
+    /// Sorted only where a limit makes the order matter.
+    private func sorted(_ documents: [ResourcePath: ClientDocument], _ query: ClientQuery) -> [ClientDocument] {
+        let matcher = ClientQueryMatcher(query)
+        let matching = documents.values.filter { matcher.matches($0) }
+        if query.limit == nil { return matching }
+        let comparator = query.comparator
+        return matching.sorted { comparator.compare($0, $1) < 0 }
+    }
+
+    /// Whether documents that were beyond the limit may have come into it.
+    private func needsRefill(
+        _ query: ClientQuery, _ matching: [ClientDocument], _ keyCount: Int, _ version: Timestamp
+    ) -> Bool {
+        if query.limit == nil { return false }
+        if matching.count != keyCount { return true }
+        guard let edge = query.limitType == .first ? matching.last : matching.first else { return false }
+        return edge.hasPendingWrites || edge.version > version
+    }
+
+    private func createIndexes(_ query: ClientQuery, _ readCount: Int, _ resultCount: Int) throws(Status) {
+        guard readCount >= Self.automaticIndexDocumentsMin,
+            Double(readCount) > Self.automaticIndexFactor * Double(resultCount)
+        else { return }
+        let target = query.target
+        if try view.indexManager.coverage(of: target) != .full { try view.indexManager.createIndexes(for: target) }
+    }
+}
+
+extension ClientQuery {
+    fileprivate var withoutLimit: ClientQuery {
+        var query = self
+        query.limit = nil
+        query.limitType = .first
+        return query
+    }
+}

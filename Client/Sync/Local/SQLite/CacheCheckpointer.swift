@@ -1,0 +1,64 @@
+import Dispatch
+import HearthModel
+import Synchronization
+
+/// Copies the log into the database beside the engine's thread, for a copy waits for the disk.
+///
+/// It has a connection of its own to the same file (the layer "unix-excl" shares the log's index between them), and
+/// only ever checkpoints passively: the engine's writes go on meanwhile. A copy that fails is tried again after the next
+/// transaction; until it succeeds everything stays in the log, and a log that cannot grow fails the transaction.
+final class CacheCheckpointer: @unchecked Sendable {
+    private let path: String
+    private let thresholdPages: Int
+    private let queue = DispatchQueue(label: "hearth.cache.checkpoint")
+    private let isScheduled = Mutex(false)
+    // Only on the queue.
+    private var database: CacheDatabase?
+    private var isClosed = false
+
+    init(path: String, thresholdPages: Int) {
+        self.path = path
+        self.thresholdPages = thresholdPages
+    }
+
+    /// After each commit.
+    /// - Parameter pages: the log's length.
+    func logGrew(to pages: Int) {
+        guard pages >= thresholdPages else { return }
+        let isFirst = isScheduled.withLock { scheduled in
+            defer { scheduled = true }
+            return !scheduled
+        }
+        if isFirst { queue.async { self.run() } }
+    }
+
+    /// Whether the engine has to help, for the disk is slower than the writes.
+    func isBehind(at pages: Int) -> Bool { pages >= 3 * thresholdPages }
+
+    private func run() {
+        isScheduled.withLock { $0 = false }
+        if isClosed { return }
+        do throws(Status) {
+            if database == nil {
+                let opened = try CacheDatabase(path: path)
+                try opened.execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0")
+                database = opened
+            }
+            try database?.checkpoint()
+        } catch {
+            database?.close()
+            database = nil
+        }
+    }
+
+    /// Waits for a copy that is under way.
+    func settle() { queue.sync {} }
+
+    func close() {
+        queue.sync {
+            isClosed = true
+            database?.close()
+            database = nil
+        }
+    }
+}

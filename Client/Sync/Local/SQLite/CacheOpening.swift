@@ -1,0 +1,218 @@
+import HearthModel
+import HearthSQLite
+import HearthWire
+
+/// A cache that could not be used and was put aside. The client goes on with an empty one.
+public struct CacheDamage: Sendable, Equatable {
+    /// What was wrong.
+    public var reason: String
+    public var path: String
+    public var movedTo: String
+    /// Writes of the user that never reached the server, as far as they could still be read.
+    public var pendingWritesRead: Int
+    /// Whether all batches of writes could be read, so that the number is complete.
+    public var isCountComplete: Bool
+
+    public var message: String {
+        let count = isCountComplete ? "\(pendingWritesRead)" : "at least \(pendingWritesRead)"
+        return "The cache \(path) is damaged and was put aside as \(movedTo); a new one was begun. "
+            + "Writes in it that the server hasn't got: \(count). (\(reason))"
+    }
+}
+
+/// Opens the cache's file: takes the lock, makes or migrates the tables, examines what may be damaged.
+///
+/// The whole file is examined (`quick_check`) when its last use didn't end in order, and up to `checkedSizeBytesMax`
+/// always; a larger one that was closed in order is believed, for an examination takes about a second a gigabyte. What
+/// is damaged nevertheless shows in use as DATA_LOSS, is noted in the lock file, and leads to a thorough examination of
+/// pages and contents then.
+struct CacheOpening {
+    let files: CacheFiles
+    let sizeBytes: Int64
+    let schema: CacheSchema
+
+    static let checkedSizeBytesMax = 16 << 20
+    /// The log's length at which it is copied into the file, in pages: a small part of a small cache.
+    var checkpointPages: Int {
+        if sizeBytes < 0 { return 1000 }
+        return Int(min(1000, max(50, sizeBytes / 25 / Int64(CacheSchema.pageSizeBytes))))
+    }
+
+    func open() throws(Status) -> (database: CacheDatabase, lock: CacheLock, damage: CacheDamage?) {
+        try DataFolder.makeFolder(files.folder)
+        let lock = try CacheLock(files)
+        let isSuspect = !lock.wasClean
+        var damage: CacheDamage?
+        var database: CacheDatabase?
+        do throws(Status) {
+            database = try open(isSuspect: isSuspect, isMarkedDamaged: lock.isMarkedDamaged)
+        } catch {
+            guard error.code == .dataLoss else {
+                lock.release(isClean: !isSuspect)
+                throw error
+            }
+            lock.markDamaged()
+            damage = try putAside(error)
+        }
+        let opened: CacheDatabase
+        if let database {
+            opened = database
+        } else {
+            do throws(Status) {
+                opened = try open(isSuspect: false, isMarkedDamaged: false)
+            } catch {
+                // What was put aside must not go unmentioned.
+                throw Status(error.code, [error.message, damage?.message ?? ""].joined(separator: " "))
+            }
+        }
+        try lock.markInUse()
+        opened.onDamage = { [weak lock] in lock?.markDamaged() }
+        return (opened, lock, damage)
+    }
+
+    private func open(isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) -> CacheDatabase {
+        let database = try CacheDatabase(path: files.database)
+        do throws(Status) {
+            let version = try schema.version(of: database)
+            if version == 0 {
+                // Neither can be changed in WAL mode or once there is a table.
+                try database.execute(
+                    "PRAGMA page_size = \(CacheSchema.pageSizeBytes); PRAGMA auto_vacuum = INCREMENTAL")
+            } else {
+                try examine(database, isSuspect: isSuspect, isMarkedDamaged: isMarkedDamaged)
+            }
+            try database.execute(
+                """
+                PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
+                PRAGMA cache_size = -16000; PRAGMA journal_size_limit = \(checkpointPages * CacheSchema.pageSizeBytes)
+                """)
+            try schema.migrate(database, from: version)
+            try identify(database)
+            database.observeLog()
+        } catch {
+            database.close()
+            throw error
+        }
+        return database
+    }
+
+    private func examine(_ database: CacheDatabase, isSuspect: Bool, isMarkedDamaged: Bool) throws(Status) {
+        let sizeBytes = try database.number("PRAGMA page_count") * database.number("PRAGMA page_size")
+        guard isSuspect || sizeBytes <= Self.checkedSizeBytesMax else { return }
+        // The thorough one compares indexes with their tables as well.
+        let text = isMarkedDamaged ? "PRAGMA integrity_check(3)" : "PRAGMA quick_check(3)"
+        let answers = try database.texts(text)
+        if answers != ["ok"] {
+            throw database.damaged("\(files.database) is damaged: " + answers.joined(separator: "; "))
+        }
+        if isMarkedDamaged { try readAll(database) }
+    }
+
+    /// Reads what the pages hold. A row that cannot be read would make every later use of it fail.
+    private func readAll(_ database: CacheDatabase) throws(Status) {
+        try database.decoding { () throws(Status) in
+            try database.rows("SELECT key, fields FROM documents") { row throws(Status) in
+                _ = try CacheKey.decode(row.bytes(0), in: database)
+                _ = try FieldsCodec.decode(row.raw(1))
+                return true
+            }
+            try database.rows("SELECT base_writes, writes FROM mutations") { row throws(Status) in
+                _ = try WriteList.decode(row.raw(0))
+                _ = try WriteList.decode(row.raw(1))
+                return true
+            }
+            try database.rows("SELECT mutation FROM overlays") { row throws(Status) in
+                _ = try WriteMessage(protobuf: row.raw(0))
+                return true
+            }
+            try database.rows("SELECT target FROM targets") { row throws(Status) in
+                _ = try TargetMessage(protobuf: row.raw(0))
+                return true
+            }
+            try database.rows("SELECT query FROM named_queries") { row throws(Status) in
+                _ = try BundledQueryMessage(protobuf: row.raw(0))
+                return true
+            }
+        }
+    }
+
+    /// Long names are shortened in the file's path; the file itself knows them whole.
+    private func identify(_ database: CacheDatabase) throws(Status) {
+        try database.run(
+            "INSERT OR IGNORE INTO globals (id, app_name, project, database) VALUES (1, ?, ?, ?)",
+            .text(files.appName), .text(files.databaseName.project), .text(files.databaseName.database))
+        let names = try database.first("SELECT app_name, project, database FROM globals") { row in
+            [row.text(0), row.text(1), row.text(2)]
+        }
+        let expected = [files.appName, files.databaseName.project, files.databaseName.database]
+        guard let names, zip(names, expected).allSatisfy({ UTF8Order.equal($0, $1) }) else {
+            throw .failedPrecondition(
+                "The cache \(files.database) belongs to another app or database: \(names?.joined(separator: ", ") ?? "?")"
+            )
+        }
+    }
+
+    // MARK: Damage
+
+    private func putAside(_ reason: Status) throws(Status) -> CacheDamage {
+        let path = try files.moveAside()
+        let (count, isComplete) = Self.pendingWrites(in: path)
+        return CacheDamage(
+            reason: reason.message, path: files.database, movedTo: path, pendingWritesRead: count,
+            isCountComplete: isComplete)
+    }
+
+    /// The writes of all users that can still be read; whatever cannot be is left out.
+    private static func pendingWrites(in path: String) -> (count: Int, isComplete: Bool) {
+        var count = 0
+        var isComplete = true
+        do throws(Status) {
+            // For writing, for only so the log is read as well.
+            let database = try CacheDatabase(path: path)
+            defer { database.close() }
+            try database.execute("PRAGMA query_only = ON")
+            try database.rows("SELECT writes FROM mutations ORDER BY batch_id") { row throws(Status) in
+                do throws(Status) {
+                    count += try WriteList.decode(row.raw(0)).count
+                } catch {
+                    isComplete = false
+                }
+                return true
+            }
+            return (count, isComplete)
+        } catch {
+            return (count, false)
+        }
+    }
+}
+
+/// Writes of one batch as protobuf: `repeated google.firestore.v1.Write writes = 1`.
+enum WriteList {
+    private static let tag: UInt32 = 1 << 3 | 2
+
+    static func encode(_ messages: [WriteMessage]) -> [UInt8] {
+        var writer = ProtobufWriter()
+        for message in messages {
+            writer.varint(UInt64(tag))
+            let start = writer.beginLength()
+            message.append(to: &writer)
+            writer.endLength(start)
+        }
+        return writer.bytes
+    }
+
+    static func decode(_ bytes: UnsafeRawBufferPointer) throws(Status) -> [WriteMessage] {
+        var reader = ProtobufReader(bytes)
+        var messages: [WriteMessage] = []
+        while !reader.isAtEnd {
+            let tag = try reader.readTag()
+            guard tag == self.tag else {
+                try reader.skip(tag)
+                continue
+            }
+            let range = try reader.readRange()
+            messages.append(try WriteMessage(protobuf: UnsafeRawBufferPointer(rebasing: bytes[range])))
+        }
+        return messages
+    }
+}

@@ -1,0 +1,125 @@
+import HearthModel
+
+/// The tables of the cache's file, and how a file of an older version becomes one of this.
+///
+/// A SQLite 3 database with `application_id` "HRTC" and the version in `user_version`. Texts are blobs of their UTF-8
+/// bytes, times are microseconds since 1970, keys of documents and collections have the form of `CacheKey`. Values and
+/// writes are protobuf of google.firestore.v1.
+///
+/// A document's key stands once, in `documents`; all else refers to the row's number. So a row of `documents` is there as
+/// long as anything knows the key, and `kind` 0 says that there is no document. Each row has one in `sentinels`.
+struct CacheSchema: Sendable {
+    /// Takes a file from the version before to `number`.
+    struct Step: Sendable {
+        var number: Int
+        var text: String
+    }
+
+    var steps: [Step]
+
+    /// "HRTC"
+    static let applicationID = 0x4852_5443
+    static let pageSizeBytes = 4096
+    static let current = CacheSchema(steps: [Step(number: 1, text: first)])
+
+    var version: Int { steps.last?.number ?? 0 }
+
+    /// What was released is never edited: a change is a new step.
+    private static let first = """
+        CREATE TABLE globals (
+            id INTEGER PRIMARY KEY CHECK (id = 1), app_name BLOB NOT NULL, project BLOB NOT NULL, database BLOB NOT NULL,
+            highest_target_id INTEGER NOT NULL DEFAULT 0, highest_sequence_number INTEGER NOT NULL DEFAULT 0,
+            highest_batch_id INTEGER NOT NULL DEFAULT 0, last_snapshot_version INTEGER NOT NULL DEFAULT 0,
+            target_count INTEGER NOT NULL DEFAULT 0);
+        CREATE TABLE users (
+            id INTEGER PRIMARY KEY, uid BLOB NOT NULL UNIQUE, last_stream_token BLOB NOT NULL DEFAULT x'');
+
+        CREATE TABLE collection_groups (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
+        CREATE TABLE collections (id INTEGER PRIMARY KEY, group_id INTEGER NOT NULL, key BLOB NOT NULL UNIQUE);
+        CREATE INDEX collections_by_group ON collections (group_id);
+
+        CREATE TABLE documents (
+            id INTEGER PRIMARY KEY, collection_id INTEGER NOT NULL, group_id INTEGER NOT NULL, key BLOB NOT NULL UNIQUE,
+            kind INTEGER NOT NULL DEFAULT 0, is_committed INTEGER NOT NULL DEFAULT 0,
+            version INTEGER NOT NULL DEFAULT 0, create_time INTEGER NOT NULL DEFAULT 0,
+            read_time INTEGER NOT NULL DEFAULT 0, fields BLOB);
+        CREATE INDEX documents_by_collection ON documents (collection_id, read_time) WHERE kind > 0;
+        CREATE INDEX documents_by_group ON documents (group_id, read_time, key) WHERE kind > 0;
+        CREATE TABLE sentinels (document_id INTEGER PRIMARY KEY, sequence_number INTEGER NOT NULL);
+
+        CREATE TABLE mutations (
+            batch_id INTEGER PRIMARY KEY, user_id INTEGER NOT NULL, local_write_time INTEGER NOT NULL,
+            base_writes BLOB NOT NULL, writes BLOB NOT NULL);
+        CREATE INDEX mutations_by_user ON mutations (user_id, batch_id);
+        CREATE TABLE document_mutations (
+            document_id INTEGER NOT NULL, user_id INTEGER NOT NULL, batch_id INTEGER NOT NULL,
+            PRIMARY KEY (document_id, user_id, batch_id)) WITHOUT ROWID;
+        CREATE TABLE overlays (
+            user_id INTEGER NOT NULL, document_id INTEGER NOT NULL, collection_id INTEGER NOT NULL,
+            group_id INTEGER NOT NULL, largest_batch_id INTEGER NOT NULL, mutation BLOB NOT NULL,
+            PRIMARY KEY (document_id, user_id));
+        CREATE INDEX overlays_by_collection ON overlays (user_id, collection_id, largest_batch_id);
+        CREATE INDEX overlays_by_group ON overlays (user_id, group_id, largest_batch_id);
+
+        CREATE TABLE targets (
+            target_id INTEGER PRIMARY KEY, canonical_id BLOB NOT NULL, sequence_number INTEGER NOT NULL,
+            snapshot_version INTEGER NOT NULL, last_limbo_free_version INTEGER NOT NULL, resume_token BLOB NOT NULL,
+            target BLOB NOT NULL);
+        CREATE INDEX targets_by_canonical_id ON targets (canonical_id);
+        CREATE TABLE target_documents (
+            target_id INTEGER NOT NULL, document_id INTEGER NOT NULL,
+            PRIMARY KEY (target_id, document_id)) WITHOUT ROWID;
+        CREATE INDEX target_documents_by_document ON target_documents (document_id);
+
+        CREATE TABLE bundles (
+            id BLOB PRIMARY KEY, create_time INTEGER NOT NULL, version INTEGER NOT NULL,
+            total_documents INTEGER NOT NULL, total_bytes INTEGER NOT NULL) WITHOUT ROWID;
+        CREATE TABLE named_queries (name BLOB PRIMARY KEY, read_time INTEGER NOT NULL, query BLOB NOT NULL);
+
+        CREATE TABLE indexes (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, collection_group BLOB NOT NULL, segments BLOB NOT NULL);
+        CREATE TABLE index_states (
+            user_id INTEGER NOT NULL, index_id INTEGER NOT NULL, sequence_number INTEGER NOT NULL,
+            read_time INTEGER NOT NULL, key BLOB NOT NULL, largest_batch_id INTEGER NOT NULL,
+            PRIMARY KEY (user_id, index_id)) WITHOUT ROWID;
+        CREATE TABLE index_entries (
+            index_id INTEGER NOT NULL, user_id INTEGER NOT NULL, entry BLOB NOT NULL, document_id INTEGER NOT NULL,
+            PRIMARY KEY (index_id, user_id, entry)) WITHOUT ROWID;
+        CREATE INDEX index_entries_by_document ON index_entries (document_id, user_id, index_id);
+        """
+
+    // MARK: Opening
+
+    /// The version of an opened file; 0 for a new one.
+    /// - Throws: FAILED_PRECONDITION for a file that isn't a cache, or is a newer one; DATA_LOSS when it is no database.
+    func version(of database: CacheDatabase) throws(Status) -> Int {
+        let application = try database.number("PRAGMA application_id")
+        let version = try database.number("PRAGMA user_version")
+        if application != Self.applicationID {
+            let tables = try database.number("SELECT count(*) FROM sqlite_schema")
+            if application != 0 || version != 0 || tables != 0 {
+                throw .failedPrecondition("\(database.path) is a SQLite database, but no cache of Hearth's client.")
+            }
+        }
+        if version > self.version {
+            throw .failedPrecondition(
+                "The cache \(database.path) has version \(version), which is newer than \(self.version), the newest that "
+                    + "this program knows. Use a newer version of the client, or clear the persistence.")
+        }
+        return version
+    }
+
+    /// Brings a file to this version: all steps in one transaction, or none.
+    func migrate(_ database: CacheDatabase, from version: Int) throws(Status) {
+        if version == self.version { return }
+        do throws(Status) {
+            try database.execute("BEGIN IMMEDIATE")
+            for step in steps where step.number > version { try database.execute(step.text) }
+            try database.execute(
+                "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(self.version); COMMIT")
+        } catch {
+            try database.rollBack()
+            throw error
+        }
+    }
+}

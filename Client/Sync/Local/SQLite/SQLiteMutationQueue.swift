@@ -1,0 +1,182 @@
+import HearthModel
+import HearthWire
+
+/// The batches of one user, in `mutations`; which of them touch a document, in `document_mutations`.
+final class SQLiteMutationQueue: MutationQueue {
+    private unowned let persistence: SQLitePersistence
+    private let user: ClientUser
+    private var database: CacheDatabase { persistence.database }
+
+    init(_ persistence: SQLitePersistence, _ user: ClientUser) {
+        self.persistence = persistence
+        self.user = user
+    }
+
+    /// nil as long as the user wrote nothing.
+    private var userID: Int64? { get throws(Status) { try persistence.names.user(user) } }
+
+    // MARK: Stream token
+
+    var lastStreamToken: [UInt8] {
+        get throws(Status) {
+            guard let userID = try userID else { return [] }
+            return try database.first("SELECT last_stream_token FROM users WHERE id = ?", .integer(userID)) {
+                $0.bytes(0)
+            } ?? []
+        }
+    }
+
+    func setLastStreamToken(_ token: [UInt8]) throws(Status) {
+        try database.run(
+            "UPDATE users SET last_stream_token = ? WHERE id = ?", .bytes(token),
+            .integer(try persistence.names.addUser(user)))
+    }
+
+    // MARK: Writing
+
+    func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) throws(Status) -> MutationBatch {
+        precondition(!mutations.isEmpty, "a batch of no mutations")
+        let userID = try persistence.names.addUser(user)
+        persistence.globals.highestBatchID += 1
+        let batch = MutationBatch(
+            id: persistence.globals.highestBatchID, localWriteTime: localWriteTime, baseMutations: base,
+            mutations: mutations)
+        try database.run(
+            "INSERT INTO mutations (batch_id, user_id, local_write_time, base_writes, writes) VALUES (?, ?, ?, ?, ?)",
+            .integer(batch.id), .integer(userID), .time(localWriteTime), .bytes(encode(base)), .bytes(encode(mutations))
+        )
+        for key in batch.keys {
+            let document = try persistence.names.addDocument(
+                key, sequenceNumber: persistence.useSequenceNumber())
+            try database.run(
+                "INSERT INTO document_mutations (document_id, user_id, batch_id) VALUES (?, ?, ?)", .integer(document),
+                .integer(userID), .integer(batch.id))
+        }
+        return batch
+    }
+
+    func remove(_ batch: MutationBatch) throws(Status) {
+        guard let userID = try userID else { throw missing(batch.id) }
+        let first = try database.first(
+            "SELECT batch_id FROM mutations WHERE user_id = ? ORDER BY batch_id LIMIT 1", .integer(userID)
+        ) { Int($0.integer(0)) }
+        guard first == batch.id else { throw missing(batch.id) }
+        try database.run("DELETE FROM mutations WHERE batch_id = ?", .integer(batch.id))
+        for key in batch.keys {
+            guard let document = try persistence.names.document(key) else { continue }
+            try database.run(
+                "DELETE FROM document_mutations WHERE document_id = ? AND user_id = ? AND batch_id = ?",
+                .integer(document), .integer(userID), .integer(batch.id))
+            try persistence.referenceDelegate.removeMutationReference(key)
+        }
+    }
+
+    private func missing(_ id: Int) -> Status {
+        .internalError("Batch \(id) isn't the first of the queue of mutations.")
+    }
+
+    // MARK: Reading
+
+    var isEmpty: Bool { get throws(Status) { try highestUnacknowledgedBatchID == MutationBatch.unknownID } }
+
+    var highestUnacknowledgedBatchID: Int {
+        get throws(Status) {
+            guard let userID = try userID else { return MutationBatch.unknownID }
+            return try database.first(
+                "SELECT batch_id FROM mutations WHERE user_id = ? ORDER BY batch_id DESC LIMIT 1", .integer(userID)
+            ) { Int($0.integer(0)) } ?? MutationBatch.unknownID
+        }
+    }
+
+    func batch(_ id: Int) throws(Status) -> MutationBatch? {
+        guard let userID = try userID else { return nil }
+        return try database.first(
+            """
+            SELECT batch_id, local_write_time, base_writes, writes FROM mutations WHERE batch_id = ? AND user_id = ?
+            """, .integer(id), .integer(userID)
+        ) { row throws(Status) in try batch(row) }
+    }
+
+    func nextBatch(after id: Int) throws(Status) -> MutationBatch? {
+        guard let userID = try userID else { return nil }
+        return try database.first(
+            """
+            SELECT batch_id, local_write_time, base_writes, writes FROM mutations
+            WHERE user_id = ? AND batch_id > ? ORDER BY batch_id LIMIT 1
+            """, .integer(userID), .integer(id)
+        ) { row throws(Status) in try batch(row) }
+    }
+
+    var allBatches: [MutationBatch] {
+        get throws(Status) {
+            guard let userID = try userID else { return [] }
+            var batches: [MutationBatch] = []
+            try database.rows(
+                """
+                SELECT batch_id, local_write_time, base_writes, writes FROM mutations WHERE user_id = ?
+                ORDER BY batch_id
+                """, .integer(userID)
+            ) { row throws(Status) in
+                batches.append(try batch(row))
+                return true
+            }
+            return batches
+        }
+    }
+
+    func batches(affecting keys: Set<ResourcePath>) throws(Status) -> [MutationBatch] {
+        guard let userID = try userID else { return [] }
+        var ids: Set<Int64> = []
+        for key in keys {
+            try database.rows(
+                """
+                SELECT batch_id FROM document_mutations
+                WHERE document_id = (SELECT id FROM documents WHERE key = ?) AND user_id = ?
+                """, .bytes(CacheKey.encode(key)), .integer(userID)
+            ) { row in
+                ids.insert(row.integer(0))
+                return true
+            }
+        }
+        var batches: [MutationBatch] = []
+        for id in ids.sorted() {
+            guard let batch = try batch(Int(id)) else {
+                throw database.damaged("The cache \(database.path) is damaged: batch \(id) of mutations is missing.")
+            }
+            batches.append(batch)
+        }
+        return batches
+    }
+
+    func contains(_ key: ResourcePath) throws(Status) -> Bool {
+        guard let userID = try userID else { return false }
+        return try database.first(
+            """
+            SELECT 1 FROM document_mutations
+            WHERE document_id = (SELECT id FROM documents WHERE key = ?) AND user_id = ? LIMIT 1
+            """, .bytes(CacheKey.encode(key)), .integer(userID)
+        ) { _ in true } ?? false
+    }
+
+    // MARK: Rows
+
+    private func encode(_ mutations: [Mutation]) -> [UInt8] {
+        WriteList.encode(mutations.map { persistence.mutationSerializer.message($0) })
+    }
+
+    private func batch(_ row: CacheRow) throws(Status) -> MutationBatch {
+        try database.decoding { () throws(Status) in
+            MutationBatch(
+                id: Int(row.integer(0)), localWriteTime: row.time(1), baseMutations: try mutations(row.raw(2)),
+                mutations: try mutations(row.raw(3)))
+        }
+    }
+
+    private func mutations(_ bytes: UnsafeRawBufferPointer) throws(Status) -> [Mutation] {
+        var mutations: [Mutation] = []
+        for message in try WriteList.decode(bytes) {
+            mutations.append(try persistence.mutationSerializer.mutation(message))
+        }
+        return mutations
+    }
+}

@@ -1,0 +1,187 @@
+import HearthModel
+
+/// The cache on disk: one SQLite file (`CacheSchema`), one connection (`CacheDatabase`), used by the engine's thread only.
+///
+/// What holds at all times: everything happens in `transaction`, all or nothing, memory included (`globals`, the known
+/// names, the index definitions are put back when a transaction fails). A full disk fails the transaction with
+/// RESOURCE_EXHAUSTED, and the cache is as it was before. Damage is DATA_LOSS, noted for the next opening, which puts the
+/// file aside.
+final class SQLitePersistence: Persistence {
+    let database: CacheDatabase
+    let names: CacheNames
+    let mutationSerializer: MutationSerializer
+    let targetSerializer: TargetSerializer
+    /// What was found damaged and put aside when this cache was opened.
+    let damage: CacheDamage?
+    private let lock: CacheLock
+    let checkpointer: CacheCheckpointer
+
+    var globals: CacheGlobals
+    private var savedGlobals: CacheGlobals
+    private(set) var currentSequenceNumber: Int64
+    private var isInTransaction = false
+
+    private(set) lazy var documentCache = SQLiteRemoteDocumentCache(self)
+    private(set) lazy var targetCache = SQLiteTargetCache(self)
+    private(set) lazy var referenceDelegate = SQLiteReferenceDelegate(self)
+    private(set) lazy var bundleCache = SQLiteBundleCache(self)
+    private(set) lazy var indexDefinitions = IndexDefinitions(self)
+    private let lruCollector: SQLiteCollector
+
+    var remoteDocuments: any RemoteDocumentCache { documentCache }
+    var targets: any TargetCache { targetCache }
+    var bundles: any BundleCache { bundleCache }
+    var references: any ReferenceDelegate { referenceDelegate }
+    /// It is there even when the cache is unlimited, and does nothing then.
+    var collector: (any LRUCollector)? { lruCollector }
+
+    /// Opens a cache, and makes it when there is none. A damaged one is put aside: see `damage`.
+    /// - Parameter sizeBytes: the threshold of the collector; `CollectionParameters.never` for an unlimited cache.
+    /// - Throws: FAILED_PRECONDITION when another client has it open or it is of a newer version, RESOURCE_EXHAUSTED on a
+    ///   full disk.
+    convenience init(folder: String, appName: String, database: DatabaseName, sizeBytes: Int64) throws(Status) {
+        try self.init(
+            files: CacheFiles(folder: folder, appName: appName, database: database), sizeBytes: sizeBytes)
+    }
+
+    init(files: CacheFiles, sizeBytes: Int64, schema: CacheSchema = .current) throws(Status) {
+        let opening = CacheOpening(files: files, sizeBytes: sizeBytes, schema: schema)
+        let opened = try opening.open()
+        checkpointer = CacheCheckpointer(path: files.database, thresholdPages: opening.checkpointPages)
+        database = opened.database
+        lock = opened.lock
+        damage = opened.damage
+        names = CacheNames(opened.database)
+        mutationSerializer = MutationSerializer(database: files.databaseName)
+        targetSerializer = TargetSerializer(database: files.databaseName)
+        let globals = try CacheGlobals(opened.database)
+        self.globals = globals
+        savedGlobals = globals
+        currentSequenceNumber = globals.highestSequenceNumber
+        lruCollector = SQLiteCollector(thresholdBytes: sizeBytes)
+        lruCollector.persistence = self
+    }
+
+    /// Deletes a cache.
+    /// - Throws: FAILED_PRECONDITION when it is in use.
+    static func clear(folder: String, appName: String, database: DatabaseName) throws(Status) {
+        try CacheFiles(folder: folder, appName: appName, database: database).clear()
+    }
+
+    deinit { checkpointer.close() }
+
+    // MARK: Transactions
+
+    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+        precondition(!isInTransaction, "a transaction inside of another one: \(label)")
+        isInTransaction = true
+        defer { isInTransaction = false }
+        currentSequenceNumber += 1
+        do throws(Status) {
+            // What only reads takes no lock.
+            try database.begin()
+            let result = try body()
+            if globals != savedGlobals { try globals.save(in: database) }
+            try database.commit()
+            savedGlobals = globals
+            tendLog()
+            return result
+        } catch {
+            globals = savedGlobals
+            names.forget()
+            indexDefinitions.forget()
+            // What went wrong first is what the caller has to know. When even this fails, the connection takes nothing more.
+            do throws(Status) { try database.rollBack() } catch {}
+            throw error
+        }
+    }
+
+    /// The transaction's number, to be written somewhere: numbers go on from it after a restart.
+    func useSequenceNumber() -> Int64 {
+        globals.highestSequenceNumber = max(globals.highestSequenceNumber, currentSequenceNumber)
+        return currentSequenceNumber
+    }
+
+    private func tendLog() {
+        let pages = database.logPages
+        checkpointer.logGrew(to: pages)
+        if checkpointer.isBehind(at: pages) {
+            // When all of the log is copied, the next transaction begins it anew. This one is committed, whatever comes of
+            // the copy: see `CacheCheckpointer`.
+            checkpointer.settle()
+            do throws(Status) { try database.checkpoint() } catch {}
+        }
+    }
+
+    func shutDown() {
+        checkpointer.close()
+        let isClean = database.damage == nil
+        database.close()
+        lock.release(isClean: isClean)
+    }
+
+    // MARK: Parts of a user
+
+    func mutationQueue(for user: ClientUser) -> any MutationQueue { SQLiteMutationQueue(self, user) }
+    func overlayCache(for user: ClientUser) -> any OverlayCache { SQLiteOverlayCache(self, user) }
+    func indexManager(for user: ClientUser) -> any IndexManager { SQLiteIndexManager(self, user) }
+
+    // MARK: Sizes
+
+    /// The pages in use. Those that are free are used again before the file grows.
+    var sizeBytes: Int64 {
+        get throws(Status) {
+            let pages = try database.first("PRAGMA page_count") { $0.integer(0) } ?? 0
+            let free = try database.first("PRAGMA freelist_count") { $0.integer(0) } ?? 0
+            return (pages - free) * Int64(CacheSchema.pageSizeBytes)
+        }
+    }
+}
+
+/// The numbers of the cache that are kept in memory and written at the end of a transaction that changed them.
+struct CacheGlobals: Equatable {
+    var highestTargetID: Int32
+    var highestSequenceNumber: Int64
+    /// The highest ever given: an id isn't given again after a restart, for index states compare with it.
+    var highestBatchID: Int
+    var lastSnapshotVersion: Timestamp
+    var targetCount: Int
+
+    init(_ database: CacheDatabase) throws(Status) {
+        let found = try database.first(
+            """
+            SELECT highest_target_id, highest_sequence_number, highest_batch_id, last_snapshot_version, target_count
+            FROM globals
+            """
+        ) { row in
+            (
+                Int32(truncatingIfNeeded: row.integer(0)), row.integer(1), Int(row.integer(2)), row.time(3),
+                Int(row.integer(4))
+            )
+        }
+        guard let found else {
+            throw database.damaged("The cache \(database.path) is damaged: the row of its globals is missing.")
+        }
+        (highestTargetID, highestSequenceNumber, highestBatchID, lastSnapshotVersion, targetCount) = found
+    }
+
+    func save(in database: CacheDatabase) throws(Status) {
+        try database.run(
+            """
+            UPDATE globals SET highest_target_id = ?, highest_sequence_number = ?, highest_batch_id = ?,
+                last_snapshot_version = ?, target_count = ?
+            """, .integer(highestTargetID), .integer(highestSequenceNumber), .integer(highestBatchID),
+            .time(lastSnapshotVersion), .integer(targetCount))
+    }
+}
+
+extension CacheDatabase {
+    /// Decodes what was written in protobuf. What cannot be read is damage.
+    func decoding<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
+        do throws(Status) {
+            return try body()
+        } catch {
+            throw damaged("The cache \(path) is damaged: \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import HearthModel
+import HearthWire
+
+/// What the server said of documents, in `documents`. Rows of kind 0 are none: they only give a key its number.
+final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
+    private unowned let persistence: SQLitePersistence
+    private var database: CacheDatabase { persistence.database }
+
+    init(_ persistence: SQLitePersistence) { self.persistence = persistence }
+
+    // MARK: Writing
+
+    func add(_ document: ClientDocument, readTime: Timestamp) throws(Status) {
+        guard let kind = Self.number(document.kind) else { preconditionFailure("an invalid document isn't cached") }
+        let fields: CacheValue = document.isFound ? .bytes(FieldsCodec.encode(document.fields)) : .null
+        let isCommitted = CacheValue.integer(document.hasCommittedMutations ? 1 : 0)
+        let key = CacheKey.encode(document.key)
+        try database.run(
+            """
+            UPDATE documents SET kind = ?, is_committed = ?, version = ?, create_time = ?, read_time = ?, fields = ?
+            WHERE key = ?
+            """, .integer(kind), isCommitted, .time(document.version), .time(document.createTime), .time(readTime),
+            fields,
+            .bytes(key))
+        if database.changes > 0 { return }
+        let collection = try persistence.names.addCollection(document.key.parent)
+        try database.run(
+            """
+            INSERT INTO documents (collection_id, group_id, key, kind, is_committed, version, create_time, read_time, fields)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """, .integer(collection.id), .integer(collection.groupID), .bytes(key), .integer(kind), isCommitted,
+            .time(document.version), .time(document.createTime), .time(readTime), fields)
+        try database.run(
+            "INSERT INTO sentinels (document_id, sequence_number) VALUES (?, ?)", .integer(database.lastInsertedID),
+            .integer(persistence.useSequenceNumber()))
+    }
+
+    func remove(_ keys: [ResourcePath]) throws(Status) {
+        for key in keys {
+            // The key keeps its number until the collector comes.
+            try database.run(
+                "UPDATE documents SET kind = 0, fields = NULL WHERE key = ? AND kind > 0", .bytes(CacheKey.encode(key)))
+        }
+    }
+
+    // MARK: Reading
+
+    func document(_ key: ResourcePath) throws(Status) -> ClientDocument {
+        let found = try database.first(
+            """
+            SELECT kind, is_committed, version, create_time, read_time, fields FROM documents WHERE key = ? AND kind > 0
+            """, .bytes(CacheKey.encode(key))
+        ) { row throws(Status) in try document(key, row, from: 0) }
+        return found ?? ClientDocument(key: key)
+    }
+
+    func documents(_ keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: ClientDocument] {
+        var documents: [ResourcePath: ClientDocument] = [:]
+        documents.reserveCapacity(keys.count)
+        for key in keys { documents[key] = try document(key) }
+        return documents
+    }
+
+    func documents(
+        matching query: ClientQuery, after offset: IndexOffset, mutated: Set<ResourcePath>, onRead: (Int) -> Void
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        guard let collection = try persistence.names.collection(query.path) else { return [:] }
+        let matcher = ClientQueryMatcher(query)
+        let probe = FieldsProbe(query)
+        let prefixBytes = CacheKey.prefix(query.path).count
+        let offsetKey = CacheKey.encode(offset.key)
+        var documents: [ResourcePath: ClientDocument] = [:]
+        var count = 0
+        // In the order of the index, which is nearly that of the rows: documents that came together lie together.
+        try database.rows(
+            """
+            SELECT kind, is_committed, version, create_time, read_time, fields, key
+            FROM documents INDEXED BY documents_by_collection WHERE collection_id = ? AND kind > 0 AND read_time >= ?
+            """, .integer(collection.id), .time(offset.readTime)
+        ) { row throws(Status) in
+            count += 1
+            let keyBytes = row.bytes(6)
+            if row.time(4) == offset.readTime, UTF8Order.compare(keyBytes, offsetKey) <= 0 { return true }
+            var mayMatch = row.integer(0) == Self.foundNumber
+            if mayMatch {
+                mayMatch = try database.decoding { () throws(Status) in try probe.mayMatch(row.raw(5)) }
+            }
+            if !mayMatch, mutated.isEmpty { return true }
+            let key = try self.key(keyBytes, in: query.path, prefixBytes)
+            let isMutated = mutated.contains(key)
+            guard mayMatch || isMutated else { return true }
+            let document = try document(key, row, from: 0)
+            if isMutated || matcher.matches(document) { documents[key] = document }
+            return true
+        }
+        onRead(count)
+        return documents
+    }
+
+    func documents(
+        inGroup collectionID: String, after offset: IndexOffset, limit: Int
+    ) throws(Status) -> [ClientDocument] {
+        guard let groupID = try persistence.names.group(collectionID) else { return [] }
+        var documents: [ClientDocument] = []
+        try database.rows(
+            """
+            SELECT kind, is_committed, version, create_time, read_time, fields, key
+            FROM documents INDEXED BY documents_by_group
+            WHERE group_id = ? AND kind > 0 AND (read_time, key) > (?, ?) ORDER BY read_time, key LIMIT ?
+            """, .integer(groupID), .time(offset.readTime), .bytes(CacheKey.encode(offset.key)), .integer(limit)
+        ) { row throws(Status) in
+            documents.append(try document(CacheKey.decode(row.bytes(6), in: database), row, from: 0))
+            return true
+        }
+        return documents
+    }
+
+    var size: Int64 { get throws(Status) { try persistence.sizeBytes } }
+
+    // MARK: Rows
+
+    private static let foundNumber: Int64 = 1
+    private static let missingNumber: Int64 = 2
+    private static let unknownNumber: Int64 = 3
+
+    private static func number(_ kind: ClientDocument.Kind) -> Int64? {
+        switch kind {
+        case .invalid: nil
+        case .found: foundNumber
+        case .missing: missingNumber
+        case .unknown: unknownNumber
+        }
+    }
+
+    /// The key of a document of the collection: only its last segment is read.
+    private func key(
+        _ bytes: [UInt8], in collection: ResourcePath, _ prefixBytes: Int
+    ) throws(Status) -> ResourcePath {
+        let last = try CacheKey.decode(Array(bytes[min(prefixBytes, bytes.count)...]), in: database)
+        return ResourcePath(collection.segments + last.segments)
+    }
+
+    /// A row's document; the columns from `first` on are kind, committed, version, create time, read time, fields.
+    private func document(_ key: ResourcePath, _ row: CacheRow, from first: Int32) throws(Status) -> ClientDocument {
+        let kind: ClientDocument.Kind? =
+            switch row.integer(first) {
+            case Self.foundNumber: .found
+            case Self.missingNumber: .missing
+            case Self.unknownNumber: .unknown
+            default: nil
+            }
+        guard let kind else {
+            throw database.damaged("The cache \(database.path) is damaged: a document of kind \(row.integer(first)).")
+        }
+        var document = ClientDocument(
+            key: key, kind: kind, version: row.time(first + 2), readTime: row.time(first + 4),
+            createTime: row.time(first + 3), state: row.integer(first + 1) != 0 ? .hasCommittedMutations : .synced)
+        if kind == .found {
+            document.fields = try database.decoding { () throws(Status) in try FieldsCodec.decode(row.raw(first + 5)) }
+        }
+        return document
+    }
+}
+
+/// A quick look at stored fields that tells many documents that don't match a query, without decoding them.
+struct FieldsProbe {
+    private struct Check {
+        var path: FieldPath
+        /// nil: the field has to be there, whatever it is.
+        var comparison: (op: Filter.Operator, operand: Value)?
+    }
+
+    private let checks: [Check]
+
+    init(_ query: ClientQuery) {
+        var checks: [Check] = []
+        for case .field(let path, let op, let operand) in query.filters.flattened where !path.isDocumentName {
+            switch op {
+            case .equal, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+                checks.append(Check(path: path, comparison: (op, operand)))
+            default: checks.append(Check(path: path))
+            }
+        }
+        let compared = Set(checks.map(\.path))
+        for order in query.normalizedOrders where !order.field.isDocumentName && !compared.contains(order.field) {
+            checks.append(Check(path: order.field))
+        }
+        self.checks = checks
+    }
+
+    /// False only when a document with these fields cannot match.
+    func mayMatch(_ fields: UnsafeRawBufferPointer) throws(Status) -> Bool {
+        if checks.isEmpty { return true }
+        let reader = FieldsReader([UInt8](fields))
+        for check in checks {
+            guard let comparison = check.comparison else {
+                if try reader.locate(check.path) == nil { return false }
+                continue
+            }
+            guard let value = try reader.value(at: check.path),
+                ClientValueOrder.areComparable(value, comparison.operand),
+                Self.holds(comparison.op, ClientValueOrder.compare(value, comparison.operand))
+            else { return false }
+        }
+        return true
+    }
+
+    private static func holds(_ op: Filter.Operator, _ order: Int) -> Bool {
+        switch op {
+        case .equal: order == 0
+        case .lessThan: order < 0
+        case .lessThanOrEqual: order <= 0
+        case .greaterThan: order > 0
+        case .greaterThanOrEqual: order >= 0
+        default: true
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import HearthModel
+
+/// A document as the client knows it: what the server said, what local writes made of it, or that nothing is known.
+///
+/// Equal when key, kind, version and state are equal and the fields are equal strictly: an integer never equals a double.
+public struct ClientDocument: Sendable {
+    public enum Kind: UInt8, Sendable {
+        /// Nothing is known.
+        case invalid
+        /// Exists, with `fields`.
+        case found
+        /// Known not to exist at `version`.
+        case missing
+        /// Exists at `version`, with contents that are not known: a patch was acknowledged that could not be applied.
+        case unknown
+    }
+
+    public enum State: UInt8, Sendable {
+        case synced
+        case hasLocalMutations
+        case hasCommittedMutations
+    }
+
+    /// The path below the database's documents.
+    public let key: ResourcePath
+    public var kind: Kind
+    /// The server's update time; `Timestamp.none` for what only local writes made.
+    public var version: Timestamp
+    public var readTime: Timestamp
+    public var createTime: Timestamp
+    public var fields: MapValue
+    public var state: State
+
+    public init(
+        key: ResourcePath, kind: Kind = .invalid, version: Timestamp = .none, readTime: Timestamp = .none,
+        createTime: Timestamp = .none, fields: MapValue = MapValue(), state: State = .synced
+    ) {
+        self.key = key
+        self.kind = kind
+        self.version = version
+        self.readTime = readTime
+        self.createTime = createTime
+        self.fields = fields
+        self.state = state
+    }
+
+    public var isFound: Bool { kind == .found }
+    public var isValid: Bool { kind != .invalid }
+    public var hasPendingWrites: Bool { state != .synced }
+    public var hasLocalMutations: Bool { state == .hasLocalMutations }
+    public var hasCommittedMutations: Bool { state == .hasCommittedMutations }
+}
+
+extension ClientDocument: Equatable {
+    public static func == (lhs: ClientDocument, rhs: ClientDocument) -> Bool {
+        lhs.kind == rhs.kind && lhs.version == rhs.version && lhs.state == rhs.state && lhs.key == rhs.key
+            && StrictEquality.equal(lhs.fields, rhs.fields)
+    }
+}
+
+extension Timestamp {
+    /// The version of what no server ever sent: 1970.
+    public static let none = Timestamp(microseconds: 0)
+}

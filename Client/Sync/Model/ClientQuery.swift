@@ -1,0 +1,112 @@
+import HearthModel
+
+/// A query as the user asked it. `ClientTarget` is what the server is asked.
+///
+/// Two queries are equal when they are one listen to the server and show the same end of a limit.
+public struct ClientQuery: Sendable {
+    public enum LimitType: UInt8, Sendable {
+        case first
+        case last
+    }
+
+    /// Values for the first orderings, in their order.
+    public struct Bound: Sendable, Equatable {
+        public var values: [Value]
+        public var isInclusive: Bool
+
+        public init(values: [Value], isInclusive: Bool) {
+            self.values = values
+            self.isInclusive = isInclusive
+        }
+
+        public static func == (lhs: Self, rhs: Self) -> Bool {
+            lhs.isInclusive == rhs.isInclusive && StrictEquality.equal(.array(lhs.values), .array(rhs.values))
+        }
+    }
+
+    /// The document (even), or the collection's path (odd); with a `collectionGroup` the parent of all, mostly the root.
+    public var path: ResourcePath
+    public var collectionGroup: String?
+    /// All must match. `field` filters compare by value; `isNull` and `isNaN` are equality with null and NaN here.
+    public var filters: [Filter]
+    /// As the user gave them; `normalizedOrders` has the implied ones, too.
+    public var orders: [Query.Order]
+    public var limit: Int?
+    public var limitType: LimitType
+    public var start: Bound?
+    public var end: Bound?
+
+    public init(
+        path: ResourcePath, collectionGroup: String? = nil, filters: [Filter] = [], orders: [Query.Order] = [],
+        limit: Int? = nil, limitType: LimitType = .first, start: Bound? = nil, end: Bound? = nil
+    ) {
+        self.path = path
+        self.collectionGroup = collectionGroup
+        self.filters = filters
+        self.orders = orders
+        self.limit = limit
+        self.limitType = limitType
+        self.start = start
+        self.end = end
+    }
+
+    public var isDocumentQuery: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
+
+    /// Whether every document of the collection belongs to the result.
+    public var matchesAllDocuments: Bool {
+        filters.isEmpty && limit == nil && start == nil && end == nil
+            && (orders.isEmpty || orders.count == 1 && orders[0].field.isDocumentName)
+    }
+
+    /// The explicit orders, then the fields with inequalities that have none, then the name.
+    public var normalizedOrders: [Query.Order] {
+        var result = orders
+        let descending = orders.last?.descending ?? false
+        var ordered = Set(orders.map(\.field))
+        for field in filters.inequalityFields.sorted() where !field.isDocumentName && ordered.insert(field).inserted {
+            result.append(Query.Order(field: field, descending: descending))
+        }
+        if !ordered.contains(.documentName) {
+            result.append(Query.Order(field: .documentName, descending: descending))
+        }
+        return result
+    }
+
+    /// The order in which the user sees the documents.
+    public var comparator: DocumentComparator { DocumentComparator(orders: normalizedOrders) }
+
+    /// What the server is asked.
+    public var target: ClientTarget { target(orders: normalizedOrders) }
+
+    /// What the server is asked for aggregations: the order doesn't matter to them, so none is implied.
+    public var aggregationTarget: ClientTarget { target(orders: orders) }
+
+    private func target(orders: [Query.Order]) -> ClientTarget {
+        let isTurned = limit != nil && limitType == .last
+        return ClientTarget(
+            path: path, collectionGroup: collectionGroup, filters: filters.flattened,
+            orders: isTurned ? orders.map { Query.Order(field: $0.field, descending: !$0.descending) } : orders,
+            limit: limit, start: isTurned ? end : start, end: isTurned ? start : end)
+    }
+
+    /// The same query below another path: a group's query is one of these for each parent.
+    func inCollection(_ path: ResourcePath) -> ClientQuery {
+        var query = self
+        query.path = path
+        query.collectionGroup = nil
+        return query
+    }
+}
+
+extension ClientQuery: Hashable {
+    public static func == (lhs: ClientQuery, rhs: ClientQuery) -> Bool {
+        lhs.path == rhs.path && lhs.limit == rhs.limit && (lhs.limit == nil || lhs.limitType == rhs.limitType)
+            && lhs.target == rhs.target
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(path)
+        hasher.combine(limit)
+        UTF8Order.hash(CanonicalID.text(of: filters.flattened), into: &hasher)
+    }
+}

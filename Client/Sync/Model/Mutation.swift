@@ -1,0 +1,26 @@
+import HearthModel
+
+/// One write of the user on its way to the server: `set`, `patch`, `delete`, `verify`.
+public struct Mutation: Sendable {
+    public enum Kind: Sendable {
+        /// The whole document.
+        case set(MapValue)
+        /// The fields of the mask: those that the value lacks are removed.
+        case patch(MapValue, mask: [FieldPath])
+        case delete
+        /// Only in transactions: tests the precondition.
+        case verify
+    }
+
+    public var key: ResourcePath
+    public var kind: Kind
+    public var transforms: [FieldTransform]
+    public var precondition: Precondition
+
+    public init(key: ResourcePath, kind: Kind, transforms: [FieldTransform] = [], precondition: Precondition = .none) {
+        self.key = key
+        self.kind = kind
+        self.transforms = transforms
+        self.precondition = precondition
+    }
+}

@@ -1,0 +1,165 @@
+import HearthModel
+
+/// What the server said of one mutation of a batch.
+struct MutationResult: Sendable {
+    /// The write's update time, or the commit's where there is none.
+    var version: Timestamp
+    var transformResults: [Value]
+}
+
+extension Precondition {
+    func holds(for document: ClientDocument) -> Bool {
+        switch self {
+        case .none: true
+        case .exists(let exists): document.isFound == exists
+        case .updateTime(let time): document.isFound && document.version == time
+        }
+    }
+}
+
+extension Mutation {
+    /// Changes the document as it is shown until the server answers.
+    /// - Parameters:
+    ///   - changed: the fields that were changed since the remote document; nil when the whole was replaced.
+    /// - Returns: `changed` with what this mutation changes.
+    func applyLocally(
+        to document: inout ClientDocument, changed: Set<FieldPath>?, localWriteTime: Timestamp
+    ) -> Set<FieldPath>? {
+        guard precondition.holds(for: document) else { return changed }
+        switch kind {
+        case .set(let value):
+            let results = localTransformResults(of: document, localWriteTime)
+            document.becomeLocal(.found, value.applying(results))
+            return nil
+        case .patch(let value, let mask):
+            let results = localTransformResults(of: document, localWriteTime)
+            var fields = document.fields
+            fields.merge(value, mask: mask)
+            document.becomeLocal(.found, fields.applying(results))
+            return changed.map { $0.union(mask).union(transforms.map(\.path)) }
+        case .delete:
+            document.becomeLocal(.missing, MapValue())
+            return nil
+        case .verify: return changed
+        }
+    }
+
+    /// Changes the remote document as the server did, which accepted the mutation.
+    /// - Throws: INTERNAL when the answer doesn't fit the mutation.
+    func applyAcknowledged(to document: inout ClientDocument, _ result: MutationResult) throws(Status) {
+        switch kind {
+        case .set(let value):
+            let results = try serverTransformResults(of: document, result)
+            document.becomeCommitted(.found, value.applying(results), result.version)
+        case .patch(let value, let mask):
+            guard precondition.holds(for: document) else {
+                document.becomeCommitted(.unknown, MapValue(), result.version)
+                return
+            }
+            let results = try serverTransformResults(of: document, result)
+            var fields = document.fields
+            fields.merge(value, mask: mask)
+            document.becomeCommitted(.found, fields.applying(results), result.version)
+        case .delete: document.becomeCommitted(.missing, MapValue(), result.version)
+        case .verify: return
+        }
+    }
+
+    /// What fixes the ground of transforms that can't be applied twice, so that an update from the server that has them
+    /// already doesn't make the value flicker; nil when there are none.
+    func base(for document: ClientDocument) -> Mutation? {
+        var value = MapValue()
+        var mask: [FieldPath] = []
+        for transform in transforms {
+            guard case .increment = transform.operation else { continue }
+            switch document.fields[path: transform.path] {
+            case .integer(let number)?: value.set(transform.path, .integer(number))
+            case .double(let number)?: value.set(transform.path, .double(number))
+            default: value.set(transform.path, .integer(0))
+            }
+            mask.append(transform.path)
+        }
+        if mask.isEmpty { return nil }
+        return Mutation(key: key, kind: .patch(value, mask: mask), precondition: .exists(true))
+    }
+
+    // MARK: Transforms
+
+    /// All from the fields before the mutation.
+    private func localTransformResults(
+        of document: ClientDocument, _ localWriteTime: Timestamp
+    ) -> [(path: FieldPath, value: Value)] {
+        transforms.map { transform in
+            let previous = document.fields[path: transform.path]
+            if case .requestTime = transform.operation {
+                let pending = PendingServerTimestamp(localWriteTime: localWriteTime, previousValue: previous)
+                return (transform.path, pending.value)
+            }
+            return (transform.path, transform.apply(to: previous, requestTime: localWriteTime).value)
+        }
+    }
+
+    private func serverTransformResults(
+        of document: ClientDocument, _ result: MutationResult
+    ) throws(Status) -> [(path: FieldPath, value: Value)] {
+        guard result.transformResults.count == transforms.count else {
+            throw .internalError(
+                "The server answered \(result.transformResults.count) transform results to \(transforms.count) "
+                    + "transforms of \(key.text).")
+        }
+        return zip(transforms, result.transformResults).map { transform, result in
+            switch transform.operation {
+            case .appendMissingElements, .removeAllFromArray:
+                // The server answers null: the result follows from the fields.
+                let previous = document.fields[path: transform.path]
+                return (transform.path, transform.apply(to: previous, requestTime: .none).value)
+            case .requestTime, .increment, .maximum, .minimum: return (transform.path, result)
+            }
+        }
+    }
+}
+
+extension MapValue {
+    fileprivate func applying(_ results: [(path: FieldPath, value: Value)]) -> MapValue {
+        var fields = self
+        for (path, value) in results { fields.set(path, value) }
+        return fields
+    }
+}
+
+extension ClientDocument {
+    fileprivate mutating func becomeLocal(_ kind: Kind, _ fields: MapValue) {
+        self.kind = kind
+        self.fields = fields
+        version = .none
+        state = .hasLocalMutations
+    }
+
+    fileprivate mutating func becomeCommitted(_ kind: Kind, _ fields: MapValue, _ version: Timestamp) {
+        self.kind = kind
+        self.fields = fields
+        self.version = version
+        state = .hasCommittedMutations
+    }
+}
+
+extension MutationBatch {
+    /// Changes the document by those mutations of the batch that are on it, and returns the fields changed.
+    func applyLocally(to document: inout ClientDocument, changed: Set<FieldPath>?) -> Set<FieldPath>? {
+        var changed = changed
+        for mutation in baseMutations where mutation.key == document.key {
+            changed = mutation.applyLocally(to: &document, changed: changed, localWriteTime: localWriteTime)
+        }
+        for mutation in mutations where mutation.key == document.key {
+            changed = mutation.applyLocally(to: &document, changed: changed, localWriteTime: localWriteTime)
+        }
+        return changed
+    }
+
+    /// - Parameter results: one for each mutation.
+    func applyAcknowledged(to document: inout ClientDocument, _ results: [MutationResult]) throws(Status) {
+        for (mutation, result) in zip(mutations, results) where mutation.key == document.key {
+            try mutation.applyAcknowledged(to: &document, result)
+        }
+    }
+}

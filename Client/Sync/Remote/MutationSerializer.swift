@@ -1,0 +1,48 @@
+import HearthModel
+import HearthWire
+
+/// Mutations as messages: for the server, and for the cache. What comes from the cache isn't validated: overlays hold
+/// pending server timestamps, which no server would accept.
+public struct MutationSerializer: Sendable {
+    public let database: DatabaseName
+
+    public init(database: DatabaseName) { self.database = database }
+
+    public func message(_ mutation: Mutation) -> WriteMessage {
+        let operation: Write.Operation =
+            switch mutation.kind {
+            case .set(let fields): .update(fields: fields, mask: nil)
+            case .patch(let fields, let mask): .update(fields: fields, mask: mask)
+            case .delete: .delete
+            case .verify: .verify
+            }
+        return WriteMessage(
+            Write(
+                document: ResourceName(database: database, path: mutation.key), operation: operation,
+                transforms: mutation.transforms, precondition: mutation.precondition))
+    }
+
+    /// - Throws: INVALID_ARGUMENT for what `message` never writes.
+    public func mutation(_ message: WriteMessage) throws(Status) -> Mutation {
+        let precondition = try message.currentDocument?.precondition() ?? .none
+        if let update = message.update {
+            var transforms: [FieldTransform] = []
+            for transform in message.updateTransforms { transforms.append(try transform.transform()) }
+            var kind = Mutation.Kind.set(update.fields)
+            if let updateMask = message.updateMask {
+                var mask: [FieldPath] = []
+                for path in updateMask.fieldPaths { mask.append(try FieldPath(parsing: path)) }
+                kind = .patch(update.fields, mask: mask)
+            }
+            return Mutation(
+                key: try key(update.name), kind: kind, transforms: transforms, precondition: precondition)
+        }
+        if let name = message.delete { return Mutation(key: try key(name), kind: .delete, precondition: precondition) }
+        if let name = message.verify { return Mutation(key: try key(name), kind: .verify, precondition: precondition) }
+        throw .invalidArgument("A write without an operation.")
+    }
+
+    private func key(_ name: String) throws(Status) -> ResourcePath {
+        try ResourceName(document: name, in: database).path
+    }
+}

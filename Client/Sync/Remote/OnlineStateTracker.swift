@@ -1,0 +1,70 @@
+import HearthModel
+
+/// Works out from the watch stream's fate whether the client is online.
+final class OnlineStateTracker {
+    static let timeoutSeconds = 10.0
+    /// So many failures in a row, and the client is offline.
+    static let failuresMax = 1
+
+    private let queue: WorkerQueue
+    private let onChange: (OnlineState) -> Void
+    private(set) var state = OnlineState.unknown
+    private var failureCount = 0
+    private var timer: WorkerQueue.Delayed?
+    /// Only until the first success: later the network just comes and goes.
+    private var warnsWhenOffline = true
+    var onWarning: (String) -> Void = { _ in }
+
+    init(_ queue: WorkerQueue, onChange: @escaping (OnlineState) -> Void) {
+        self.queue = queue
+        self.onChange = onChange
+    }
+
+    func watchStreamStarts() {
+        guard failureCount == 0 else { return }
+        set(.unknown)
+        cancelTimer()
+        timer = queue.schedule(.onlineStateTimeout, afterSeconds: Self.timeoutSeconds) { [unowned self] in
+            timer = nil
+            warn("it didn't answer within \(Int(Self.timeoutSeconds)) seconds")
+            set(.offline)
+        }
+    }
+
+    func watchStreamFailed(_ status: Status) {
+        if state == .online { return set(.unknown) }
+        failureCount += 1
+        if failureCount >= Self.failuresMax {
+            cancelTimer()
+            warn("\(status)")
+            set(.offline)
+        }
+    }
+
+    private func warn(_ reason: String) {
+        guard warnsWhenOffline else { return }
+        warnsWhenOffline = false
+        onWarning(
+            "Couldn't reach the Firestore server: \(reason). The client works with what it has in its cache until it can."
+        )
+    }
+
+    /// What the remote store knows without guessing.
+    func update(_ state: OnlineState) {
+        cancelTimer()
+        failureCount = 0
+        if state == .online { warnsWhenOffline = false }
+        set(state)
+    }
+
+    private func set(_ new: OnlineState) {
+        guard new != state else { return }
+        state = new
+        onChange(new)
+    }
+
+    private func cancelTimer() {
+        timer?.cancel()
+        timer = nil
+    }
+}

@@ -1,0 +1,327 @@
+import HearthModel
+import HearthWire
+
+/// The engine's side of the network: what is listened to, what is to be written, and the two streams for it. All calls
+/// come from the worker queue.
+final class RemoteStore {
+    static let pipelineCountMax = 10
+
+    private let database: DatabaseName
+    private let localStore: LocalStore
+    private let targetSerializer: TargetSerializer
+    private let mutationSerializer: MutationSerializer
+    private let watchStream: ManagedStream<ListenRequest, ListenResponse>
+    private let writeStream: ManagedStream<WriteRequest, WriteResponse>
+    private var onlineState: OnlineStateTracker!
+    unowned var engine: SyncEngine!
+
+    private var isNetworkEnabled = false
+    private var listenTargets: [Int32: TargetData] = [:]
+    private var aggregator: WatchChangeAggregator?
+    private var pipeline: [MutationBatch] = []
+    private var isHandshakeDone = false
+    private var streamToken: [UInt8] = []
+    private var hasResponseAfterHandshake = false
+
+    init(
+        database: DatabaseName, localStore: LocalStore, datastore: any Datastore, queue: WorkerQueue,
+        tokens: @escaping TokenSource, invalidateToken: @escaping () -> Void
+    ) {
+        self.database = database
+        self.localStore = localStore
+        targetSerializer = TargetSerializer(database: database)
+        mutationSerializer = MutationSerializer(database: database)
+        watchStream = ManagedStream(
+            queue: queue,
+            timers: .init(idle: .listenStreamIdle, health: .listenStreamHealth, backoff: .listenStreamBackoff),
+            tokens: tokens, invalidateToken: invalidateToken
+        ) { token, onEvent in
+            datastore.openListen(
+                headers: RequestHeaders(database: database, authorizationToken: token), onEvent: onEvent)
+        }
+        writeStream = ManagedStream(
+            queue: queue,
+            timers: .init(idle: .writeStreamIdle, health: .writeStreamHealth, backoff: .writeStreamBackoff),
+            tokens: tokens, invalidateToken: invalidateToken
+        ) { token, onEvent in
+            datastore.openWrite(
+                headers: RequestHeaders(database: database, authorizationToken: token), onEvent: onEvent)
+        }
+        onlineState = OnlineStateTracker(queue) { [unowned self] in engine.take($0) }
+        onlineState.onWarning = { [unowned self] in engine.onWarning($0) }
+        watchStream.onOpen = { [unowned self] in watchStreamOpened() }
+        watchStream.onResponse = { [unowned self] in take($0) }
+        watchStream.onClose = { [unowned self] in watchStreamClosed($0) }
+        writeStream.onOpen = { [unowned self] in writeStreamOpened() }
+        writeStream.onResponse = { [unowned self] in take($0) }
+        writeStream.onClose = { [unowned self] in writeStreamClosed($0) }
+        writeStream.farewell = { [unowned self] in
+            isHandshakeDone ? WriteRequest(streamToken: streamToken) : nil
+        }
+    }
+
+    // MARK: The network
+
+    var canUseNetwork: Bool { isNetworkEnabled }
+    /// Batches sent, or to be sent next, without an answer.
+    var outstandingWriteCount: Int { pipeline.count }
+
+    func enableNetwork() {
+        isNetworkEnabled = true
+        if shouldStartWatchStream { startWatchStream() } else { onlineState.update(.unknown) }
+        fillWritePipeline()
+    }
+
+    func disableNetwork() {
+        isNetworkEnabled = false
+        stopStreams()
+        onlineState.update(.offline)
+    }
+
+    func shutDown() {
+        isNetworkEnabled = false
+        stopStreams()
+        onlineState.update(.unknown)
+    }
+
+    /// Another user, or another network: what the streams know is void.
+    func restartForNewCredentials() { restart() }
+    func restartForNewNetwork() { restart() }
+
+    private func restart() {
+        guard isNetworkEnabled else { return }
+        isNetworkEnabled = false
+        stopStreams()
+        onlineState.update(.unknown)
+        watchStream.inhibitBackoff()
+        writeStream.inhibitBackoff()
+        enableNetwork()
+    }
+
+    /// Writes stay in the queue.
+    private func stopStreams() {
+        watchStream.stop()
+        writeStream.stop()
+        pipeline = []
+        aggregator = nil
+    }
+
+    // MARK: Listening
+
+    func listen(to data: TargetData) {
+        guard listenTargets[data.targetID] == nil else { return }
+        listenTargets[data.targetID] = data
+        if shouldStartWatchStream {
+            startWatchStream()
+        } else if watchStream.isOpen {
+            sendWatch(data)
+        }
+    }
+
+    func stopListening(to targetID: Int32) {
+        guard listenTargets.removeValue(forKey: targetID) != nil else { return }
+        if watchStream.isOpen { sendUnwatch(targetID) }
+        guard listenTargets.isEmpty else { return }
+        if watchStream.isOpen {
+            watchStream.markIdle()
+        } else if isNetworkEnabled {
+            onlineState.update(.unknown)
+        }
+    }
+
+    private var shouldStartWatchStream: Bool {
+        isNetworkEnabled && !watchStream.isStarted && !listenTargets.isEmpty
+    }
+
+    private func startWatchStream() {
+        aggregator = WatchChangeAggregator(
+            database: database, remoteKeys: { [unowned self] in engine.remoteKeys(of: $0) },
+            targetData: { [unowned self] in listenTargets[$0] })
+        watchStream.start()
+        onlineState.watchStreamStarts()
+    }
+
+    private func sendWatch(_ data: TargetData) {
+        aggregator?.requestSent(data.targetID)
+        var data = data
+        data.expectedCount = Int32(clamping: engine.remoteKeys(of: data.targetID).count)
+        var request = ListenRequest(database: database.text, addTarget: targetSerializer.message(data))
+        if let label = TargetSerializer.label(data.purpose) {
+            request.labels.set(TargetSerializer.labelKey, label)
+        }
+        watchStream.send(request)
+    }
+
+    private func sendUnwatch(_ targetID: Int32) {
+        aggregator?.requestSent(targetID)
+        watchStream.send(ListenRequest(database: database.text, removeTarget: targetID))
+    }
+
+    private func watchStreamOpened() {
+        for targetID in listenTargets.keys.sorted() {
+            if let data = listenTargets[targetID] { sendWatch(data) }
+        }
+    }
+
+    private func watchStreamClosed(_ status: Status) {
+        aggregator = nil
+        if shouldStartWatchStream {
+            onlineState.watchStreamFailed(status)
+            startWatchStream()
+        } else {
+            onlineState.update(.unknown)
+        }
+    }
+
+    private func take(_ response: ListenResponse) {
+        watchStream.resetBackoff()
+        do throws(Status) {
+            guard let change = try WatchChange(response, database: database) else { return }
+            take(change)
+        } catch {
+            watchStream.fail(error)
+        }
+    }
+
+    private func take(_ change: WatchChange) {
+        onlineState.update(.online)
+        switch change {
+        case .document(let change): aggregator?.take(change)
+        case .filter(let filter): aggregator?.take(filter)
+        case .target(let change):
+            if change.kind == .removed, let cause = change.cause {
+                for targetID in change.targetIDs { reject(targetID, cause) }
+                return
+            }
+            aggregator?.take(change)
+            let version = change.snapshotVersion
+            if version > .none, version >= localStore.lastRemoteSnapshotVersion { raiseSnapshot(version) }
+        }
+    }
+
+    private func reject(_ targetID: Int32, _ cause: Status) {
+        guard listenTargets.removeValue(forKey: targetID) != nil else { return }
+        aggregator?.forget(targetID)
+        engine.attempt { () throws(Status) in try engine.rejectListen(targetID, cause) }
+        if listenTargets.isEmpty { watchStream.markIdle() }
+    }
+
+    private func raiseSnapshot(_ version: Timestamp) {
+        guard let event = aggregator?.remoteEvent(at: version) else { return }
+        for (targetID, change) in event.targetChanges where !change.resumeToken.isEmpty {
+            listenTargets[targetID]?.resumeToken = change.resumeToken
+            listenTargets[targetID]?.snapshotVersion = version
+        }
+        for (targetID, purpose) in event.targetMismatches.sorted(by: { $0.key < $1.key }) {
+            guard var data = listenTargets[targetID] else { continue }
+            data.resumeToken = []
+            data.snapshotVersion = .none
+            data.lastLimboFreeVersion = .none
+            listenTargets[targetID] = data
+            sendUnwatch(targetID)
+            data.purpose = purpose
+            sendWatch(data)
+        }
+        engine.attempt { () throws(Status) in try engine.apply(event) }
+    }
+
+    // MARK: Writing
+
+    func fillWritePipeline() {
+        engine.attempt { () throws(Status) in
+            while isNetworkEnabled, pipeline.count < Self.pipelineCountMax {
+                let last = pipeline.last?.id ?? MutationBatch.unknownID
+                guard let batch = try localStore.nextBatch(after: last) else {
+                    if pipeline.isEmpty { writeStream.markIdle() }
+                    break
+                }
+                pipeline.append(batch)
+                if writeStream.isOpen, isHandshakeDone { send(batch) }
+            }
+        }
+        startWriteStreamIfNeeded()
+    }
+
+    private func startWriteStreamIfNeeded() {
+        guard isNetworkEnabled, !writeStream.isStarted, !pipeline.isEmpty else { return }
+        isHandshakeDone = false
+        hasResponseAfterHandshake = false
+        writeStream.start()
+    }
+
+    private func send(_ batch: MutationBatch) {
+        writeStream.send(
+            WriteRequest(writes: batch.mutations.map { mutationSerializer.message($0) }, streamToken: streamToken))
+    }
+
+    /// The token of an earlier stream is deliberately not sent.
+    private func writeStreamOpened() { writeStream.send(WriteRequest(database: database.text)) }
+
+    private func take(_ response: WriteResponse) {
+        streamToken = response.streamToken
+        guard isHandshakeDone else {
+            isHandshakeDone = true
+            engine.attempt { () throws(Status) in try localStore.setLastStreamToken(streamToken) }
+            for batch in pipeline { send(batch) }
+            return
+        }
+        if !hasResponseAfterHandshake {
+            hasResponseAfterHandshake = true
+            writeStream.resetBackoff()
+        }
+        do throws(Status) {
+            guard let batch = pipeline.first else { throw .internalError("An answer without a request.") }
+            let result = try batchResult(response, of: batch)
+            pipeline.removeFirst()
+            engine.attempt { () throws(Status) in try engine.acknowledge(result) }
+            fillWritePipeline()
+        } catch {
+            writeStream.fail(error)
+        }
+    }
+
+    private func batchResult(_ response: WriteResponse, of batch: MutationBatch) throws(Status) -> BatchResult {
+        guard let commitTime = response.commitTime, response.writeResults.count == batch.mutations.count else {
+            throw .internalError(
+                "An answer with \(response.writeResults.count) results to \(batch.mutations.count) writes.")
+        }
+        let commitVersion = try commitTime.timestamp()
+        var results: [MutationResult] = []
+        for (mutation, result) in zip(batch.mutations, response.writeResults) {
+            guard result.transformResults.count == mutation.transforms.count else {
+                throw .internalError(
+                    "An answer with \(result.transformResults.count) transform results to "
+                        + "\(mutation.transforms.count) transforms of \(mutation.key.text).")
+            }
+            results.append(
+                MutationResult(
+                    version: try result.updateTime?.timestamp() ?? commitVersion,
+                    transformResults: result.transformResults))
+        }
+        return BatchResult(
+            batch: batch, commitVersion: commitVersion, results: results, streamToken: response.streamToken)
+    }
+
+    private func writeStreamClosed(_ status: Status) {
+        if status.code != .ok, !pipeline.isEmpty {
+            if isHandshakeDone { writeFailed(status) } else { handshakeFailed(status) }
+        }
+        startWriteStreamIfNeeded()
+    }
+
+    /// The token may be what the server objects to.
+    private func handshakeFailed(_ status: Status) {
+        guard status.code.isPermanent else { return }
+        streamToken = []
+        engine.attempt { () throws(Status) in try localStore.setLastStreamToken([]) }
+    }
+
+    private func writeFailed(_ status: Status) {
+        guard status.code.isPermanentForWrites, let batch = pipeline.first else { return }
+        pipeline.removeFirst()
+        // The fault was the write's, not the connection's.
+        writeStream.inhibitBackoff()
+        engine.attempt { () throws(Status) in try engine.reject(batch.id, status) }
+        fillWritePipeline()
+    }
+}

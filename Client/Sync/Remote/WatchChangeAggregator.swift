@@ -1,0 +1,191 @@
+import HearthModel
+import HearthWire
+
+/// Collects the watch stream's messages until a global snapshot makes them consistent.
+final class WatchChangeAggregator {
+    private let database: DatabaseName
+    private let remoteKeys: (Int32) -> Set<ResourcePath>
+    private let targetData: (Int32) -> TargetData?
+    private var states: [Int32: WatchTargetState] = [:]
+    private var updates: [ResourcePath: ClientDocument] = [:]
+    /// Which targets a document came through or went from.
+    private var targetsOfUpdate: [ResourcePath: Set<Int32>] = [:]
+    /// Which targets named an existing document. A deletion doesn't count: another target may have brought an older state
+    /// of the document after it.
+    private var bringers: [ResourcePath: Set<Int32>] = [:]
+    private var mismatches: [Int32: TargetData.Purpose] = [:]
+
+    /// - Parameters:
+    ///   - remoteKeys: what the server has named for a target.
+    ///   - targetData: what is listened to under a target's id; nil when nothing is.
+    init(
+        database: DatabaseName, remoteKeys: @escaping (Int32) -> Set<ResourcePath>,
+        targetData: @escaping (Int32) -> TargetData?
+    ) {
+        self.database = database
+        self.remoteKeys = remoteKeys
+        self.targetData = targetData
+    }
+
+    /// A request to add or to remove a target was sent.
+    func requestSent(_ targetID: Int32) { states[targetID, default: WatchTargetState()].requestSent() }
+
+    func forget(_ targetID: Int32) { states[targetID] = nil }
+
+    /// What is listened to under the id, and meant by the messages that come now.
+    private func activeTarget(_ targetID: Int32) -> TargetData? {
+        if let state = states[targetID], state.isPending { return nil }
+        return targetData(targetID)
+    }
+
+    // MARK: Targets
+
+    func take(_ change: WatchChange.Target) {
+        var targetIDs = change.targetIDs
+        if targetIDs.isEmpty { targetIDs = states.keys.filter { activeTarget($0) != nil }.sorted() }
+        for targetID in targetIDs { take(change, targetID) }
+    }
+
+    private func take(_ change: WatchChange.Target, _ targetID: Int32) {
+        switch change.kind {
+        case .noChange: if activeTarget(targetID) != nil { update(targetID) { $0.take(token: change.resumeToken) } }
+        case .added:
+            update(targetID) { state in
+                state.responseCame()
+                // What came before belonged to an earlier listen.
+                if !state.isPending { state.clearPendingChanges() }
+                state.take(token: change.resumeToken)
+            }
+        case .removed:
+            update(targetID) { $0.responseCame() }
+            if states[targetID]?.isPending == false { forget(targetID) }
+        case .current:
+            guard activeTarget(targetID) != nil else { return }
+            update(targetID) { state in
+                state.becomeCurrent()
+                state.take(token: change.resumeToken)
+            }
+        case .reset:
+            guard activeTarget(targetID) != nil else { return }
+            reset(targetID)
+            update(targetID) { $0.take(token: change.resumeToken) }
+        }
+    }
+
+    private func update(_ targetID: Int32, _ body: (inout WatchTargetState) -> Void) {
+        body(&states[targetID, default: WatchTargetState()])
+    }
+
+    /// The server begins anew: until it says otherwise, the target has no documents.
+    private func reset(_ targetID: Int32) {
+        states[targetID] = WatchTargetState()
+        for key in remoteKeys(targetID) { remove(key, from: targetID, nil) }
+    }
+
+    // MARK: Documents
+
+    func take(_ change: WatchChange.Document) {
+        for targetID in change.updatedTargetIDs {
+            if let document = change.document, document.isFound {
+                add(document, to: targetID)
+            } else {
+                remove(change.key, from: targetID, change.document)
+            }
+        }
+        for targetID in change.removedTargetIDs { remove(change.key, from: targetID, change.document) }
+    }
+
+    private func add(_ document: ClientDocument, to targetID: Int32) {
+        guard activeTarget(targetID) != nil else { return }
+        let isKnown = remoteKeys(targetID).contains(document.key)
+        update(targetID) { $0.record(isKnown ? .modified : .added, of: document.key) }
+        note(document, document.key, targetID)
+        bringers[document.key, default: []].insert(targetID)
+    }
+
+    private func remove(_ key: ResourcePath, from targetID: Int32, _ document: ClientDocument?) {
+        guard activeTarget(targetID) != nil else { return }
+        let isKnown = remoteKeys(targetID).contains(key)
+        update(targetID) { if isKnown { $0.record(.removed, of: key) } else { $0.forget(key) } }
+        note(document, key, targetID)
+    }
+
+    private func note(_ document: ClientDocument?, _ key: ResourcePath, _ targetID: Int32) {
+        targetsOfUpdate[key, default: []].insert(targetID)
+        guard let document else { return }
+        updates[key] = document
+    }
+
+    // MARK: Existence filters
+
+    /// Compares the number of documents at the server with ours. Where they differ, the bloom filter may tell which of
+    /// ours are gone; otherwise the target is listened to anew.
+    func take(_ filter: WatchChange.Filter) {
+        guard let data = activeTarget(filter.targetID) else { return }
+        if data.target.isDocumentTarget {
+            guard filter.count == 0 else { return }
+            let key = data.target.path
+            return remove(key, from: filter.targetID, ClientDocument(key: key, kind: .missing))
+        }
+        let keys = remoteKeys(filter.targetID)
+        let count = keys.count + (states[filter.targetID]?.countDifference ?? 0)
+        if count == filter.count { return }
+        var purpose = TargetData.Purpose.existenceFilterMismatch
+        if let names = Self.usableFilter(filter.unchangedNames) {
+            purpose = .existenceFilterMismatchBloom
+            let gone = keys.filter { !contains(names, $0) }
+            for key in gone { remove(key, from: filter.targetID, nil) }
+            if count - gone.count == filter.count { return }
+        }
+        reset(filter.targetID)
+        mismatches[filter.targetID] = purpose
+    }
+
+    /// nil for what is missing, invalid or empty.
+    static func usableFilter(_ message: BloomFilterMessage?) -> BloomFilter? {
+        guard let message, let bits = message.bits, !bits.bitmap.isEmpty else { return nil }
+        return BloomFilter(bitmap: bits.bitmap, padding: Int(bits.padding), hashCount: Int(message.hashCount))
+    }
+
+    private func contains(_ filter: BloomFilter, _ key: ResourcePath) -> Bool {
+        let name = ResourceName(database: database, path: key).text
+        return filter.contains(BloomFilter.Hash(digest: MD5.digest(name.utf8)))
+    }
+
+    // MARK: Snapshots
+
+    /// Everything since the last snapshot; what follows begins afresh.
+    func remoteEvent(at version: Timestamp) -> RemoteEvent {
+        var event = RemoteEvent(snapshotVersion: version)
+        for targetID in states.keys.sorted() {
+            guard let data = activeTarget(targetID) else { continue }
+            if states[targetID]?.isCurrent == true, data.target.isDocumentTarget {
+                synthesizeDeletion(data.target.path, targetID, version)
+            }
+            if let state = states[targetID], state.hasPendingChanges {
+                event.targetChanges[targetID] = state.targetChange
+                states[targetID]?.clearPendingChanges()
+            }
+        }
+        for (key, targetIDs) in targetsOfUpdate {
+            let isOnlyLimbo = targetIDs.allSatisfy { targetID in
+                guard let data = activeTarget(targetID) else { return true }
+                return data.purpose == .limboResolution
+            }
+            if isOnlyLimbo { event.limboDocumentChanges.insert(key) }
+        }
+        event.documentUpdates = updates
+        event.targetMismatches = mismatches
+        updates = [:]
+        targetsOfUpdate = [:]
+        bringers = [:]
+        mismatches = [:]
+        return event
+    }
+
+    /// A document target that is current without its document: the document doesn't exist. The server doesn't say so.
+    private func synthesizeDeletion(_ key: ResourcePath, _ targetID: Int32, _ version: Timestamp) {
+        if bringers[key]?.contains(targetID) == true || remoteKeys(targetID).contains(key) { return }
+        remove(key, from: targetID, ClientDocument(key: key, kind: .missing, version: version))
+    }
+}

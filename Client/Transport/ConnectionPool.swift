@@ -1,0 +1,57 @@
+import CCurl
+import CNetlink
+import Glibc
+import HearthModel
+
+/// Connections that are reused among the transfers of this pool and by no others: libcurl's multi handle has one pool
+/// for all, in which a gRPC call could land on a connection of HTTP/1.1, or behind a stream that nobody reads.
+///
+/// The loop makes it and closes it, when no transfer uses it any more. On the loop's thread.
+final class ConnectionPool {
+    let share: UnsafeMutableRawPointer
+    private(set) var socketCount = 0
+    private let counters: TransportCounters
+    private var isClosed = false
+
+    init(counters: TransportCounters) throws(Status) {
+        guard let share = curl_pool_new() else { throw .resourceExhausted("libcurl has no memory") }
+        self.share = share
+        self.counters = counters
+    }
+
+    deinit { assert(isClosed, "the loop closes its pools") }
+
+    /// Closes all connections. Called by the loop.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        let code = curl_share_cleanup(share)
+        precondition(code == CURLSHE_OK, "a pool of connections is closed while transfers use it")
+    }
+
+    /// What libcurl calls to have a socket.
+    func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        let kind = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(address.pointee.family, kind, address.pointee.protocol)
+        guard descriptor >= 0 else { return -1 }
+        if address.pointee.family == AF_INET || address.pointee.family == AF_INET6 {
+            _ = socket_set_user_timeout(descriptor, UInt32(TransportLimits.unacknowledgedMilliseconds))
+        }
+        socketCount += 1
+        counters.sockets.add(1, ordering: .relaxed)
+        counters.socketsOpened.add(1, ordering: .relaxed)
+        return descriptor
+    }
+
+    fileprivate func closeSocket(_ descriptor: curl_socket_t) -> Int32 {
+        socketCount -= 1
+        counters.sockets.subtract(1, ordering: .relaxed)
+        return Glibc.close(descriptor)
+    }
+}
+
+/// libcurl remembers the pool with the connection, which may live as long as the pool.
+func closePooledSocket(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
+    guard let context else { return Glibc.close(descriptor) }
+    return Unmanaged<ConnectionPool>.fromOpaque(context).takeUnretainedValue().closeSocket(descriptor)
+}

@@ -1,0 +1,53 @@
+import CCurl
+import HearthModel
+
+/// libcurl's failures in the terms of gRPC.
+enum CurlFailure {
+    /// - Parameters:
+    ///   - message: libcurl's words.
+    ///   - peer: `host:port`, for the message.
+    static func status(_ code: CURLcode, _ message: String, peer: String) -> Status {
+        let text = "\(peer): \(message)"
+        switch code {
+        case CURLE_HTTP2_STREAM: return streamReset(resetCode(in: message), text)
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: return .invalidArgument(text)
+        case CURLE_OUT_OF_MEMORY: return .resourceExhausted(text)
+        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER: return .failedPrecondition(text)
+        case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN, CURLE_FAILED_INIT,
+            CURLE_TOO_MANY_REDIRECTS:
+            return .internalError(text)
+        // The rest is about a connection that could not be made or that broke.
+        default: return .unavailable(text)
+        }
+    }
+
+    /// Source: gRPC over HTTP/2, Errors.
+    static func streamReset(_ code: Int?, _ text: String) -> Status {
+        switch code {
+        case 7: .unavailable(text)
+        case 8: Status(.cancelled, text)
+        case 11: .resourceExhausted(text)
+        case 12: Status(.permissionDenied, text)
+        default: .internalError(text)
+        }
+    }
+
+    /// libcurl tells the code in its text: `… (err 8)`.
+    static func resetCode(in message: String) -> Int? {
+        guard let start = message.range(ofText: "(err ") else { return nil }
+        let digits = message[start...].prefix { $0.isASCII && $0.isNumber }
+        return Int(digits)
+    }
+}
+
+extension String {
+    /// Where the text after the first occurrence of a piece begins.
+    fileprivate func range(ofText piece: String) -> String.Index? {
+        var position = startIndex
+        while position < endIndex {
+            if self[position...].hasPrefix(piece) { return index(position, offsetBy: piece.count) }
+            position = index(after: position)
+        }
+        return nil
+    }
+}

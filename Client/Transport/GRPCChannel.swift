@@ -1,0 +1,255 @@
+import HearthModel
+import Synchronization
+
+/// Calls to one server by gRPC over HTTP/2: with prior knowledge in plaintext, by ALPN with TLS.
+///
+/// Calls with one request message share connections; each stream has its own, so that one whose consumer pauses
+/// holds up nobody else. Everything may be called from any thread.
+///
+/// A unary request is sent a second time, once, only when the server cannot have processed the first: nothing had been
+/// handed to the connection, or the server said so (REFUSED_STREAM, GOAWAY).
+public final class GRPCChannel: Sendable {
+    public let address: ServerAddress
+    private let transport: Transport
+    private let userAgent: String
+    private let messageBytesMax: Int
+    // Used on the loop's thread only, and carried there by closures.
+    private nonisolated(unsafe) let connections: GRPCConnections
+
+    /// - Parameters:
+    ///   - userAgent: goes into `user-agent`.
+    ///   - messageBytesMax: received messages above it are RESOURCE_EXHAUSTED.
+    public init(
+        transport: Transport, address: ServerAddress, userAgent: String = "grpc-swift-hearth",
+        messageBytesMax: Int = TransportLimits.messageBytesMax,
+        sharedConnectionsMax: Int = TransportLimits.sharedConnectionsMax
+    ) {
+        self.transport = transport
+        self.address = address
+        self.userAgent = userAgent
+        self.messageBytesMax = messageBytesMax
+        connections = GRPCConnections(
+            loop: transport.loop, address: address, connectionsMax: sharedConnectionsMax)
+    }
+
+    deinit {
+        nonisolated(unsafe) let connections = connections
+        transport.loop.execute { connections.retire() }
+    }
+
+    /// One message there, one back.
+    /// - Parameters:
+    ///   - path: `/package.Service/Method`
+    ///   - timeoutMilliseconds: after it the call ends with DEADLINE_EXCEEDED, here and at the server; nil: never.
+    /// - Throws: the server's status, UNAVAILABLE when it could not be reached or the connection broke, CANCELLED when
+    ///   the task was cancelled or the transport shut down.
+    public func unary(
+        _ path: String, metadata: [HTTPField] = [], message: [UInt8], timeoutMilliseconds: Int? = nil
+    ) async throws(Status) -> [UInt8] {
+        let messages = try await call(
+            path, metadata: metadata, message: message, timeoutMilliseconds: timeoutMilliseconds, messageCountMax: 1)
+        guard let message = messages.first else {
+            throw .internalError("the server answered \(path) with OK, but without a message")
+        }
+        return message
+    }
+
+    /// One message there, any number back, gathered; `TransportLimits.collectedBytesMax` bounds them.
+    public func collect(
+        _ path: String, metadata: [HTTPField] = [], message: [UInt8], timeoutMilliseconds: Int? = nil
+    ) async throws(Status) -> [[UInt8]] {
+        try await call(
+            path, metadata: metadata, message: message, timeoutMilliseconds: timeoutMilliseconds,
+            messageCountMax: .max)
+    }
+
+    private func call(
+        _ path: String, metadata: [HTTPField], message: [UInt8], timeoutMilliseconds: Int?, messageCountMax: Int
+    ) async throws(Status) -> [[UInt8]] {
+        // libcurl 7.88 sometimes stalls half-way through a large body over HTTP/2.
+        if message.count > TransportLimits.sharedRequestBytesMax {
+            return try await callAlone(
+                path, metadata: metadata, message: message, timeoutMilliseconds: timeoutMilliseconds,
+                messageCountMax: messageCountMax)
+        }
+        let headers = try headerLines(metadata, timeoutMilliseconds: timeoutMilliseconds)
+        let prefix = try GRPCFrame.prefix(message.count)
+        let cancellation = CallCancellation()
+        let loop = transport.loop
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<[[UInt8]], Status>, Never>) in
+                let isTaken = loop.execute { [self] in
+                    let call = GRPCUnaryCall(
+                        connections: connections, path: path, headers: headers, message: message, prefix: prefix,
+                        messageBytesMax: messageBytesMax, messageCountMax: messageCountMax
+                    ) { continuation.resume(returning: $0) }
+                    call.start(timeoutMilliseconds: timeoutMilliseconds)
+                    cancellation.begin(call)
+                }
+                if !isTaken {
+                    continuation.resume(returning: .failure(Status(.cancelled, "the transport was shut down")))
+                }
+            }
+        } onCancel: {
+            loop.execute { cancellation.cancel() }
+        }
+        return try result.get()
+    }
+
+    /// The same on a connection of its own.
+    private func callAlone(
+        _ path: String, metadata: [HTTPField], message: [UInt8], timeoutMilliseconds: Int?, messageCountMax: Int
+    ) async throws(Status) -> [[UInt8]] {
+        let gathered = GatheredMessages(path: path, countMax: messageCountMax)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                gathered.begin(continuation)
+                let stream = openStream(path, metadata: metadata, timeoutMilliseconds: timeoutMilliseconds) {
+                    gathered.take($0)
+                }
+                stream.send(message)
+                stream.finish()
+                gathered.set(stream)
+                // A transport that has ended tells a stream nothing.
+                if !transport.loop.execute({}) { gathered.cancel() }
+            }
+        } onCancel: {
+            gathered.cancel()
+        }
+        return try result.get()
+    }
+
+    /// A stream in both directions. Its events come on the transport's thread and must not block it; see
+    /// `GRPCStreamEvent`. After the transport was shut down nothing comes.
+    public func openStream(
+        _ path: String, metadata: [HTTPField] = [], timeoutMilliseconds: Int? = nil,
+        onEvent: @escaping @Sendable (GRPCStreamEvent) -> Void
+    ) -> GRPCStream {
+        var fields: [HTTPField] = []
+        var failure: Status?
+        do throws(Status) {
+            fields = try headerFields(metadata, timeoutMilliseconds: timeoutMilliseconds)
+            for field in fields { _ = try field.line() }
+        } catch { failure = error }
+        let pseudo = [
+            HTTPField(":method", "POST"), HTTPField(":scheme", address.isSecure ? "https" : "http"),
+            HTTPField(":path", path), HTTPField(":authority", address.text),
+        ]
+        let stream = GRPCStream(
+            connections: connections, path: path, fields: pseudo + fields, messageBytesMax: messageBytesMax,
+            onEvent: onEvent)
+        // The stream keeps the transport: a channel may be let go before its streams end.
+        transport.loop.execute { [failure, transport] in
+            stream.start(timeoutMilliseconds: timeoutMilliseconds, keeping: transport)
+            if let failure { stream.abort(failure) }
+        }
+        return stream
+    }
+
+    /// Source: gRPC over HTTP/2, Requests.
+    private func headerFields(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [HTTPField] {
+        var fields = [
+            HTTPField("content-type", "application/grpc"), HTTPField("te", "trailers"),
+            HTTPField("grpc-accept-encoding", "identity,gzip"), HTTPField("user-agent", userAgent),
+        ]
+        if let timeoutMilliseconds {
+            fields.append(HTTPField("grpc-timeout", GRPCStatusText.timeout(milliseconds: timeoutMilliseconds)))
+        }
+        return fields + metadata.map { HTTPField($0.name.lowercased(), $0.value) }
+    }
+
+    private func headerLines(_ metadata: [HTTPField], timeoutMilliseconds: Int?) throws(Status) -> [String] {
+        // What libcurl would add for a browser's sake.
+        var lines = ["accept:", "expect:"]
+        for field in try headerFields(metadata, timeoutMilliseconds: timeoutMilliseconds) {
+            lines.append(try field.line())
+        }
+        return lines
+    }
+}
+
+/// Joins a task's cancellation with its call, whichever comes first. On the loop's thread.
+///
+/// `@unchecked Sendable`: it is only carried there.
+private final class CallCancellation: @unchecked Sendable {
+    private weak var call: GRPCUnaryCall?
+    private var isCancelled = false
+
+    func begin(_ call: GRPCUnaryCall) {
+        self.call = call
+        if isCancelled { cancel() }
+    }
+
+    func cancel() {
+        isCancelled = true
+        call?.abort(Status(.cancelled, "the call was cancelled"))
+    }
+}
+
+/// Gathers the answer of a call that has a stream of its own.
+private final class GatheredMessages: Sendable {
+    private struct State {
+        var messages: [[UInt8]] = []
+        var bytes = 0
+        var continuation: CheckedContinuation<Result<[[UInt8]], Status>, Never>?
+        var stream: GRPCStream?
+        var outcome: Result<[[UInt8]], Status>?
+    }
+
+    private let state = Mutex(State())
+    private let path: String
+    private let countMax: Int
+
+    init(path: String, countMax: Int) {
+        self.path = path
+        self.countMax = countMax
+    }
+
+    func begin(_ continuation: CheckedContinuation<Result<[[UInt8]], Status>, Never>) {
+        let outcome = state.withLock { state in
+            if state.outcome == nil { state.continuation = continuation }
+            return state.outcome
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+    }
+
+    func set(_ stream: GRPCStream) {
+        let isOver = state.withLock { state in
+            if state.outcome == nil { state.stream = stream }
+            return state.outcome != nil
+        }
+        if isOver { stream.cancel() }
+    }
+
+    func cancel() { end(.failure(Status(.cancelled, "the call was cancelled"))) }
+
+    func take(_ event: GRPCStreamEvent) {
+        switch event {
+        case .opened: break
+        case .message(let message):
+            let (count, bytes) = state.withLock { state in
+                state.messages.append(message)
+                state.bytes += message.count
+                return (state.messages.count, state.bytes)
+            }
+            if count > countMax { return end(.failure(.internalError("more than one message answers \(path)"))) }
+            if bytes > TransportLimits.collectedBytesMax {
+                end(.failure(.resourceExhausted("the answer to \(path) is too large")))
+            }
+        case .closed(let status, _):
+            end(status.code == .ok ? .success(state.withLock { $0.messages }) : .failure(status))
+        }
+    }
+
+    private func end(_ outcome: Result<[[UInt8]], Status>) {
+        let (continuation, stream) = state.withLock { state in
+            let held = (state.continuation, state.stream)
+            if state.outcome == nil { state.outcome = outcome }
+            state.continuation = nil
+            state.stream = nil
+            return held
+        }
+        stream?.cancel()
+        continuation?.resume(returning: outcome)
+    }
+}

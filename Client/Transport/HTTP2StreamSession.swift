@@ -1,0 +1,283 @@
+import CNghttp2
+import HearthModel
+
+/// HTTP/2 for one stream on a connection of its own, by libnghttp2 over a socket of libcurl's.
+///
+/// libcurl's own HTTP/2 (7.88) won't do for streams: an answer that consists of a head only, sent before the request is
+/// complete, is lost, and that is how servers refuse a stream; bytes kept back by a paused consumer can be lost; PINGs
+/// aren't sent.
+///
+/// On the loop's thread. Callbacks come on it, never within a method.
+final class HTTP2StreamSession {
+    /// The connection stands and the request's head is on its way.
+    var onOpen: (() -> Void)?
+    /// After bytes came or the stream ended: what was noted can be used.
+    var onProgress: (() -> Void)?
+    /// A line of the answer, as libcurl would give it to a header callback.
+    var onLine: ((UnsafeRawBufferPointer) -> Void)?
+    var onData: ((UnsafeRawBufferPointer) -> Void)?
+    /// Fills the request's body.
+    var fill: ((UnsafeMutableRawBufferPointer) -> Transfer.Output)?
+    /// The stream is over: nil when it ended as it should, whatever its status.
+    private(set) var end: End?
+
+    enum End {
+        case complete
+        case failed(Status)
+    }
+
+    private let loop: TransportLoop
+    private let address: ServerAddress
+    private let fields: [HTTPField]
+    private let socket: RawSocket
+    private var session: OpaquePointer?
+    private var streamIdentifier: Int32 = -1
+    private var isDeferred = false
+    private var isAnswerComplete = false
+    private var isClosed = false
+    private var pingTimer: TimerQueue.Identifier?
+    private var lastReceived: UInt64 = 0
+    private var isPingOpen = false
+
+    private static let windowBytes = 1 << 20
+    private static let queuedBytesMax = 256 << 10
+
+    /// - Parameter fields: of the request, the pseudo fields first.
+    init(loop: TransportLoop, address: ServerAddress, fields: [HTTPField]) {
+        self.loop = loop
+        self.address = address
+        self.fields = fields
+        socket = RawSocket(loop: loop, address: address, applicationProtocol: .http2)
+    }
+
+    deinit { nghttp2_session_del(session) }
+
+    func start() throws(Status) {
+        socket.onOpen = { [unowned self] in connected() }
+        socket.onBytes = { [unowned self] in received($0) }
+        socket.onDrained = { [unowned self] in pump() }
+        socket.onEnd = { [unowned self] in disconnected($0) }
+        try socket.start()
+    }
+
+    /// There is something to send.
+    func resumeSending() {
+        guard isDeferred, end == nil, !isClosed else { return }
+        isDeferred = false
+        nghttp2_session_resume_data(session, streamIdentifier)
+        pump()
+    }
+
+    func setReading(_ isReading: Bool) { socket.setReading(isReading) }
+
+    /// Resets the stream if it isn't over, and closes the connection.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        onOpen = nil
+        onProgress = nil
+        onLine = nil
+        onData = nil
+        fill = nil
+        if let pingTimer { loop.cancelTimer(pingTimer) }
+        pingTimer = nil
+        if end == nil, streamIdentifier > 0 {
+            nghttp2_submit_rst_stream(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamIdentifier, UInt32(NGHTTP2_CANCEL.rawValue))
+            pump(limit: .max)
+        }
+        socket.close()
+    }
+
+    // MARK: The connection
+
+    private func connected() {
+        do throws(Status) { try begin() } catch { return fail(error) }
+        lastReceived = Monotonic.nanoseconds()
+        pingLater()
+        pump()
+        onOpen?()
+    }
+
+    private func begin() throws(Status) {
+        let settings = [
+            http2_setting(Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), 0),
+            http2_setting(
+                Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), UInt32(HTTP2StreamSession.windowBytes)),
+        ]
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        guard nghttp2_session_client_new(&session, HTTP2StreamCallbacks.shared.table, context) == 0,
+            nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count) == 0,
+            nghttp2_session_set_local_window_size(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(HTTP2StreamSession.windowBytes)) == 0
+        else { throw .resourceExhausted("HTTP/2 cannot be set up") }
+        streamIdentifier = submitRequest(context)
+        guard streamIdentifier > 0 else { throw .internalError("the request cannot be sent over HTTP/2") }
+    }
+
+    private func submitRequest(_ context: UnsafeMutableRawPointer) -> Int32 {
+        // nghttp2 copies the texts: they need to be there during the call only.
+        var texts: [UInt8] = []
+        for field in fields { texts += Array(field.name.utf8) + Array(field.value.utf8) }
+        var provider = http2_data_provider(context, fillStreamBody)
+        return texts.withUnsafeBufferPointer { texts in
+            guard var position = texts.baseAddress else { return -1 }
+            let entries = fields.map { field in
+                let name = position
+                let value = name + field.name.utf8.count
+                position = value + field.value.utf8.count
+                // Tokens stay out of the compression tables.
+                let isSecret: Int32 = field.name == "authorization" ? 1 : 0
+                return http2_copied_field(name, field.name.utf8.count, value, field.value.utf8.count, isSecret)
+            }
+            return nghttp2_submit_request(session, nil, entries, entries.count, &provider, nil)
+        }
+    }
+
+    private func pump(limit: Int = HTTP2StreamSession.queuedBytesMax) {
+        guard let session else { return }
+        while socket.queuedBytes < limit {
+            var data: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &data)
+            guard count > 0, let data else { break }
+            socket.send(UnsafeRawBufferPointer(start: data, count: count))
+        }
+    }
+
+    private func received(_ bytes: UnsafeRawBufferPointer) {
+        guard let session, !isClosed else { return }
+        lastReceived = Monotonic.nanoseconds()
+        isPingOpen = false
+        let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
+        if result < 0, end == nil {
+            let text = String(cString: nghttp2_strerror(Int32(result)))
+            return fail(.unavailable("\(address.text): the server does not speak proper HTTP/2: \(text)"))
+        }
+        pump()
+        onProgress?()
+    }
+
+    private func disconnected(_ status: Status?) {
+        fail(status ?? .unavailable("\(address.text): the server closed the connection"))
+    }
+
+    private func fail(_ status: Status) {
+        if end == nil { end = .failed(status) }
+        onProgress?()
+    }
+
+    /// Silence is answered by a PING, and silence after that is the end.
+    private func pingLater() {
+        let silence = TransportLimits.keepAliveIdleSeconds * 1_000
+        let wait = isPingOpen ? TransportLimits.pingAnswerMilliseconds : silence
+        pingTimer = loop.schedule(afterMilliseconds: wait) { [unowned self] in
+            let silent = Monotonic.nanoseconds() - lastReceived >= UInt64(silence) * 1_000_000
+            if isPingOpen {
+                return fail(.unavailable("\(address.text): the server does not answer any more"))
+            }
+            if silent {
+                isPingOpen = true
+                nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
+                pump()
+            }
+            pingLater()
+        }
+    }
+
+    // MARK: Called by nghttp2: takes note only
+
+    fileprivate func receivedField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+        let line: [UInt8]
+        if name.elementsEqual(":status".utf8) {
+            line = Array("HTTP/2 ".utf8) + value
+        } else {
+            line = name + [UInt8(ascii: ":")] + value
+        }
+        line.withUnsafeBytes { onLine?($0) }
+    }
+
+    fileprivate func receivedHeadEnd() { onLine?(UnsafeRawBufferPointer(start: nil, count: 0)) }
+
+    fileprivate func receivedEnd() { isAnswerComplete = true }
+
+    fileprivate func received(data: UnsafeRawBufferPointer) { onData?(data) }
+
+    fileprivate func streamClosed(_ code: UInt32) {
+        guard end == nil else { return }
+        let text = String(cString: nghttp2_http2_strerror(code))
+        end =
+            isAnswerComplete
+            ? .complete
+            : .failed(CurlFailure.streamReset(Int(code), "\(address.text): the server reset the stream: \(text)"))
+    }
+
+    fileprivate func fill(_ room: UnsafeMutableRawBufferPointer, _ flags: UnsafeMutablePointer<UInt32>?) -> Int {
+        switch fill?(room) ?? .end {
+        case .bytes(let count): return count
+        case .end:
+            flags?.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+            return 0
+        case .wait:
+            isDeferred = true
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+    }
+
+    fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> HTTP2StreamSession {
+        guard let context else { preconditionFailure("a session without its owner") }
+        return Unmanaged<HTTP2StreamSession>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+private func fillStreamBody(
+    _ session: OpaquePointer?, _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    HTTP2StreamSession.from(context).fill(UnsafeMutableRawBufferPointer(start: buffer, count: length), flags)
+}
+
+/// Made once; nghttp2 copies them into each session.
+///
+/// `@unchecked Sendable`: immutable after its making.
+private struct HTTP2StreamCallbacks: @unchecked Sendable {
+    let table: OpaquePointer?
+
+    static let shared = HTTP2StreamCallbacks()
+
+    private init() {
+        var table: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&table) == 0 else {
+            self.table = nil
+            return
+        }
+        nghttp2_session_callbacks_set_on_header_callback(table) {
+            _, _, name, nameCount, value, valueCount, _, context in
+            HTTP2StreamSession.from(context).receivedField(
+                UnsafeBufferPointer(start: name, count: nameCount), UnsafeBufferPointer(start: value, count: valueCount)
+            )
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_recv_callback(table) { _, frame, context in
+            guard let frame else { return 0 }
+            let session = HTTP2StreamSession.from(context)
+            let isHead = UInt32(http2_frame_type(frame)) == NGHTTP2_HEADERS.rawValue
+            if isHead { session.receivedHeadEnd() }
+            if isHead || UInt32(http2_frame_type(frame)) == NGHTTP2_DATA.rawValue,
+                UInt32(http2_frame_flags(frame)) & NGHTTP2_FLAG_END_STREAM.rawValue != 0
+            {
+                session.receivedEnd()
+            }
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table) { _, _, _, data, count, context in
+            HTTP2StreamSession.from(context).received(data: UnsafeRawBufferPointer(start: data, count: count))
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_stream_close_callback(table) { _, _, code, context in
+            HTTP2StreamSession.from(context).streamClosed(code)
+            return 0
+        }
+        self.table = table
+    }
+}

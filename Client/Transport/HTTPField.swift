@@ -1,0 +1,102 @@
+import HearthModel
+
+/// One field of a request's or an answer's head, or of trailers. Names of received fields are lowercase.
+public struct HTTPField: Sendable, Hashable {
+    public var name: String
+    public var value: String
+
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// As libcurl wants it.
+    /// - Throws: INVALID_ARGUMENT for a name that is no token and for a value with control characters, which could
+    ///   smuggle a second field in.
+    func line() throws(Status) -> String {
+        guard !name.isEmpty, name.utf8.allSatisfy(HTTPField.isNameByte) else {
+            throw .invalidArgument("\"\(name)\" is not a name of an HTTP field")
+        }
+        guard value.utf8.allSatisfy({ $0 == 9 || ($0 >= 0x20 && $0 != 0x7F) }) else {
+            throw .invalidArgument("the value of the HTTP field \(name) has control characters")
+        }
+        return value.isEmpty ? "\(name);" : "\(name): \(value)"
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}
+
+extension [HTTPField] {
+    /// The value of the first field with this (lowercase) name.
+    public func firstValue(_ lowercaseName: String) -> String? {
+        for field in self where field.name == lowercaseName { return field.value }
+        return nil
+    }
+}
+
+/// Reads the lines of an answer's head and trailers as libcurl hands them out. Pure.
+struct HTTPHeadReader {
+    enum Phase { case head, body, trailers }
+
+    private(set) var phase = Phase.head
+    /// `1.1`, `2`
+    private(set) var version = ""
+    private(set) var status = 0
+    private(set) var head: [HTTPField] = []
+    private(set) var trailers: [HTTPField] = []
+    private(set) var failure: Status?
+    private var bytes = 0
+
+    /// - Returns: true when the head is complete with this line.
+    mutating func read(_ line: UnsafeRawBufferPointer) -> Bool {
+        bytes += line.count
+        guard bytes <= TransportLimits.headBytesMax else {
+            failure = .resourceExhausted("the head of the answer is larger than \(TransportLimits.headBytesMax) bytes")
+            return false
+        }
+        var end = line.count
+        while end > 0, line[end - 1] == 13 || line[end - 1] == 10 { end -= 1 }
+        let text = UnsafeRawBufferPointer(rebasing: line[..<end])
+        if text.isEmpty { return endOfBlock() }
+        // Again after an interim answer (1xx) or a redirection, whose fields count no more. No field has a slash.
+        if text.starts(with: "HTTP/".utf8) {
+            beginHead(String(decoding: text, as: UTF8.self))
+            return false
+        }
+        if phase == .body { phase = .trailers }
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
+        let value = HTTPHeadReader.trimmed(text[(colon + 1)...])
+        if phase == .head { head.append(HTTPField(name, value)) } else { trailers.append(HTTPField(name, value)) }
+        return false
+    }
+
+    /// `HTTP/2 200`
+    private mutating func beginHead(_ line: String) {
+        phase = .head
+        head = []
+        let parts = line.split(separator: " ", maxSplits: 2)
+        version = String(parts[0].dropFirst(5))
+        status = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
+    }
+
+    private mutating func endOfBlock() -> Bool {
+        guard phase == .head, status >= 200 else { return false }
+        phase = .body
+        return true
+    }
+
+    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        var bytes = bytes
+        while let first = bytes.first, first == 32 || first == 9 { bytes = bytes.dropFirst() }
+        while let last = bytes.last, last == 32 || last == 9 { bytes = bytes.dropLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,94 @@
+import HearthModel
+import Synchronization
+
+/// A connection without a protocol, plain or TLS, through the same proxies as requests: for protocols that libcurl
+/// doesn't speak, such as WebSocket.
+///
+/// All methods may be called from any thread; none blocks. Events come on the transport's thread, one after another.
+///
+/// `@unchecked Sendable`: the socket belongs to the loop's thread, where closures carry it; the rest is atomic.
+public final class RawConnection: @unchecked Sendable {
+    public enum Event: Sendable {
+        /// Connected, the TLS handshake included.
+        case opened
+        case received([UInt8])
+        /// All that was given to `send` has been taken by the system.
+        case drained
+        /// The end: nil when the peer closed the connection. Nothing comes after it.
+        case closed(Status?)
+    }
+
+    private let transport: Transport
+    private let socket: RawSocket
+    private let queued = Atomic<Int>(0)
+    private let isSilenced = Atomic<Bool>(false)
+    private var onEvent: ((Event) -> Void)?
+
+    /// Begins to connect. With TLS, `http/1.1` is offered as the application's protocol.
+    public init(transport: Transport, address: ServerAddress, onEvent: @escaping @Sendable (Event) -> Void) {
+        self.transport = transport
+        self.onEvent = onEvent
+        socket = RawSocket(loop: transport.loop, address: address, applicationProtocol: .http1)
+        transport.loop.execute { self.start() }
+    }
+
+    /// Bytes that were given to `send` and not yet taken by the system.
+    public var queuedBytes: Int { queued.load(ordering: .relaxed) }
+
+    /// Queues bytes, also before `opened`.
+    public func send(_ bytes: [UInt8]) {
+        queued.add(bytes.count, ordering: .relaxed)
+        transport.loop.execute {
+            bytes.withUnsafeBytes { self.socket.send($0) }
+            self.count()
+        }
+    }
+
+    /// Without it the peer is held back once the buffers are full.
+    public func setReceiving(_ isReceiving: Bool) {
+        transport.loop.execute { self.socket.setReading(isReceiving) }
+    }
+
+    /// Ends the connection; what is queued is sent as far as the system takes it at once. No event comes afterwards.
+    public func close() {
+        isSilenced.store(true, ordering: .sequentiallyConsistent)
+        transport.loop.execute { self.end() }
+    }
+
+    // MARK: On the loop's thread
+
+    private func start() {
+        guard !isSilenced.load(ordering: .sequentiallyConsistent) else { return }
+        transport.loop.add(self)
+        socket.onOpen = { [unowned self] in deliver(.opened) }
+        socket.onBytes = { [unowned self] in deliver(.received(Array($0))) }
+        socket.onDrained = { [unowned self] in
+            count()
+            deliver(.drained)
+        }
+        socket.onEnd = { [unowned self] in finish($0) }
+        do throws(Status) { try socket.start() } catch { finish(error) }
+    }
+
+    private func count() { queued.store(socket.queuedBytes, ordering: .relaxed) }
+
+    private func deliver(_ event: Event) {
+        if !isSilenced.load(ordering: .sequentiallyConsistent) { onEvent?(event) }
+    }
+
+    private func finish(_ status: Status?) {
+        let onEvent = onEvent
+        end()
+        if !isSilenced.load(ordering: .sequentiallyConsistent) { onEvent?(.closed(status)) }
+    }
+
+    private func end() {
+        onEvent = nil
+        socket.close()
+        transport.loop.remove(self)
+    }
+}
+
+extension RawConnection: LoopActivity {
+    func abort(_ status: Status) { finish(status) }
+}

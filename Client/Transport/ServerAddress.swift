@@ -1,0 +1,97 @@
+import CCurl
+import HearthModel
+
+/// How connections are secured.
+public enum TransportSecurity: Sendable, Hashable {
+    case plaintext
+    case tls(TLSOptions)
+}
+
+public struct TLSOptions: Sendable, Hashable {
+    /// A PEM file with the authorities to trust; nil: the system's.
+    public var authoritiesPath: String?
+    /// PEM files of a client's certificate and its key.
+    public var clientCertificatePath: String?
+    public var clientKeyPath: String?
+    public var clientKeyPassword: String?
+    /// Takes any certificate for any name. For tests only.
+    public var trustsAnyCertificate: Bool
+
+    public init(
+        authoritiesPath: String? = nil, clientCertificatePath: String? = nil, clientKeyPath: String? = nil,
+        clientKeyPassword: String? = nil, trustsAnyCertificate: Bool = false
+    ) {
+        self.authoritiesPath = authoritiesPath
+        self.clientCertificatePath = clientCertificatePath
+        self.clientKeyPath = clientKeyPath
+        self.clientKeyPassword = clientKeyPassword
+        self.trustsAnyCertificate = trustsAnyCertificate
+    }
+}
+
+/// Which proxy connections go through.
+public enum ProxySetting: Sendable, Hashable {
+    /// `http_proxy`, `https_proxy`, `HTTPS_PROXY`, `all_proxy`, `ALL_PROXY`, except for the hosts in `no_proxy` or
+    /// `NO_PROXY`. Nothing is taken out by itself: a proxy is asked for `localhost`, too, unless `no_proxy` names it.
+    case environment
+    case none
+    /// `http://host:port`, `socks5h://host:port`, …; for every host.
+    case url(String)
+}
+
+/// A server, and how to connect to it.
+public struct ServerAddress: Sendable, Hashable {
+    /// A name or an address; IPv6 with or without brackets.
+    public var host: String
+    public var port: Int
+    public var security: TransportSecurity
+    public var proxy: ProxySetting
+    /// For looking up the name, TCP and TLS together.
+    public var connectTimeoutMilliseconds: Int
+
+    public init(
+        host: String, port: Int, security: TransportSecurity, proxy: ProxySetting = .environment,
+        connectTimeoutMilliseconds: Int = 20_000
+    ) {
+        self.host = host
+        self.port = port
+        self.security = security
+        self.proxy = proxy
+        self.connectTimeoutMilliseconds = connectTimeoutMilliseconds
+    }
+
+    /// `host:port`
+    public var text: String {
+        host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// `http://host:port` or `https://host:port`
+    public var url: String { (isSecure ? "https://" : "http://") + text }
+
+    public var isSecure: Bool { security != .plaintext }
+}
+
+extension Transfer {
+    /// Timeout, proxy and certificates.
+    func setConnection(_ security: TransportSecurity, _ proxy: ProxySetting, connectTimeoutMilliseconds: Int) {
+        set(CURLOPT_CONNECTTIMEOUT_MS, max(1, connectTimeoutMilliseconds))
+        switch proxy {
+        case .environment: break
+        case .none: set(CURLOPT_PROXY, "")
+        case .url(let url):
+            set(CURLOPT_PROXY, url)
+            // Otherwise the environment would take hosts out again.
+            set(CURLOPT_NOPROXY, "")
+        }
+        guard case .tls(let options) = security else { return }
+        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        if let path = options.authoritiesPath { set(CURLOPT_CAINFO, path) }
+        if let path = options.clientCertificatePath { set(CURLOPT_SSLCERT, path) }
+        if let path = options.clientKeyPath { set(CURLOPT_SSLKEY, path) }
+        if let password = options.clientKeyPassword { set(CURLOPT_KEYPASSWD, password) }
+        if options.trustsAnyCertificate {
+            set(CURLOPT_SSL_VERIFYPEER, 0)
+            set(CURLOPT_SSL_VERIFYHOST, 0)
+        }
+    }
+}

@@ -1,0 +1,284 @@
+import CCurl
+import Glibc
+import HearthModel
+
+/// What a transfer does for whom it was made. All but `transferProcesses` and `transferCompleted` are called within
+/// libcurl: they only take note, and `Transfer.mark` themselves for `transferProcesses`.
+protocol TransferDelegate: AnyObject {
+    /// May the transfer have a new connection? If not, it fails before anything was sent.
+    func transferMayConnect(_ transfer: Transfer) -> Bool
+    /// The connection stands and the request is about to be sent; false ends the transfer before that.
+    func transferIsReady(_ transfer: Transfer) -> Bool
+    /// A line of the answer's head or trailers, with its line end.
+    func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer)
+    /// Bytes of the answer's body, which must be taken: what libcurl 7.88 keeps back for a callback that pauses, it can
+    /// lose at the end of the stream. `pauseReceiving` comes afterwards.
+    func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer)
+    /// The next bytes of the request's body.
+    func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output
+    /// libcurl refused a stream of its own accord: the server said that it has not processed it.
+    func transferWasRefused(_ transfer: Transfer)
+    /// libcurl is through with it. Outside of libcurl.
+    func transferCompleted(_ transfer: Transfer, _ code: CURLcode)
+    /// After a `mark`. Outside of libcurl.
+    func transferProcesses(_ transfer: Transfer)
+}
+
+extension TransferDelegate {
+    func transferMayConnect(_ transfer: Transfer) -> Bool { true }
+    func transferIsReady(_ transfer: Transfer) -> Bool { true }
+    func transfer(_ transfer: Transfer, fill room: UnsafeMutableRawBufferPointer) -> Transfer.Output { .end }
+    func transferWasRefused(_ transfer: Transfer) {}
+}
+
+/// One easy handle: a request under way in libcurl. On the loop's thread.
+///
+/// It owns what libcurl only borrows: the header list, the body, the error text.
+final class Transfer {
+    enum Output {
+        case bytes(Int)
+        case end
+        /// Nothing now: `resumeSending` when there is something.
+        case wait
+    }
+
+    let handle: UnsafeMutableRawPointer
+    let pool: ConnectionPool
+    unowned let loop: TransportLoop
+    /// Let go with `detach`.
+    private var delegate: (any TransferDelegate)?
+    var isMarked = false
+    /// libcurl is through with it.
+    var isDone = false
+
+    private let errorText: UnsafeMutablePointer<CChar>
+    private var headers: UnsafeMutablePointer<curl_slist>?
+    private var body: UnsafeMutableRawBufferPointer?
+    private var isSendingPaused = false
+    private var isReceivingPaused = false
+
+    init(loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate) throws(Status) {
+        guard let handle = curl_easy_init() else { throw .resourceExhausted("libcurl has no memory") }
+        TransportCounters.handles.add(1, ordering: .relaxed)
+        self.handle = handle
+        self.loop = loop
+        self.pool = pool
+        self.delegate = delegate
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        setUp()
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        curl_slist_free_all(headers)
+        body?.deallocate()
+        errorText.deallocate()
+        TransportCounters.handles.subtract(1, ordering: .relaxed)
+    }
+
+    private func setUp() {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        curl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText)
+        curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
+        // Without it, giving up a name that is being looked up waits for the resolver.
+        curl_set_long(handle, CURLOPT_QUICK_EXIT, 1)
+        curl_set_string(handle, CURLOPT_PROTOCOLS_STR, "http,https")
+        curl_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        curl_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
+        curl_set_long(handle, CURLOPT_TCP_KEEPIDLE, TransportLimits.keepAliveIdleSeconds)
+        curl_set_long(handle, CURLOPT_TCP_KEEPINTVL, TransportLimits.keepAliveIntervalSeconds)
+        curl_set_callbacks(
+            handle, takeHeaderLine, takeBody, fillBody,
+            // What has been sent is not kept: libcurl may not begin again by itself.
+            { _, _, _ in CURL_SEEKFUNC_FAIL }, connectionIsReady, context)
+        curl_set_socket_callbacks(
+            handle, openTransferSocket, context, closePooledSocket, Unmanaged.passUnretained(pool).toOpaque(),
+            // libcurl calls the socket callback also for connections that it made itself: nothing more to set.
+            { _, _, _ in CURL_SOCKOPT_OK })
+        curl_set_pointer(handle, CURLOPT_SHARE, pool.share)
+    }
+
+    // MARK: Before the start
+
+    func set(_ option: CURLoption, _ value: Int) { curl_set_long(handle, option, value) }
+    func set(_ option: CURLoption, _ value: String) { curl_set_string(handle, option, value) }
+
+    /// - Parameter lines: `name: value`, or `name;` for an empty value, or `name:` to leave libcurl's own field out.
+    func setHeaders(_ lines: [String]) throws(Status) {
+        for line in lines {
+            guard let list = curl_slist_append(headers, line) else { throw .resourceExhausted("libcurl has no memory") }
+            headers = list
+        }
+        curl_set_pointer(handle, CURLOPT_HTTPHEADER, headers)
+    }
+
+    /// A body that is known as a whole. libcurl can send it again where a streamed one cannot be rewound.
+    func setBody(_ parts: [UInt8]...) {
+        let count = parts.reduce(0) { $0 + $1.count }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 1)
+        var position = 0
+        for part in parts {
+            UnsafeMutableRawBufferPointer(rebasing: memory[position...]).copyBytes(from: part)
+            position += part.count
+        }
+        body?.deallocate()
+        body = memory
+        curl_set_body(handle, memory.baseAddress, curl_off_t(count))
+    }
+
+    /// Has libcurl tell what it only says in words: that the server refused a stream.
+    func watchForRefusal() {
+        curl_set_debug(handle, takeDebugText, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Hands the request to libcurl.
+    func start() throws(Status) {
+        guard loop.add(self) else { throw .resourceExhausted("libcurl takes no more requests") }
+    }
+
+    // MARK: Under way. None of these is called within libcurl.
+
+    /// Ends the transfer if it still runs: resets its stream at once. No delegate's method is called afterwards.
+    func detach() {
+        delegate = nil
+        loop.remove(self)
+        // An easy handle that lives on would keep its pool in use.
+        curl_set_pointer(handle, CURLOPT_SHARE, nil)
+    }
+
+    /// Closes the connection when this transfer is detached and no other is on it. libcurl 7.88 queues the RST_STREAM of
+    /// a request that is given up, but lets it lie until something else happens on the connection: on a connection that
+    /// nobody uses, the server would never hear of it.
+    func forbidReuse() { set(CURLOPT_FORBID_REUSE, 1) }
+
+    func forbidReuseUnlessDone() { if !isDone { forbidReuse() } }
+
+    /// Has what libcurl let lie on the connection sent; see `forbidReuse`. A pause ends with the update of the window.
+    func nudge() {
+        guard !isReceivingPaused, delegate != nil else { return }
+        curl_easy_pause(handle, CURLPAUSE_RECV | (isSendingPaused ? CURLPAUSE_SEND : 0))
+        applyPauses()
+    }
+
+    func mark() { loop.mark(self) }
+
+    /// There is something to send again.
+    func resumeSending() {
+        guard isSendingPaused, delegate != nil else { return }
+        isSendingPaused = false
+        applyPauses()
+    }
+
+    /// No more is read from the connection, which must not be shared.
+    func pauseReceiving() {
+        guard !isReceivingPaused, delegate != nil else { return }
+        isReceivingPaused = true
+        applyPauses()
+    }
+
+    func resumeReceiving() {
+        guard isReceivingPaused, delegate != nil else { return }
+        isReceivingPaused = false
+        applyPauses()
+    }
+
+    private func applyPauses() {
+        let mask = (isReceivingPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0)
+        curl_easy_pause(handle, mask)
+    }
+
+    /// Bytes of the request that were handed to the connection. 0: the server cannot have seen it.
+    var requestBytesSent: Int {
+        var count = 0
+        curl_get_long(handle, CURLINFO_REQUEST_SIZE, &count)
+        return count
+    }
+
+    /// The socket of a `CONNECT_ONLY` transfer.
+    var activeSocket: Int32? {
+        var descriptor: curl_socket_t = -1
+        return curl_get_socket(handle, &descriptor) == CURLE_OK && descriptor >= 0 ? descriptor : nil
+    }
+
+    /// libcurl's words about a failure.
+    func errorMessage(_ code: CURLcode) -> String {
+        let text = String(cString: errorText)
+        return text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+    }
+
+    // MARK: Called by the loop
+
+    func completed(_ code: CURLcode) { delegate?.transferCompleted(self, code) }
+    func process() { delegate?.transferProcesses(self) }
+
+    // MARK: Called by libcurl
+
+    fileprivate static func from(_ context: UnsafeMutableRawPointer?) -> Transfer {
+        guard let context else { preconditionFailure("a callback without its transfer") }
+        return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    fileprivate func mayConnect() -> Bool { delegate?.transferMayConnect(self) ?? false }
+    fileprivate func isReady() -> Bool { delegate?.transferIsReady(self) ?? false }
+    fileprivate func receivedLine(_ line: UnsafeRawBufferPointer) { delegate?.transfer(self, receivedLine: line) }
+    fileprivate func wasRefused() { delegate?.transferWasRefused(self) }
+
+    fileprivate func received(_ bytes: UnsafeRawBufferPointer) { delegate?.transfer(self, received: bytes) }
+
+    fileprivate func fill(_ room: UnsafeMutableRawBufferPointer) -> Int {
+        switch delegate?.transfer(self, fill: room) ?? .end {
+        case .bytes(let count): return count
+        case .end: return 0
+        case .wait:
+            isSendingPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        }
+    }
+}
+
+private func takeHeaderLine(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    Transfer.from(context).receivedLine(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    return size * count
+}
+
+private func takeBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    Transfer.from(context).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    return size * count
+}
+
+private func fillBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    Transfer.from(context).fill(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+}
+
+private func connectionIsReady(
+    _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
+    _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+    Transfer.from(context).isReady() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+}
+
+private func openTransferSocket(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    let transfer = Transfer.from(context)
+    guard let address, transfer.mayConnect() else { return -1 }
+    return transfer.pool.openSocket(address)
+}
+
+/// libcurl has no other sign of REFUSED_STREAM, which also stands for a GOAWAY that leaves the stream out.
+private func takeDebugText(
+    _ handle: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard kind == CURLINFO_TEXT, let bytes else { return 0 }
+    let text = UnsafeRawBufferPointer(start: bytes, count: count)
+    if text.starts(with: "REFUSED_STREAM".utf8) { Transfer.from(context).wasRefused() }
+    return 0
+}

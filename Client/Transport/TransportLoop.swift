@@ -1,0 +1,274 @@
+import CCurl
+import CNetlink
+import Glibc
+import HearthModel
+import Synchronization
+
+/// What lives on the loop and must hear of its end: calls, streams, requests, connections.
+protocol LoopActivity: AnyObject {
+    /// Ends at once, telling the user this status.
+    func abort(_ status: Status)
+}
+
+/// The one thread that runs libcurl. A turn is: jobs from other threads, `curl_multi_perform`, ends of transfers,
+/// what transfers left to do (events to users), timers, and then `curl_multi_poll` until something happens.
+///
+/// `@unchecked Sendable`: the mailbox and the counters may be used by any thread, everything else by the loop's alone.
+final class TransportLoop: @unchecked Sendable {
+    let counters = TransportCounters()
+    private let name: String
+    private let mailbox = Mailbox()
+    private let ended = Gate()
+    let multi: UnsafeMutableRawPointer
+    /// Connections of plain requests; gRPC's are apart.
+    private var pools: [ObjectIdentifier: ConnectionPool] = [:]
+    private var plainPool: ConnectionPool?
+    /// `pthread_t` of the loop's thread; 0 before it runs.
+    private let threadNumber = Atomic<UInt>(0)
+    private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var marked: [Transfer] = []
+    private var activities: [ObjectIdentifier: any LoopActivity] = [:]
+    private var watches: [DescriptorWatch] = []
+    private var timers = TimerQueue()
+    private var isStopping = false
+
+    private static let globalCode: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+    /// libcurl's own timers shorten it.
+    private static let pollMillisecondsMax: UInt64 = 600_000
+
+    init(name: String) throws(Status) {
+        guard TransportLoop.globalCode == CURLE_OK, let multi = curl_multi_init() else {
+            throw .unavailable("libcurl cannot be used")
+        }
+        self.name = name
+        self.multi = multi
+        curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, TransportLimits.idleConnectionsMax)
+    }
+
+    deinit { curl_multi_cleanup(multi) }
+
+    func start() throws(Status) {
+        let context = Unmanaged.passRetained(self)
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<TransportLoop>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context.toOpaque())
+        guard code == 0 else {
+            context.release()
+            throw .resourceExhausted("cannot start a thread: \(String(cString: strerror(code)))")
+        }
+        pthread_detach(thread)
+    }
+
+    // MARK: From any thread
+
+    var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == pthread_self() }
+
+    /// Runs a job on the loop's thread, never within this call. False when the loop has ended.
+    @discardableResult
+    func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
+        switch mailbox.put(job) {
+        case .wantsWake: if !isCurrent { curl_multi_wakeup(multi) }
+        case .queued: break
+        case .closed: return false
+        }
+        return true
+    }
+
+    func stop() {
+        if isCurrent {
+            isStopping = true
+            abortAll()
+        } else {
+            execute { self.isStopping = true }
+        }
+    }
+
+    func waitForEnd() { if !isCurrent { ended.wait() } }
+
+    // MARK: The turn
+
+    private func run() {
+        setUpThread()
+        while true {
+            counters.turns.add(1, ordering: .relaxed)
+            for job in mailbox.takeAll() { job() }
+            if isStopping { break }
+            var running: Int32 = 0
+            curl_multi_perform(multi, &running)
+            takeMessages()
+            processMarked()
+            let now = Monotonic.nanoseconds()
+            while !isStopping, let action = timers.takeDue(nowNanoseconds: now) { action() }
+            processMarked()
+            if isStopping { break }
+            // A transfer that was begun or resumed in this turn has set a timer in libcurl: the poll returns at once.
+            if mailbox.isEmpty { poll() }
+        }
+        abortAll()
+        for job in mailbox.close() { job() }
+        abortAll()
+        timers = TimerQueue()
+        marked = []
+        // The multi handle stays: `execute` may be waking it. But it has no connections of its own.
+        for pool in pools.values { pool.close() }
+        pools = [:]
+        plainPool = nil
+        ended.open()
+    }
+
+    private func setUpThread() {
+        threadNumber.store(pthread_self(), ordering: .relaxed)
+        thread_set_name(name)
+        // A peer that closes while OpenSSL writes would otherwise end the process; libcurl's own way of preventing it
+        // changes the signal for the whole process, on and off.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    private func takeMessages() {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle,
+                let transfer = transfers[handle]
+            else { continue }
+            transfer.completed(curl_message_result(message))
+        }
+    }
+
+    private func processMarked() {
+        while !marked.isEmpty, !isStopping {
+            let transfers = marked
+            marked = []
+            for transfer in transfers {
+                transfer.isMarked = false
+                transfer.process()
+            }
+        }
+    }
+
+    private func poll() {
+        var timeout = TransportLoop.pollMillisecondsMax
+        if let time = timers.earliest() {
+            let now = Monotonic.nanoseconds()
+            // Rounded up: a turn too early would find nothing to do.
+            timeout = time <= now ? 0 : min(timeout, (time - now + 999_999) / 1_000_000)
+        }
+        guard !watches.isEmpty else {
+            curl_multi_poll(multi, nil, 0, Int32(timeout), nil)
+            return
+        }
+        let watched = watches
+        var descriptors = watched.map {
+            curl_waitfd(fd: $0.descriptor, events: $0.events, revents: 0)
+        }
+        curl_multi_poll(multi, &descriptors, UInt32(descriptors.count), Int32(timeout), nil)
+        for (watch, result) in zip(watched, descriptors) where result.revents != 0 && !watch.isCancelled {
+            watch.onReady(result.revents)
+        }
+    }
+
+    private func abortAll() {
+        while let (_, activity) = activities.popFirst() {
+            activity.abort(Status(.cancelled, "the connection to the server was shut down"))
+        }
+    }
+
+    // MARK: On the loop's thread
+
+    func add(_ activity: any LoopActivity) {
+        checkThread()
+        activities[ObjectIdentifier(activity)] = activity
+    }
+
+    func remove(_ activity: any LoopActivity) { activities[ObjectIdentifier(activity)] = nil }
+
+    func add(_ transfer: Transfer) -> Bool {
+        checkThread()
+        guard curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else { return false }
+        transfers[transfer.handle] = transfer
+        counters.transfers.add(1, ordering: .relaxed)
+        return true
+    }
+
+    func remove(_ transfer: Transfer) {
+        checkThread()
+        guard transfers.removeValue(forKey: transfer.handle) != nil else { return }
+        curl_multi_remove_handle(multi, transfer.handle)
+        counters.transfers.subtract(1, ordering: .relaxed)
+    }
+
+    func makePool() throws(Status) -> ConnectionPool {
+        checkThread()
+        let pool = try ConnectionPool(counters: counters)
+        pools[ObjectIdentifier(pool)] = pool
+        return pool
+    }
+
+    /// Closes the pool's connections; no transfer may use it any more.
+    func close(_ pool: ConnectionPool) {
+        checkThread()
+        guard pools.removeValue(forKey: ObjectIdentifier(pool)) != nil else { return }
+        pool.close()
+    }
+
+    /// Connections of requests that aren't gRPC.
+    func sharedPlainPool() throws(Status) -> ConnectionPool {
+        if let plainPool { return plainPool }
+        let pool = try makePool()
+        plainPool = pool
+        return pool
+    }
+
+    /// Has `process` called after libcurl's callbacks are through.
+    func mark(_ transfer: Transfer) {
+        guard !transfer.isMarked else { return }
+        transfer.isMarked = true
+        marked.append(transfer)
+    }
+
+    func schedule(afterMilliseconds milliseconds: Int, _ action: @escaping () -> Void) -> TimerQueue.Identifier {
+        let delay = UInt64(max(0, milliseconds)).multipliedReportingOverflow(by: 1_000_000).partialValue
+        return timers.schedule(atNanoseconds: Monotonic.nanoseconds() &+ delay, action)
+    }
+
+    func cancelTimer(_ identifier: TimerQueue.Identifier) { timers.cancel(identifier) }
+
+    func watch(_ watch: DescriptorWatch) { watches.append(watch) }
+
+    func unwatch(_ watch: DescriptorWatch) {
+        watch.isCancelled = true
+        watches.removeAll { $0 === watch }
+    }
+
+    func checkThread() { assert(isCurrent, "the transport's state belongs to its thread") }
+}
+
+/// A descriptor besides libcurl's own that wakes the loop.
+final class DescriptorWatch {
+    let descriptor: Int32
+    /// As for `poll`.
+    var events: Int16
+    let onReady: (Int16) -> Void
+    fileprivate(set) var isCancelled = false
+
+    init(descriptor: Int32, events: Int16, onReady: @escaping (Int16) -> Void) {
+        self.descriptor = descriptor
+        self.events = events
+        self.onReady = onReady
+    }
+}
+
+enum Monotonic {
+    static func nanoseconds() -> UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+    }
+}

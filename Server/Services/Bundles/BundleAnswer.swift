@@ -1,0 +1,139 @@
+import HearthModel
+import HearthNetwork
+
+/// The answer to a request for a bundle: compressed or not, or only that nothing has changed.
+struct BundleAnswer {
+    private let answer: BundleKeeper.Answer
+    private let definition: BundleDefinition
+
+    init(_ answer: BundleKeeper.Answer, _ definition: BundleDefinition) {
+        self.answer = answer
+        self.definition = definition
+    }
+
+    /// - Parameters:
+    ///   - call: only for its end and its failures.
+    ///   - readers: threads that read files.
+    func send(_ exchange: HTTPExchange, _ call: RESTCall, _ readers: WorkerPool) {
+        let head = exchange.head
+        let isCompressed = Self.acceptsGzip(head.values("accept-encoding"))
+        // Each form has a tag of its own: a cache must not mix them.
+        let tag = "\"\(answer.made.digest)\(isCompressed ? "-gzip" : "")\""
+        var headers = [
+            HTTPHeader("etag", tag), HTTPHeader("cache-control", cacheControl), HTTPHeader("vary", "accept-encoding"),
+            HTTPHeader("age", String(answer.ageSeconds)),
+        ]
+        headers += CORS.headers(for: head)
+        if Self.lists(head.values("if-none-match"), tag) {
+            call.end(.ok)
+            return exchange.respond(status: 304, headers: headers, body: [])
+        }
+        let content = isCompressed ? answer.made.compressed : answer.made.plain
+        headers.append(HTTPHeader("content-type", "application/octet-stream"))
+        headers.append(HTTPHeader("content-length", String(content.count)))
+        if isCompressed { headers.append(HTTPHeader("content-encoding", "gzip")) }
+        if head.method == "HEAD" {
+            call.end(.ok)
+            return exchange.respond(status: 200, headers: headers, body: [])
+        }
+        exchange.start(status: 200, headers: headers)
+        FileSender(content, exchange, call, readers).proceed()
+    }
+
+    private var cacheControl: String {
+        // Without an age a cache asks each time, which costs little when nothing has changed.
+        if definition.maxAgeSeconds == 0, (definition.sharedMaxAgeSeconds ?? 0) == 0 {
+            return definition.isPublic ? "public, no-cache" : "private, no-cache"
+        }
+        guard definition.isPublic else { return "private, max-age=\(definition.maxAgeSeconds)" }
+        let shared = definition.sharedMaxAgeSeconds.map { ", s-maxage=\($0)" } ?? ""
+        return "public, max-age=\(definition.maxAgeSeconds)\(shared)"
+    }
+
+    // MARK: Headers
+
+    /// Whether `gzip` is among the codings, and not with the weight 0.
+    static func acceptsGzip(_ values: [String]) -> Bool {
+        for item in items(values) {
+            let parts = item.split(separator: ";").map { trimmed($0).lowercased() }
+            guard let coding = parts.first, coding == "gzip" || coding == "x-gzip" else { continue }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            return weight > 0
+        }
+        return false
+    }
+
+    /// Whether an entity tag is among those of `if-none-match`. The comparison is the weak one. Source: RFC 9110, 13.1.2.
+    static func lists(_ values: [String], _ tag: String) -> Bool {
+        items(values).contains { item in item == "*" || item == tag || item == "W/\(tag)" }
+    }
+
+    private static func items(_ values: [String]) -> [String] {
+        values.flatMap { $0.split(separator: ",") }.map { trimmed($0) }.filter { !$0.isEmpty }
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
+    }
+}
+
+/// Sends a file as fast as the client takes it: a thread reads a piece, the loop sends it.
+///
+/// `@unchecked Sendable`: belongs to the exchange's loop, but for the file, which doesn't change.
+private final class FileSender: @unchecked Sendable {
+    private static let pieceBytes: Int64 = 256 << 10
+
+    private let file: SpillFile
+    private let exchange: HTTPExchange
+    private let call: RESTCall
+    private let readers: WorkerPool
+    private var position: Int64 = 0
+    private var isReading = false
+
+    init(_ file: SpillFile, _ exchange: HTTPExchange, _ call: RESTCall, _ readers: WorkerPool) {
+        self.file = file
+        self.exchange = exchange
+        self.call = call
+        self.readers = readers
+    }
+
+    func proceed() {
+        if isReading || exchange.isFinished { return }
+        let range = position..<min(position + Self.pieceBytes, file.count)
+        if range.isEmpty {
+            call.end(.ok)
+            return exchange.end()
+        }
+        position = range.upperBound
+        guard !file.isInMemory else { return deliver(Result { () throws(Status) in try file.read(range) }) }
+        isReading = true
+        readers.run { [self] in
+            let piece = Result { () throws(Status) in try file.read(range) }
+            exchange.loop.execute { [self] in
+                isReading = false
+                deliver(piece)
+            }
+        }
+    }
+
+    private func deliver(_ piece: Result<[UInt8], Status>) {
+        switch piece {
+        case .success(let bytes):
+            let hasRoom = exchange.write(bytes)
+            if hasRoom {
+                exchange.loop.execute { [self] in proceed() }
+            } else {
+                exchange.onWritable = { [self] in
+                    exchange.onWritable = nil
+                    proceed()
+                }
+            }
+        case .failure(let status):
+            // The head is gone; only a broken answer tells the client.
+            call.end(status)
+            exchange.abort()
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import HearthBundle
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// What goes into a bundle: under `bundles` in `hearth.json`, saved in a database, or in a file of its own.
+///
+///     {
+///       "id": "front-page", "project": "my-app", "database": "(default)",
+///       "documents": ["settings/site"],
+///       "queries": {
+///         "latest": {"collection": "stories", "conditions": [{"orderBy": ["at", "desc"]}, {"limit": 50}]},
+///         "photos": {"collectionGroup": "photos", "conditions": [{"where": ["stars", ">=", 4]}]},
+///         "any": {"parent": "users/eva", "structuredQuery": {"from": [{"collectionId": "posts"}]}, "limitType": "FIRST"}
+///       },
+///       "public": true, "maxAge": 300, "sharedMaxAge": 60
+///     }
+///
+/// The form of the queries' conditions is that of Firebase's own bundle builder.
+public struct BundleDefinition: Sendable, Equatable {
+    public struct NamedQuery: Sendable {
+        public var name: String
+        public var parent: ResourceName
+        /// As the user asks: not turned round for the last results.
+        public var message: StructuredQueryMessage
+        public var limitType: BundleQuery.LimitType
+
+        /// - Throws: INVALID_ARGUMENT when no client could load it, or the service refuses it.
+        public init(
+            name: String, parent: ResourceName, message: StructuredQueryMessage, limitType: BundleQuery.LimitType
+        ) throws(Status) {
+            self.name = name
+            self.parent = parent
+            self.message = message
+            self.limitType = message.limit == nil ? .first : limitType
+            _ = try NormalizedQuery(try BundleQueryCheck.query(executed, parent: parent))
+        }
+
+        /// What is run: for the last results the opposite order, whose results come in reverse.
+        public var executed: StructuredQueryMessage {
+            get throws(Status) { limitType == .last ? try message.turnedRound() : message }
+        }
+    }
+
+    /// The bundle's id.
+    public var id: String
+    public var database: DatabaseName
+    public var documents: [ResourceName] = []
+    public var queries: [NamedQuery] = []
+    /// Whether anybody may fetch it.
+    public var isPublic = false
+    /// Seconds for which caches may keep it, and for which it isn't made anew.
+    public var maxAgeSeconds = 0
+    /// The same for caches that serve many; nil: as `maxAgeSeconds`.
+    public var sharedMaxAgeSeconds: Int?
+    /// The definition as JSON, by which two are compared and in which it is saved.
+    public private(set) var text: [UInt8] = []
+
+    public init(id: String, database: DatabaseName) {
+        self.id = id
+        self.database = database
+    }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        left.database == right.database && left.id == right.id && left.text == right.text
+    }
+
+    // MARK: Reading
+
+    private static let members = [
+        "id", "project", "database", "documents", "queries", "public", "maxAge", "sharedMaxAge",
+    ]
+    private static let secondsMax = 31_536_000
+
+    /// - Parameters:
+    ///   - name: the id where the definition has none.
+    ///   - database: where the definition doesn't say it.
+    /// - Throws: INVALID_ARGUMENT, with file, line and member.
+    public init(_ value: ConfigurationValue, name: String, database fallback: DatabaseName) throws(Status) {
+        for member in try value.members() where !Self.members.contains(member.name) {
+            throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: Self.members))")
+        }
+        id = try value.member("id")?.string() ?? name
+        database = DatabaseName(
+            project: try value.member("project")?.string() ?? fallback.project,
+            database: try value.member("database")?.string() ?? fallback.database)
+        for document in try value.member("documents")?.elements() ?? [] {
+            let path = try document.string()
+            documents.append(
+                try document.located { () throws(Status) in
+                    try ResourceName(document: "\(database.documentsRoot)/\(path)")
+                })
+        }
+        for member in try value.member("queries")?.members() ?? [] {
+            if queries.contains(where: { UTF8Order.equal($0.name, member.name) }) {
+                throw member.value.failure("There are two queries of this name.")
+            }
+            queries.append(try BundleQueryText.query(member.value, name: member.name, database: database))
+        }
+        isPublic = try value.member("public")?.boolean() ?? false
+        maxAgeSeconds = try value.member("maxAge")?.integer(0...Self.secondsMax) ?? 0
+        sharedMaxAgeSeconds = try value.member("sharedMaxAge")?.integer(0...Self.secondsMax)
+        text = value.json
+        try validate(value)
+    }
+
+    private func validate(_ value: ConfigurationValue) throws(Status) {
+        if id.isEmpty { throw value.failure("A bundle needs an id.") }
+        if queries.isEmpty, documents.isEmpty { throw value.failure("A bundle needs queries or documents.") }
+        if queries.count > Limits.bundleQueriesMax {
+            throw value.failure("A bundle has at most \(Limits.bundleQueriesMax) queries.")
+        }
+        if documents.count > Limits.bundleDocumentsNamedMax {
+            throw value.failure(
+                "A definition names at most \(Limits.bundleDocumentsNamedMax) documents; use a query for more.")
+        }
+    }
+
+    /// Reads a definition that came by itself.
+    /// - Parameter file: its name, for messages.
+    public init(json text: [UInt8], file: String, name: String, database: DatabaseName) throws(Status) {
+        if text.count > Limits.bundleDefinitionSizeBytesMax {
+            throw .invalidArgument("\(file): A definition has at most \(Limits.bundleDefinitionSizeBytesMax) bytes.")
+        }
+        try self.init(try ConfigurationValue(parsing: text, file: file), name: name, database: database)
+    }
+
+    /// Whether a name can stand in an address as it is.
+    public static func isName(_ name: String) -> Bool {
+        (1...100).contains(name.utf8.count) && name != "." && name != ".."
+            && name.utf8.allSatisfy { byte in
+                let letter = byte | 0x20
+                return (letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z"))
+                    || byte &- UInt8(ascii: "0") < 10 || "-_.".utf8.contains(byte)
+            }
+    }
+
+    /// Reads `bundles` of `hearth.json`: definitions by name.
+    public static func definitions(
+        _ value: ConfigurationValue, project: String
+    ) throws(Status) -> [String: BundleDefinition] {
+        var definitions: [String: BundleDefinition] = [:]
+        for member in try value.members() {
+            guard isName(member.name) else {
+                throw member.value.failure("A bundle's name has letters, digits, \"-\", \"_\" and \".\" only.")
+            }
+            definitions[member.name] = try BundleDefinition(
+                member.value, name: member.name, database: DatabaseName(project: project))
+        }
+        return definitions
+    }
+}
+
+extension ConfigurationValue {
+    /// Says where a refused value stands.
+    func located<Result>(_ body: () throws(Status) -> Result) throws(Status) -> Result {
+        do throws(Status) { return try body() } catch { throw failure(error.message) }
+    }
+
+    /// The value as JSON, compact.
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        append(to: &writer)
+        return writer.bytes
+    }
+
+    private func append(to writer: inout JSONWriter) {
+        switch content {
+        case .null: writer.raw("null")
+        case .boolean(let value): writer.bool(value)
+        case .number(let number):
+            if let integer = Int64(exactly: number) { writer.integer(integer) } else { writer.double(number) }
+        case .string(let text): writer.string(text)
+        case .array(let elements):
+            writer.raw("[")
+            for (index, element) in elements.enumerated() {
+                if index > 0 { writer.raw(",") }
+                element.append(to: &writer)
+            }
+            writer.raw("]")
+        case .object(let members):
+            writer.raw("{")
+            for (index, member) in members.enumerated() {
+                if index > 0 { writer.raw(",") }
+                writer.string(member.name)
+                writer.raw(":")
+                member.value.append(to: &writer)
+            }
+            writer.raw("}")
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+
+/// Bundles over HTTP:
+///
+///     GET /bundles/NAME                                  a bundle of hearth.json, or saved in the server's project
+///     GET /bundles/PROJECT/DATABASE/NAME                 a bundle that is saved in a database
+///     GET /v1/projects/P/databases/D/bundles             the saved definitions
+///     GET, PUT, DELETE /v1/projects/P/databases/D/bundles/NAME
+///
+/// A bundle shows what its definition names, whatever security rules say: so defining one needs an administrator, and so
+/// does fetching one, unless the definition is public.
+struct BundleHTTP: HTTPExtension {
+    let service: FirestoreService
+    let keeper: BundleKeeper
+    /// Those of `hearth.json`.
+    let definitions: [String: BundleDefinition]
+    /// The project of addresses that name none.
+    let project: String
+    let observer: RequestObserver
+
+    func begin(_ exchange: HTTPExchange) -> Bool {
+        let path = exchange.head.path
+        if path.hasPrefix("/bundles/") {
+            fetch(exchange, URLText.segments(path).dropFirst(2).map { URLText.decode($0) ?? "" })
+            return true
+        }
+        if RESTRouter.isOfDocuments(path) || !path.hasPrefix("/v1/projects/") { return false }
+        let segments = URLText.segments(path)
+        guard segments.count == 7 || segments.count == 8, segments[4] == "databases", segments[6] == "bundles" else {
+            return false
+        }
+        administer(exchange, segments.map { URLText.decode($0) ?? "" })
+        return true
+    }
+
+    // MARK: Fetching
+
+    private func fetch(_ exchange: HTTPExchange, _ segments: [String]) {
+        guard exchange.head.method == "GET" || exchange.head.method == "HEAD" else {
+            return exchange.respond(
+                status: 405, headers: [HTTPHeader("allow", "GET, HEAD, OPTIONS")] + CORS.headers(for: exchange.head),
+                body: [])
+        }
+        service.authenticator.identify(exchange.head.firstValue("authorization"), on: exchange.loop) {
+            [self] result in
+            let observation = observer.begin(.bundle, .rest, remote: exchange.head.remoteAddress)
+            // It answers refusals in the form of all others.
+            let call = RESTCall(exchange, isStreaming: false, options: JSONOptions(), observation: observation)
+            service.answer(call) { () throws(Status) in
+                try fetch(exchange, segments, Result { () throws(Status) in try result.get() }, call)
+            }
+        }
+    }
+
+    private func fetch(
+        _ exchange: HTTPExchange, _ segments: [String], _ identity: Result<Identity, Status>, _ call: RESTCall
+    ) throws(Status) {
+        let (database, definition) = try definition(segments)
+        if !definition.isPublic {
+            try service.access.requireAdministrator(
+                try identity.get(), of: definition.database, "This bundle needs admin authentication.")
+        }
+        keeper.bundle(definition, database) { result in
+            call.onLoop {
+                switch result {
+                case .success(let answer): BundleAnswer(answer, definition).send(exchange, call, keeper.readers)
+                case .failure(let status): call.finish(status)
+                }
+            }
+        }
+    }
+
+    private func definition(_ segments: [String]) throws(Status) -> (Database, BundleDefinition) {
+        let name = segments.last ?? ""
+        guard segments.count == 1 || segments.count == 3, BundleDefinition.isName(name) else {
+            throw SavedBundles.missing(name)
+        }
+        if segments.count == 1, let definition = definitions[name] {
+            return (try service.registry.database(definition.database), definition)
+        }
+        let wanted =
+            segments.count == 1
+            ? DatabaseName(project: project) : DatabaseName(project: segments[0], database: segments[1])
+        // Whoever guesses names must not make databases.
+        guard try service.registry.exists(wanted) else { throw SavedBundles.missing(name) }
+        let database = try service.registry.database(wanted)
+        guard let saved = try SavedBundles(database: database).definition(name) else {
+            throw SavedBundles.missing(name)
+        }
+        return (database, saved)
+    }
+
+    // MARK: Definitions
+
+    private func administer(_ exchange: HTTPExchange, _ segments: [String]) {
+        service.authenticator.identify(exchange.head.firstValue("authorization"), on: exchange.loop) {
+            [self] result in
+            let call = RESTCall(
+                exchange, isStreaming: false, options: JSONOptions(),
+                observation: observer.begin(.admin, .rest, remote: exchange.head.remoteAddress))
+            exchange.collectBody(limitBytes: Limits.bundleDefinitionSizeBytesMax + 1) { body in
+                service.answer(call) { () throws(Status) in
+                    let database = DatabaseName(project: segments[3], database: segments[5])
+                    let method = exchange.head.method
+                    try service.access.requireAdministrator(
+                        try result.get(), of: database, writes: method != "GET" && method != "HEAD")
+                    try administer(
+                        method, database, segments.count == 8 ? segments[7] : nil, try body.get(), call)
+                }
+            }
+        }
+    }
+
+    private func administer(
+        _ method: String, _ database: DatabaseName, _ name: String?, _ body: [UInt8], _ call: RESTCall
+    ) throws(Status) {
+        if method != "PUT", try !service.registry.exists(database) {
+            if name == nil, method == "GET" { return call.respond(Array("{}".utf8)) }
+            throw SavedBundles.missing(name ?? "")
+        }
+        let saved = SavedBundles(database: try service.registry.database(database))
+        switch (method, name) {
+        case ("GET", nil):
+            let list = try saved.all().map { Self.json($0.name, database, $0.text) }
+            call.respond(
+                list.isEmpty
+                    ? Array("{}".utf8)
+                    : Array("{\"bundles\":[".utf8) + list.joined(separator: Array(",".utf8)) + Array("]}".utf8))
+        case ("GET", let name?):
+            guard let definition = try saved.definition(name) else { throw SavedBundles.missing(name) }
+            call.respond(Self.json(name, database, definition.text))
+        case ("PUT", let name?):
+            guard BundleDefinition.isName(name) else {
+                throw .invalidArgument("A bundle's name has 1 to 100 letters, digits, \"-\", \"_\" and \".\".")
+            }
+            try saved.save(name, body) { result in
+                call.onLoop {
+                    switch result {
+                    case .success(let definition): call.respond(Self.json(name, database, definition.text))
+                    case .failure(let status): call.finish(status)
+                    }
+                }
+            }
+        case ("DELETE", let name?):
+            saved.delete(name) { result in
+                call.onLoop {
+                    if case .failure(let status) = result { call.finish(status) } else { call.respond(EmptyMessage()) }
+                }
+            }
+        default: throw .unimplemented("Definitions of bundles are read with GET, saved with PUT, deleted with DELETE.")
+        }
+    }
+
+    /// `{"name": "projects/P/databases/D/bundles/NAME", "definition": {…}}`
+    private static func json(_ name: String, _ database: DatabaseName, _ definition: [UInt8]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{\"name\":")
+        writer.string("\(database.text)/bundles/\(name)")
+        writer.raw(",\"definition\":")
+        writer.bytes += definition
+        writer.raw("}")
+        return writer.bytes
+    }
+}

@@ -1,0 +1,68 @@
+import HearthBundle
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// Makes bundles from databases.
+public enum BundleMaking {
+    /// Reads everything that a definition names in one view and adds it to a builder.
+    /// - Parameters:
+    ///   - requireIndexes: refuse queries whose index isn't defined.
+    ///   - check: asked now and then; throws to end the work.
+    public static func collect<Spool: BundleSpool>(
+        _ definition: BundleDefinition, from view: ReadView, into builder: inout BundleBuilder<Spool>,
+        requireIndexes: Bool = false, check: @escaping () throws(Status) -> Void = {}
+    ) throws(Status) {
+        let readTime = TimestampMessage(view.readTime)
+        for name in definition.documents {
+            try check()
+            if let document = try view.document(name.path) {
+                try builder.add(document.encoded(name: name.text), readTime: readTime)
+            } else {
+                try builder.add(missing: name.text, readTime: readTime)
+            }
+        }
+        for query in definition.queries {
+            try builder.add(
+                query: query.name, parent: query.parent, query.message, limitType: query.limitType,
+                readTime: readTime)
+            let normalized = try NormalizedQuery(try query.executed.query(parent: query.parent))
+            let execution = try QueryExecution(
+                normalized, view: view, meter: WorkMeter(check: check), requireIndexes: requireIndexes)
+            var names = DocumentNames(query.parent.database)
+            // The last results come in reverse; a limit bounds them.
+            var reversed: [EncodedDocument] = []
+            while let result = try execution.next() {
+                try check()
+                let document = result.document.encoded(name: try names.name(key: result.key))
+                if query.limitType == .last {
+                    reversed.append(document)
+                } else {
+                    try builder.add(document, readTime: readTime, query: query.name)
+                }
+            }
+            for document in reversed.reversed() {
+                try builder.add(document, readTime: readTime, query: query.name)
+            }
+        }
+    }
+}
+
+/// Bundles made in a data folder that no server uses.
+extension BundleDefinition {
+    /// - Throws: NOT_FOUND when there is no such database; as the service for queries.
+    public func collect<Spool: BundleSpool>(
+        from store: any Store, into builder: inout BundleBuilder<Spool>
+    ) throws(Status) {
+        let database = try Database(name: database, store: store)
+        defer { database.close() }
+        // The view goes before the database does.
+        try collect(in: database, into: &builder)
+    }
+
+    private func collect<Spool: BundleSpool>(
+        in database: Database, into builder: inout BundleBuilder<Spool>
+    ) throws(Status) {
+        try BundleMaking.collect(self, from: try database.view(), into: &builder)
+    }
+}

@@ -1,0 +1,69 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// Definitions of bundles that are saved in their database, by name.
+struct SavedBundles: Sendable {
+    let database: Database
+
+    private static let note = "bundles"
+
+    func definition(_ name: String) throws(Status) -> BundleDefinition? {
+        guard case .string(let text)? = try database.note(Self.note)?[name] else { return nil }
+        return try parse(Array(text.utf8), name: name)
+    }
+
+    /// In the order of their names.
+    func all() throws(Status) -> [(name: String, text: [UInt8])] {
+        var definitions: [(name: String, text: [UInt8])] = []
+        for field in try database.note(Self.note)?.fields ?? [] {
+            if case .string(let text) = field.value { definitions.append((field.name, Array(text.utf8))) }
+        }
+        return definitions
+    }
+
+    /// Saves a definition; one of the same name is replaced.
+    /// - Throws: INVALID_ARGUMENT when it can't be used.
+    func save(
+        _ name: String, _ text: [UInt8], completion: @escaping @Sendable (Result<BundleDefinition, Status>) -> Void
+    ) throws(Status) {
+        let definition = try parse(text, name: name)
+        if definition.database != database.name {
+            throw .invalidArgument("The definition is of \(definition.database), but is saved in \(database.name).")
+        }
+        let saved = String(decoding: definition.text, as: UTF8.self)
+        database.changeNote(
+            Self.note,
+            { present throws(Status) in
+                var fields = present?.fields ?? []
+                fields.removeAll { UTF8Order.equal($0.name, name) }
+                if fields.count >= Limits.bundleDefinitionsMax {
+                    throw .resourceExhausted(
+                        "A database has at most \(Limits.bundleDefinitionsMax) definitions of bundles.")
+                }
+                fields.append(MapValue.Field(name: name, value: .string(saved)))
+                return MapValue(fields)
+            }
+        ) { result in completion(result.map { _ in definition }) }
+    }
+
+    /// Fails with NOT_FOUND when there is none.
+    func delete(_ name: String, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        database.changeNote(
+            Self.note,
+            { present throws(Status) in
+                var fields = present?.fields ?? []
+                let count = fields.count
+                fields.removeAll { UTF8Order.equal($0.name, name) }
+                if fields.count == count { throw Self.missing(name) }
+                return MapValue(fields)
+            }
+        ) { result in completion(result.map { _ in }) }
+    }
+
+    static func missing(_ name: String) -> Status { .notFound("There is no bundle \"\(name)\".") }
+
+    private func parse(_ text: [UInt8], name: String) throws(Status) -> BundleDefinition {
+        try BundleDefinition(json: text, file: name, name: name, database: database.name)
+    }
+}

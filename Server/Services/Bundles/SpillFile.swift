@@ -1,0 +1,100 @@
+import Glibc
+import HearthBundle
+import HearthModel
+
+/// Bytes that are kept in memory while they are few and in a file without a name when they are many. Written by one
+/// thread, then read by any.
+///
+/// `@unchecked Sendable`: appending has one owner; afterwards nothing changes any more.
+public final class SpillFile: @unchecked Sendable {
+    private let folder: String
+    private let memoryBytesMax: Int
+    private var memory: [UInt8] = []
+    private var descriptor: Int32 = -1
+    public private(set) var count: Int64 = 0
+
+    /// - Parameter folder: where the file is made, when there is to be one.
+    public init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
+        self.folder = folder
+        self.memoryBytesMax = memoryBytesMax
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    var isInMemory: Bool { descriptor < 0 }
+
+    /// Where programs put what they need for a while.
+    public static var temporaryFolder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
+
+    /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
+    public func append(_ bytes: [UInt8]) throws(Status) {
+        if descriptor < 0, memory.count + bytes.count <= memoryBytesMax {
+            memory += bytes
+        } else {
+            if descriptor < 0 { try spill() }
+            try write(bytes)
+        }
+        count += Int64(bytes.count)
+    }
+
+    /// - Throws: UNAVAILABLE when the file can't be read.
+    public func read(_ range: Range<Int64>) throws(Status) -> [UInt8] {
+        precondition(range.upperBound <= count, "beyond the end of what was written")
+        if descriptor < 0 { return Array(memory[Int(range.lowerBound)..<Int(range.upperBound)]) }
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        var done = 0
+        while done < bytes.count {
+            let offset = Int(range.lowerBound) + done
+            let size = bytes.withUnsafeMutableBytes { buffer in
+                pread(descriptor, buffer.baseAddress! + done, buffer.count - done, offset)
+            }
+            if size < 0, errno == EINTR { continue }
+            if size <= 0 { throw Self.failure("read a temporary file", folder) }
+            done += size
+        }
+        return bytes
+    }
+
+    private func spill() throws(Status) {
+        var template = Array("\(folder)/hearth-bundle-XXXXXX".utf8CString)
+        descriptor = mkstemp(&template)
+        if descriptor < 0 { throw Self.failure("make a temporary file", folder) }
+        // It goes when it is closed, however the program ends.
+        unlink(template)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        let bytes = memory
+        memory = []
+        try write(bytes)
+    }
+
+    private func write(_ bytes: [UInt8]) throws(Status) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let size = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if size < 0, errno == EINTR { continue }
+            if size <= 0 { throw Self.failure("write a temporary file", folder) }
+            rest = rest.dropFirst(size)
+        }
+    }
+
+    private static func failure(_ what: String, _ folder: String) -> Status {
+        let code: Status.Code = errno == ENOSPC || errno == EDQUOT ? .resourceExhausted : .unavailable
+        return Status(code, "Cannot \(what) in \(folder): \(String(cString: strerror(errno))).")
+    }
+}
+
+/// The documents of a bundle that is being made.
+public struct BundleFileSpool: BundleSpool {
+    private let file: SpillFile
+
+    public init(folder: String) { file = SpillFile(folder: folder) }
+
+    public mutating func append(_ bytes: [UInt8]) throws(Status) {
+        if file.count + Int64(bytes.count) > Limits.bundleSizeBytesMax {
+            throw .resourceExhausted("A bundle has at most \(Limits.bundleSizeBytesMax >> 20) MiB.")
+        }
+        try file.append(bytes)
+    }
+
+    public mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8] { try file.read(range) }
+}

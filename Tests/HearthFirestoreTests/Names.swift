@@ -1,0 +1,8 @@
+import HearthFirestore
+
+// Both the API and the model have these names; in the tests the API's count.
+typealias FieldPath = HearthFirestore.FieldPath
+typealias Filter = HearthFirestore.Filter
+typealias GeoPoint = HearthFirestore.GeoPoint
+typealias Query = HearthFirestore.Query
+typealias Timestamp = HearthFirestore.Timestamp

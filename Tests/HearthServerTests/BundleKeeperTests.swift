@@ -1,0 +1,143 @@
+import HearthBundle
+import HearthModel
+import HearthStorage
+import Synchronization
+import Testing
+
+@testable import HearthServer
+
+/// When a bundle is made anew, and when the kept one is sent.
+@Suite struct BundleKeeperTests {
+    private final class MovedClock: Clock {
+        private let nanoseconds = Atomic<UInt64>(1_000_000_000_000)
+
+        func now() -> Timestamp { Timestamp(microseconds: Int64(monotonicNanoseconds() / 1000)) }
+        func monotonicNanoseconds() -> UInt64 { nanoseconds.load(ordering: .relaxed) }
+        func pass(seconds: UInt64) { nanoseconds.add(seconds * 1_000_000_000, ordering: .relaxed) }
+    }
+
+    private final class Bench: Sendable {
+        let clock = MovedClock()
+        let registry = DatabaseRegistry(provider: MemoryStoreProvider())
+        let keeper: BundleKeeper
+
+        init() {
+            keeper = BundleKeeper(folder: SpillFile.temporaryFolder, requireIndexes: false, clock: clock)
+        }
+
+        deinit {
+            keeper.stop()
+            registry.close()
+        }
+
+        var database: Database {
+            get throws { try registry.database(DatabaseName(project: "p")) }
+        }
+
+        func definition(_ more: String = "", id: String = "x") throws -> BundleDefinition {
+            let text = #"{"queries":{"all":{"collection":"c"}}\#(more)}"#
+            return try BundleDefinition(
+                json: Array(text.utf8), file: "test", name: id, database: DatabaseName(project: "p"))
+        }
+
+        func bundle(_ definition: BundleDefinition) async throws -> BundleKeeper.Answer {
+            let database = try database
+            return try await withCheckedContinuation { continuation in
+                keeper.bundle(definition, database) { continuation.resume(returning: $0) }
+            }.get()
+        }
+    }
+
+    @Test func itFollowsTheDataWhenItHasNoAge() async throws {
+        let bench = Bench()
+        let definition = try bench.definition()
+        try await bench.database.put("c/a", ["n": .integer(1)])
+        let first = try await bench.bundle(definition)
+        #expect(first.made.metadata.totalDocuments == 1)
+        bench.clock.pass(seconds: 1000)
+        let again = try await bench.bundle(definition)
+        #expect(again.made.plain === first.made.plain)
+        #expect(again.ageSeconds == 0)
+        try await bench.database.put("c/b", ["n": .integer(1)])
+        let changed = try await bench.bundle(definition)
+        #expect(changed.made.metadata.totalDocuments == 2)
+        #expect(changed.made.digest != first.made.digest)
+    }
+
+    @Test func withinItsAgeItIsKeptWhateverHappens() async throws {
+        let bench = Bench()
+        let definition = try bench.definition(#","maxAge":60"#)
+        try await bench.database.put("c/a", ["n": .integer(1)])
+        let first = try await bench.bundle(definition)
+        bench.clock.pass(seconds: 20)
+        _ = try await bench.bundle(definition)
+        try await bench.database.put("c/b", ["n": .integer(1)])
+        bench.clock.pass(seconds: 30)
+        let kept = try await bench.bundle(definition)
+        #expect(kept.made.plain === first.made.plain)
+        // It was seen to be up to date thirty seconds ago.
+        #expect(kept.ageSeconds == 30)
+        bench.clock.pass(seconds: 10)
+        #expect(try await bench.bundle(definition).made.metadata.totalDocuments == 2)
+    }
+
+    @Test func itIsMadeAnewBeforeItsReadTimeIsTooOld() async throws {
+        let bench = Bench()
+        let definition = try bench.definition()
+        let first = try await bench.bundle(definition)
+        bench.clock.pass(seconds: UInt64(Limits.bundleKeptSecondsMax) - 1)
+        #expect(try await bench.bundle(definition).made.plain === first.made.plain)
+        bench.clock.pass(seconds: 1)
+        #expect(try await bench.bundle(definition).made.plain !== first.made.plain)
+    }
+
+    @Test func anotherDefinitionIsAnotherBundle() async throws {
+        let bench = Bench()
+        let one = try await bench.bundle(try bench.definition())
+        let two = try await bench.bundle(try bench.definition(#","public":true"#))
+        let three = try await bench.bundle(try bench.definition(id: "y"))
+        #expect(one.made.plain !== two.made.plain)
+        #expect(one.made.plain !== three.made.plain)
+        #expect(three.made.metadata.id == "y")
+    }
+
+    @Test func onlySoManyAreKept() async throws {
+        let bench = Bench()
+        let first = try await bench.bundle(try bench.definition(id: "0"))
+        bench.clock.pass(seconds: 1)
+        for number in 1...Limits.bundlesKeptMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
+        // The first one had not been asked for again.
+        #expect(try await bench.bundle(try bench.definition(id: "0")).made.plain !== first.made.plain)
+    }
+
+    @Test func failuresAreNotKept() async throws {
+        let bench = Bench()
+        let foreign = "projects/other/databases/(default)/documents/a/b"
+        try await bench.database.put("c/a", ["r": .reference(foreign)])
+        let definition = try bench.definition(#","maxAge":60"#)
+        await #expect(throws: Status.self) { try await bench.bundle(definition) }
+        try await bench.database.put("c/a", ["n": .integer(1)])
+        #expect(try await bench.bundle(definition).made.metadata.totalDocuments == 1)
+    }
+
+    @Test func savedDefinitionsAreBounded() async throws {
+        let bench = Bench()
+        let saved = SavedBundles(database: try bench.database)
+        let text = Array(#"{"documents":["c/d"]}"#.utf8)
+        func save(_ name: String) async throws {
+            _ = try await withCheckedContinuation { continuation in
+                do throws(Status) {
+                    try saved.save(name, text) { continuation.resume(returning: $0) }
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }.get()
+        }
+        for number in 0..<Limits.bundleDefinitionsMax { try await save("b\(number)") }
+        await #expect(throws: Status.self) { try await save("more") }
+        try await save("b0")
+        #expect(try saved.all().count == Limits.bundleDefinitionsMax)
+        #expect(try saved.definition("b7")?.documents.map(\.path.text) == ["c/d"])
+        #expect(try saved.definition("more") == nil)
+    }
+}

@@ -1,0 +1,351 @@
+import Foundation
+import HearthModel
+import Testing
+
+@testable import HearthSync
+
+@Suite("The cache's file: opening, locking, migrating, damage")
+struct CacheFileTests {
+    private func write(_ cache: SQLitePersistence, _ key: String, user: ClientUser = .unauthenticated) throws {
+        try cache.transaction("write") { () throws(Status) in
+            _ = try cache.mutationQueue(for: user).add(
+                localWriteTime: .seconds(1), base: [], mutations: [.set(key, ["text": .string(key)])])
+        }
+    }
+
+    private func batches(_ cache: SQLitePersistence, _ user: ClientUser = .unauthenticated) throws -> [MutationBatch] {
+        try cache.transaction("read") { () throws(Status) in try cache.mutationQueue(for: user).allBatches }
+    }
+
+    @Test("Everything is there after closing and opening")
+    func reopening() throws {
+        let folder = try CacheFolder()
+        let first = try folder.open()
+        try write(first, "a/1")
+        try write(first, "a/2")
+        try first.transaction("add") { () throws(Status) in
+            try first.remoteDocuments.add(.found("a/3", 4, ["x": .integer(1)]), readTime: .seconds(5))
+            try first.targets.add(
+                TargetData(target: ClientQuery.collection("a").target, targetID: 6, sequenceNumber: 40))
+            try first.targets.addKeys([ResourcePath("a/3")], to: 6)
+            try first.targets.setLastRemoteSnapshotVersion(.seconds(77))
+            let queue = first.mutationQueue(for: .unauthenticated)
+            guard let batch = try queue.batch(1) else { throw .internalError("no batch") }
+            try queue.remove(batch)
+            try first.indexManager(for: .unauthenticated).add(FieldIndex("a", ("x", .descending), ("t", .contains)))
+        }
+        let number = first.currentSequenceNumber
+        first.shutDown()
+        let again = try folder.open()
+        #expect(again.damage == nil)
+        #expect(try batches(again).map(\.id) == [2])
+        #expect(again.targets.highestTargetID == 6 && again.targets.count == 1)
+        #expect(again.targets.lastRemoteSnapshotVersion == .seconds(77))
+        #expect(again.currentSequenceNumber >= max(40, number), "numbers go on")
+        try again.transaction("read") { () throws(Status) in
+            #expect(try again.remoteDocuments.document(ResourcePath("a/3")) == .found("a/3", 4, ["x": .integer(1)]))
+            #expect(try again.targets.keys(of: 6) == [ResourcePath("a/3")])
+            let indexes = try again.indexManager(for: .unauthenticated).indexes
+            #expect(indexes.map(\.segments) == [FieldIndex("a", ("x", .descending), ("t", .contains)).segments])
+            // Ids go on, even of batches that are gone.
+            let queue = again.mutationQueue(for: .unauthenticated)
+            guard let batch = try queue.batch(2) else { throw .internalError("no batch") }
+            try queue.remove(batch)
+        }
+        again.shutDown()
+        let third = try folder.open()
+        try write(third, "a/9")
+        #expect(try batches(third).map(\.id) == [3])
+    }
+
+    @Test("A transaction that fails leaves nothing, in the file or in memory")
+    func rollback() throws {
+        let folder = try CacheFolder()
+        let cache = try folder.open()
+        let failure = Status.aborted("on purpose")
+        let caught = status {
+            try cache.transaction("fails") { () throws(Status) in
+                _ = try cache.mutationQueue(for: ClientUser(uid: "u")).add(
+                    localWriteTime: .none, base: [], mutations: [.set("new/1")])
+                try cache.targets.add(
+                    TargetData(target: ClientQuery.collection("a").target, targetID: 2, sequenceNumber: 1))
+                try cache.remoteDocuments.add(.found("new/2"), readTime: .seconds(1))
+                try cache.indexManager(for: .unauthenticated).add(FieldIndex("a", ("x", .ascending)))
+                throw failure
+            }
+        }
+        #expect(caught == failure)
+        #expect(cache.targets.count == 0 && cache.targets.highestTargetID == 0)
+        try cache.transaction("read") { () throws(Status) in
+            #expect(try cache.mutationQueue(for: ClientUser(uid: "u")).isEmpty)
+            #expect(try !cache.remoteDocuments.document(ResourcePath("new/2")).isValid)
+            #expect(try cache.indexManager(for: .unauthenticated).indexes.isEmpty)
+            #expect(try cache.indexManager(for: .unauthenticated).parents(ofCollectionID: "new").isEmpty)
+            // The numbers that the failed transaction gave to names aren't used.
+            try cache.remoteDocuments.add(.found("new/3"), readTime: .seconds(1))
+            try cache.remoteDocuments.add(.found("other/4"), readTime: .seconds(1))
+            let found = try cache.remoteDocuments.documents(
+                matching: .collection("new"), after: .none, mutated: [], onRead: { _ in })
+            #expect(found.keys.map(\.text) == ["new/3"])
+        }
+    }
+
+    @Test("One client at a time; the error names the file")
+    func lock() throws {
+        let folder = try CacheFolder()
+        let cache = try folder.open()
+        let refused = try #require(status { _ = try folder.open() })
+        #expect(refused.code == .failedPrecondition)
+        #expect(refused.message.contains(folder.files().database) && refused.message.contains("in use"))
+        #expect(code { try folder.files().clear() } == .failedPrecondition)
+        try write(cache, "a/1")
+        #expect(code { _ = try SQLitePersistence(files: folder.files("other"), sizeBytes: -1) } == nil)
+        cache.shutDown()
+        #expect(code { try write(cache, "a/2") } == .failedPrecondition)
+        try folder.files().clear()
+        let empty = try folder.open()
+        #expect(try batches(empty).isEmpty)
+    }
+
+    @Test("Another process is kept out, too")
+    func lockOfProcess() throws {
+        let folder = try CacheFolder()
+        let cache = try folder.open()
+        try write(cache, "a/1")
+        let other = Process()
+        other.executableURL = URL(filePath: "/usr/bin/env")
+        other.arguments = ["flock", "--nonblock", folder.files().lock, "true"]
+        try other.run()
+        other.waitUntilExit()
+        #expect(other.terminationStatus == 1, "the lock was free")
+        cache.shutDown()
+        let free = Process()
+        free.executableURL = URL(filePath: "/usr/bin/env")
+        free.arguments = ["flock", "--nonblock", folder.files().lock, "true"]
+        try free.run()
+        free.waitUntilExit()
+        #expect(free.terminationStatus == 0)
+    }
+
+    @Test("Any names make files of their own")
+    func names() throws {
+        let folder = try CacheFolder()
+        let long = String(repeating: "ä", count: 300)
+        let names = [
+            "", ".", "..", "a/b", "A", "a", "é", "e\u{301}", "%", "x\u{0}y", long, long + "b", "[DEFAULT]", " ",
+        ]
+        var paths: Set<String> = []
+        for app in names {
+            for project in ["p", "P", "../p"] {
+                let files = CacheFiles(
+                    folder: folder.path, appName: app, database: DatabaseName(project: project, database: app))
+                #expect(paths.insert(files.database).inserted, "\(app) \(project)")
+                #expect(files.database.hasPrefix(folder.path) && !files.database.contains("/../"))
+                let cache = try SQLitePersistence(files: files, sizeBytes: -1)
+                try write(cache, "a/1")
+                cache.shutDown()
+            }
+        }
+        #expect(paths.count == names.count * 3)
+    }
+
+    // MARK: Versions
+
+    @Test("An older file is brought forward, all steps or none")
+    func migration() throws {
+        let folder = try CacheFolder()
+        let old = try folder.open()
+        try write(old, "a/1")
+        old.shutDown()
+        var next = CacheSchema.current
+        next.steps.append(CacheSchema.Step(number: 2, text: "ALTER TABLE mutations ADD COLUMN note TEXT DEFAULT 'new'"))
+        next.steps.append(
+            CacheSchema.Step(
+                number: 3, text: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
+        var broken = next
+        broken.steps.append(CacheSchema.Step(number: 4, text: "INSERT INTO nowhere VALUES (1)"))
+        let failure = status { _ = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: broken) }
+        #expect(failure?.code == .internal)
+        let unchanged = try folder.open()
+        #expect(try unchanged.database.number("PRAGMA user_version") == 1)
+        #expect(try batches(unchanged).count == 1)
+        unchanged.shutDown()
+        let new = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: next)
+        #expect(try new.database.number("PRAGMA user_version") == 3)
+        #expect(try new.database.texts("SELECT note FROM mutations") == ["new"])
+        #expect(try new.database.number("SELECT count(*) FROM later") == 1)
+        #expect(try batches(new).count == 1)
+        new.shutDown()
+        // And now it is too new for the older program, which leaves it as it is.
+        let refused = try #require(status { _ = try folder.open() })
+        #expect(refused.code == .failedPrecondition && refused.message.contains("newer"))
+        let again = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: next)
+        #expect(again.damage == nil)
+        #expect(try batches(again).count == 1)
+    }
+
+    @Test("A database of something else is left alone")
+    func foreign() throws {
+        let folder = try CacheFolder()
+        let path = folder.files().database
+        try FileManager.default.createDirectory(atPath: folder.files().folder, withIntermediateDirectories: true)
+        let other = try CacheDatabase(path: path)
+        try other.execute("CREATE TABLE theirs (x)")
+        other.close()
+        let before = FileManager.default.contents(atPath: path)
+        let refused = try #require(status { _ = try folder.open() })
+        #expect(refused.code == .failedPrecondition && refused.message.contains(path))
+        #expect(FileManager.default.contents(atPath: path) == before)
+    }
+
+    // MARK: Damage
+
+    private func asideFiles(_ folder: CacheFolder) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.files().folder).filter { $0.contains(".damaged-") }
+    }
+
+    @Test("What is no database is put aside, and a new cache begun")
+    func notADatabase() throws {
+        let folder = try CacheFolder()
+        try FileManager.default.createDirectory(atPath: folder.files().folder, withIntermediateDirectories: true)
+        let garbage = Data((0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 7 + 3) })
+        try garbage.write(to: URL(filePath: folder.files().database))
+        let cache = try folder.open()
+        let damage = try #require(cache.damage)
+        #expect(damage.pendingWritesRead == 0 && !damage.isCountComplete)
+        #expect(FileManager.default.contents(atPath: damage.movedTo) == garbage)
+        #expect(damage.message.contains(damage.movedTo) && damage.message.contains("at least 0"))
+        try write(cache, "a/1")
+        cache.shutDown()
+        let again = try folder.open()
+        #expect(again.damage == nil)
+        #expect(try batches(again).count == 1)
+        again.shutDown()
+        try folder.files().clear()
+        #expect(try asideFiles(folder).isEmpty, "what was put aside holds data, too")
+    }
+
+    /// A cache with 40 pending writes and 400 documents, closed in order.
+    private func filledFolder() throws -> CacheFolder {
+        let folder = try CacheFolder()
+        let cache = try folder.open()
+        for number in 1...20 {
+            try cache.transaction("write") { () throws(Status) in
+                _ = try cache.mutationQueue(for: .unauthenticated).add(
+                    localWriteTime: .seconds(1), base: [], mutations: [.set("w/\(number)"), .set("w/\(number + 100)")])
+            }
+        }
+        try cache.transaction("documents") { () throws(Status) in
+            for number in 1...400 {
+                try cache.remoteDocuments.add(
+                    .found("d/\(number)", 1, ["text": .string(String(repeating: "x", count: 500))]),
+                    readTime: .seconds(1))
+            }
+        }
+        cache.shutDown()
+        return folder
+    }
+
+    /// Writes nonsense over the root page of an index.
+    private func spoil(_ folder: CacheFolder) throws {
+        let path = folder.files().database
+        let database = try CacheDatabase(path: path)
+        let root = try database.number("SELECT rootpage FROM sqlite_schema WHERE name = 'documents_by_group'")
+        database.close()
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        try file.seek(toOffset: UInt64((root - 1) * CacheSchema.pageSizeBytes))
+        try file.write(contentsOf: Data(repeating: 0xA5, count: CacheSchema.pageSizeBytes))
+        try file.close()
+    }
+
+    @Test("Damaged pages: found at opening, with the count of the writes that can be read")
+    func damagedPages() throws {
+        let folder = try filledFolder()
+        try spoil(folder)
+        let cache = try folder.open()
+        let damage = try #require(cache.damage)
+        #expect(damage.pendingWritesRead == 40 && damage.isCountComplete)
+        #expect(damage.message.contains(": 40."))
+        #expect(try batches(cache).isEmpty)
+        try write(cache, "a/1")
+        #expect(try asideFiles(folder).count == 1)
+    }
+
+    @Test("Damage in the writes themselves: as many as can be read are counted")
+    func damagedWrites() throws {
+        let folder = try filledFolder()
+        let database = try CacheDatabase(path: folder.files().database)
+        // A message that ends inside of its first field.
+        try database.execute("UPDATE mutations SET writes = x'0A7F00' WHERE batch_id = 11")
+        database.close()
+        try spoil(folder)
+        let damage = try #require(try folder.open().damage)
+        #expect(damage.pendingWritesRead == 38 && !damage.isCountComplete)
+        #expect(damage.message.contains("at least 38"))
+    }
+
+    @Test("Damage that shows in use is DATA_LOSS, and the next opening puts the file aside")
+    func damageInUse() throws {
+        let folder = try filledFolder()
+        let first = try folder.open()
+        #expect(first.damage == nil)
+        try first.database.execute("UPDATE documents SET fields = x'FFFFFF' WHERE kind = 1 AND id % 100 = 0")
+        let failure = status {
+            _ = try first.transaction("read") { () throws(Status) in
+                try first.remoteDocuments.documents(
+                    matching: .collection("d"), after: .none, mutated: [], onRead: { _ in })
+            }
+        }
+        #expect(failure?.code == .dataLoss)
+        #expect(failure?.message.contains(folder.files().database) == true)
+        first.shutDown()
+        let second = try folder.open()
+        #expect(second.damage?.pendingWritesRead == 40 && second.damage?.isCountComplete == true)
+        #expect(try batches(second).isEmpty)
+        second.shutDown()
+        #expect(try folder.open().damage == nil)
+    }
+
+    @Test("A use that didn't end in order does no harm")
+    func killed() throws {
+        let folder = try filledFolder()
+        do {
+            // Without `shutDown`.
+            let cache = try folder.open()
+            try write(cache, "a/1")
+        }
+        let again = try folder.open()
+        #expect(again.damage == nil)
+        #expect(try batches(again).count == 21)
+    }
+
+    // MARK: Full disk
+
+    @Test("A full disk is RESOURCE_EXHAUSTED, and the cache goes on as it was")
+    func fullDisk() throws {
+        let folder = try CacheFolder()
+        let cache = try folder.open()
+        try write(cache, "a/1")
+        let pages = try cache.database.number("PRAGMA page_count")
+        _ = try cache.database.number("PRAGMA max_page_count = \(pages + 5)")
+        let big = Value.string(String(repeating: "x", count: 100_000))
+        let failure = status {
+            try cache.transaction("big") { () throws(Status) in
+                _ = try cache.mutationQueue(for: ClientUser(uid: "new")).add(
+                    localWriteTime: .none, base: [], mutations: [.set("n/1")])
+                try cache.remoteDocuments.add(.found("n/2", 1, ["big": big]), readTime: .seconds(1))
+            }
+        }
+        #expect(failure?.code == .resourceExhausted)
+        try write(cache, "a/2")
+        #expect(try batches(cache).map(\.id) == [1, 2])
+        #expect(try batches(cache, ClientUser(uid: "new")).isEmpty)
+        _ = try cache.database.number("PRAGMA max_page_count = 1000000")
+        try cache.transaction("big") { () throws(Status) in
+            try cache.remoteDocuments.add(.found("n/2", 1, ["big": big]), readTime: .seconds(1))
+        }
+        #expect(try cache.database.texts("PRAGMA integrity_check") == ["ok"])
+        cache.shutDown()
+        #expect(try batches(folder.open()).count == 2)
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import HearthModel
+import Testing
+
+@testable import HearthSync
+
+/// Data that lies beside the repository; a test that needs it fails where it is absent.
+enum Conformance {
+    static func folder(_ name: String, environment: String? = nil) throws -> URL {
+        if let environment, let path = ProcessInfo.processInfo.environment[environment] { return URL(filePath: path) }
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
+        let candidates = ["../shared/conformance", "../../shared/conformance"]
+        for candidate in candidates {
+            let folder = URL(filePath: candidate, relativeTo: root).appending(path: name)
+            if FileManager.default.fileExists(atPath: folder.path()) { return folder }
+        }
+        throw Status.notFound("The folder conformance/\(name) isn't beside the repository (\(root.path())).")
+    }
+
+    static func json(_ folder: String, _ file: String) throws -> Any {
+        let url = try self.folder(folder).appending(path: file)
+        return try JSONSerialization.jsonObject(with: Data(contentsOf: url))
+    }
+}
+
+@Suite("Canonical ids")
+struct CanonicalIDTests {
+    @Test("Queries have the ids that the reference SDKs give them")
+    func golden() throws {
+        let file = try #require(
+            try Conformance.json("value-ordering", "query-canonical-ids.json") as? [String: Any])
+        let cases = try #require(file["cases"] as? [[String: Any]])
+        #expect(cases.count == 21)
+        for item in cases {
+            let query = try SpecQuery.parse(try #require(item["query"]))
+            #expect(query.canonicalID == item["canonicalId"] as? String)
+        }
+    }
+
+    @Test("Equal targets come back from their messages, and have one id")
+    func roundTrip() throws {
+        let file = try #require(
+            try Conformance.json("value-ordering", "query-canonical-ids.json") as? [String: Any])
+        let serializer = TargetSerializer(database: DatabaseName(project: "p"))
+        for item in try #require(file["cases"] as? [[String: Any]]) {
+            let target = try SpecQuery.parse(try #require(item["query"])).target
+            let again = try serializer.target(serializer.message(target))
+            #expect(again == target)
+            #expect(again.canonicalID == target.canonicalID)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import HearthModel
+import Testing
+
+@testable import HearthSync
+
+@Suite("Document sets and views")
+struct DocumentSetTests {
+    private static let query = ClientQuery(
+        path: ResourcePath("c"), orders: [Query.Order(field: FieldPath("n"), descending: true)])
+
+    private func document(_ id: Int, _ n: Int) -> ClientDocument { .found("c/\(id)", 1, ["n": .integer(Int64(n))]) }
+
+    @Test("A set is at every moment the sorted documents", arguments: [UInt64(1), 2, 3])
+    func model(seed: UInt64) {
+        var random = CacheRandom(state: seed)
+        let comparator = Self.query.comparator
+        var set = DocumentSet(comparator: comparator)
+        var model: [ResourcePath: ClientDocument] = [:]
+        for round in 0..<4000 {
+            let id = random.number(700)
+            let key = ResourcePath("c/\(id)")
+            if random.isTrue(round < 2000 ? 20 : 60) {
+                #expect(set.remove(key) == model.removeValue(forKey: key))
+            } else {
+                let document = document(id, random.number(50))
+                set.insert(document)
+                model[key] = document
+            }
+            #expect(set.count == model.count && set[key] == model[key])
+            if round % 200 == 0 {
+                let sorted = model.values.sorted { comparator.compare($0, $1) < 0 }
+                #expect(set.documents == sorted && Array(set) == sorted)
+                #expect(set.first == sorted.first && set.last == sorted.last)
+                for (index, document) in sorted.enumerated() {
+                    #expect(set.index(of: document.key) == index && set[index] == document)
+                }
+                #expect(set == DocumentSet(sorted, comparator: comparator))
+            }
+        }
+    }
+
+    @Test("An old copy of a set stays as it was")
+    func copies() {
+        var set = DocumentSet((0..<1000).map { document($0, $0) }, comparator: Self.query.comparator)
+        let old = set
+        for id in 0..<1000 { set.insert(document(id, -id)) }
+        set.remove(ResourcePath("c/5"))
+        #expect(old.map(\.key) == (0..<1000).reversed().map { ResourcePath("c/\($0)") })
+        #expect(set.count == 999 && set.index(of: ResourcePath("c/5")) == nil)
+    }
+
+    @Test("Changes of one document become one")
+    func mergedChanges() {
+        let (old, new) = (document(1, 1), document(1, 2))
+        func merged(_ kinds: [ViewSnapshot.Change.Kind]) -> ViewSnapshot.Change? {
+            var set = DocumentChangeSet()
+            set.add(ViewSnapshot.Change(kind: kinds[0], document: old))
+            set.add(ViewSnapshot.Change(kind: kinds[1], document: new))
+            return set.changes[old.key]
+        }
+        let table: [([ViewSnapshot.Change.Kind], ViewSnapshot.Change?)] = [
+            ([.added, .modified], .init(kind: .added, document: new)),
+            ([.added, .metadata], .init(kind: .added, document: new)),
+            ([.added, .removed], nil),
+            ([.modified, .modified], .init(kind: .modified, document: new)),
+            ([.modified, .metadata], .init(kind: .modified, document: new)),
+            ([.modified, .removed], .init(kind: .removed, document: old)),
+            ([.metadata, .modified], .init(kind: .modified, document: new)),
+            ([.metadata, .metadata], .init(kind: .metadata, document: new)),
+            ([.metadata, .removed], .init(kind: .removed, document: new)),
+            ([.removed, .added], .init(kind: .modified, document: new)),
+        ]
+        for (kinds, expected) in table { #expect(merged(kinds) == expected, "\(kinds)") }
+    }
+
+    /// The rule of limbo, applied to the whole set.
+    private func limbo(_ view: View) -> Set<ResourcePath> {
+        Set(view.documents.filter { !view.synced.contains($0.key) && !$0.hasLocalMutations }.map(\.key))
+    }
+
+    @Test("Whatever changes, a view shows the matching documents, and knows which are in limbo", arguments: 1...6)
+    func views(seed: Int) {
+        var random = CacheRandom(state: UInt64(seed))
+        var query = Self.query
+        query.filters = [.field(FieldPath("n"), .lessThan, .integer(30))]
+        let view = View(query, remoteKeys: [])
+        var model: [ResourcePath: ClientDocument] = [:]
+        var listened: [ResourcePath: ClientDocument] = [:]
+        for round in 0..<800 {
+            var changed: [ResourcePath: ClientDocument] = [:]
+            for _ in 0...random.number(5) {
+                var document = document(random.number(60), random.number(40))
+                if random.isTrue(20) {
+                    document = ClientDocument(key: document.key, kind: .missing, version: .seconds(2))
+                }
+                if random.isTrue(30) { document.state = .hasLocalMutations }
+                changed[document.key] = document
+                model[document.key] = document
+            }
+            var target: TargetChange?
+            if random.isTrue(60) {
+                target = TargetChange(isCurrent: random.isTrue(90))
+                for key in changed.keys {
+                    if random.isTrue(60) { target?.added.insert(key) } else { target?.removed.insert(key) }
+                }
+            }
+            let before = view.limbo
+            let isPendingReset = random.isTrue(5)
+            let outcome = view.apply(view.computeChanges(changed), target, isPendingReset: isPendingReset)
+            let matching = model.values.filter { query.matches($0) }
+            #expect(Set(view.documents.map(\.key)) == Set(matching.map(\.key)), "seed \(seed), round \(round)")
+            if view.isCurrent, !isPendingReset { #expect(view.limbo == limbo(view), "seed \(seed), round \(round)") }
+            #expect(before.subtracting(outcome.limboRemoved).union(outcome.limboAdded) == view.limbo)
+            #expect(view.mutatedKeys == Set(view.documents.filter(\.hasLocalMutations).map(\.key)))
+            for change in outcome.snapshot?.changes ?? [] {
+                let key = change.document.key
+                switch change.kind {
+                case .added: #expect(listened.updateValue(change.document, forKey: key) == nil)
+                case .modified, .metadata: #expect(listened.updateValue(change.document, forKey: key) != nil)
+                case .removed: #expect(listened.removeValue(forKey: key) != nil)
+                }
+            }
+            #expect(listened.count == view.documents.count)
+        }
+    }
+
+    @Test("An acknowledged write waits for the server's update")
+    func waitForSync() {
+        let view = View(Self.query, remoteKeys: [])
+        var local = document(1, 1)
+        local.state = .hasLocalMutations
+        _ = view.apply(view.computeChanges([local.key: local]))
+        var committed = document(1, 2)
+        committed.state = .hasCommittedMutations
+        #expect(view.apply(view.computeChanges([local.key: committed])).snapshot == nil)
+        #expect(view.documents[local.key] == local)
+        let remote = document(1, 3)
+        let snapshot = view.apply(view.computeChanges([local.key: remote])).snapshot
+        #expect(snapshot?.changes == [.init(kind: .modified, document: remote)])
+        #expect(snapshot?.hasPendingWrites == false)
+    }
+
+    @Test("A full limit that loses a document asks for a refill")
+    func refill() {
+        var query = Self.query
+        query.limit = 2
+        let view = View(query, remoteKeys: [])
+        let first = Dictionary(uniqueKeysWithValues: (1...3).map { (ResourcePath("c/\($0)"), document($0, $0)) })
+        _ = view.apply(view.computeChanges(first))
+        #expect(view.documents.map(\.key) == [ResourcePath("c/3"), ResourcePath("c/2")])
+        let gone = ClientDocument(key: ResourcePath("c/3"), kind: .missing, version: .seconds(2))
+        let changes = view.computeChanges([gone.key: gone])
+        #expect(changes.needsRefill)
+        var all = first
+        all[gone.key] = nil
+        let refilled = view.computeChanges(all, after: changes)
+        #expect(!refilled.needsRefill)
+        let snapshot = view.apply(refilled).snapshot
+        #expect(snapshot?.documents.map(\.key) == [ResourcePath("c/2"), ResourcePath("c/1")])
+        #expect(snapshot?.changes.map(\.kind) == [.removed, .added])
+        let beyond = document(2, -5)
+        #expect(view.computeChanges([beyond.key: beyond]).needsRefill, "it sorts behind the edge now")
+    }
+}

@@ -1,0 +1,160 @@
+import HearthModel
+import Testing
+
+@testable import HearthSync
+
+@Suite("Listeners")
+struct ListenerTests {
+    private let query = ClientQuery.collection("c")
+
+    private func snapshot(
+        _ ids: [String] = [], isFromCache: Bool = true, changes: [ViewSnapshot.Change.Kind] = [],
+        syncStateChanged: Bool = false, hasCachedResults: Bool = false, isPending: Bool = false
+    ) -> ViewSnapshot {
+        let documents = ids.map { ClientDocument.found("c/\($0)") }
+        return ViewSnapshot(
+            query: query, documents: DocumentSet(documents, comparator: query.comparator), oldDocuments: DocumentSet(),
+            changes: changes.map { ViewSnapshot.Change(kind: $0, document: .found("c/a")) },
+            mutatedKeys: isPending ? [ResourcePath("c/a")] : [], isFromCache: isFromCache,
+            syncStateChanged: syncStateChanged, excludesMetadataChanges: false, hasCachedResults: hasCachedResults)
+    }
+
+    /// What listeners with these options hear.
+    private func heard(
+        _ options: SyncClient.ListenOptions, _ body: (QueryListener) -> Void
+    ) -> [ViewSnapshot] {
+        var events: [ViewSnapshot] = []
+        let listener = QueryListener(query, options) { if case .success(let snapshot) = $0 { events.append(snapshot) } }
+        body(listener)
+        return events
+    }
+
+    @Test("The first event waits for something to tell")
+    func firstEvent() {
+        typealias Options = SyncClient.ListenOptions
+        let plain = Options()
+        let waiting = Options(waitsForSyncWhenOnline: true)
+        let cache = Options(source: .cache)
+        let cases: [(Options, OnlineState, ViewSnapshot, Bool)] = [
+            (plain, .unknown, snapshot(), false), (plain, .online, snapshot(), false),
+            (plain, .offline, snapshot(), true), (plain, .unknown, snapshot(["a"]), true),
+            (plain, .unknown, snapshot(hasCachedResults: true), true),
+            (plain, .unknown, snapshot(isFromCache: false), true),
+            (waiting, .unknown, snapshot(["a"]), false), (waiting, .online, snapshot(["a"]), false),
+            (waiting, .offline, snapshot(), true), (waiting, .online, snapshot(isFromCache: false), true),
+            (cache, .unknown, snapshot(), true),
+        ]
+        for (index, (options, state, snapshot, isRaised)) in cases.enumerated() {
+            let events = heard(options) { listener in
+                _ = listener.take(state)
+                #expect(listener.take(snapshot) == isRaised, "case \(index)")
+            }
+            #expect(events.count == (isRaised ? 1 : 0), "case \(index)")
+        }
+        let late = heard(waiting) { listener in
+            #expect(!listener.take(snapshot(["a", "b"], changes: [.modified])))
+            #expect(listener.take(.offline) && !listener.take(.offline))
+        }
+        #expect(late.count == 1 && late[0].changes.map(\.kind) == [.added, .added], "to a listener all is new")
+        #expect(late[0].syncStateChanged && late[0].oldDocuments.isEmpty)
+    }
+
+    @Test("Later events: changes always, states only for those who asked")
+    func laterEvents() {
+        let updates = [
+            snapshot(["a"], changes: [.modified]), snapshot(["a"], changes: [.metadata]),
+            snapshot(["a"], isFromCache: false, syncStateChanged: true),
+            snapshot(["a"], isFromCache: false, isPending: true),
+            snapshot(["a"], isFromCache: false, isPending: true),
+        ]
+        func count(document: Bool, query: Bool) -> Int {
+            let options = SyncClient.ListenOptions(
+                includesDocumentMetadataChanges: document, includesQueryMetadataChanges: query)
+            let events = heard(options) { listener in
+                _ = listener.take(snapshot(["a"]))
+                for update in updates { _ = listener.take(update) }
+            }
+            #expect(events.allSatisfy { $0.excludesMetadataChanges == !document })
+            return events.count - 1
+        }
+        #expect(count(document: false, query: false) == 1)
+        #expect(count(document: true, query: false) == 2)
+        #expect(count(document: false, query: true) == 3)
+        #expect(count(document: true, query: true) == 4)
+    }
+
+    @Test("When the cache fails, all who wait hear of it, once")
+    func failure() throws {
+        let persistence = FailingPersistence()
+        let backend = SpecBackend()
+        let core = SyncCore(
+            database: SpecDriver.database, persistence: persistence, datastore: backend,
+            credentials: SpecCredentials(.unauthenticated),
+            options: .init(usesClock: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
+        core.start()
+        core.queue.drain()
+        var errors: [Status] = []
+        var completions: [Status?] = []
+        let listener = QueryListener(query, .init()) { if case .failure(let error) = $0 { errors.append(error) } }
+        try core.perform { engine throws(Status) in
+            try engine.eventManager.add(listener)
+            try engine.write([.set("c/a")]) { completions.append($0) }
+        }
+        core.queue.drain()
+        persistence.fails = true
+        #expect(throws: Status.self) {
+            try core.perform { engine throws(Status) in try engine.write([.set("c/b")]) { completions.append($0) } }
+        }
+        core.queue.drain()
+        #expect(errors.map(\.code) == [.dataLoss] && completions.map { $0?.code } == [.dataLoss])
+        #expect(!backend.isWatchOpen)
+        persistence.fails = false
+        #expect(throws: Status.self, "it stays so") { try core.perform { _ in } }
+        core.terminate {}
+        core.queue.drain()
+    }
+
+    @Test("On a full disk only the write fails")
+    func fullDisk() throws {
+        let persistence = FailingPersistence()
+        let core = SyncCore(
+            database: SpecDriver.database, persistence: persistence, datastore: SpecBackend(),
+            credentials: SpecCredentials(.unauthenticated),
+            options: .init(usesClock: false, schedulesMaintenance: false, tokens: { $0(.success(nil)) }))
+        core.start()
+        core.queue.drain()
+        var completions: [Status?] = []
+        persistence.fails = true
+        persistence.code = .resourceExhausted
+        try core.perform { engine throws(Status) in try engine.write([.set("c/a")]) { completions.append($0) } }
+        #expect(completions.map { $0?.code } == [.resourceExhausted])
+        persistence.fails = false
+        try core.perform { engine throws(Status) in try engine.write([.set("c/b")]) { completions.append($0) } }
+        #expect(completions.count == 1)
+        core.terminate {}
+        core.queue.drain()
+    }
+}
+
+/// A cache in memory that fails when it is told to.
+private final class FailingPersistence: Persistence {
+    private let memory = MemoryPersistence()
+    var fails = false
+    var code = Status.Code.dataLoss
+
+    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+        if fails { throw Status(code, "the test wants it so") }
+        return try memory.transaction(label, body)
+    }
+
+    var currentSequenceNumber: Int64 { memory.currentSequenceNumber }
+    func mutationQueue(for user: ClientUser) -> any MutationQueue { memory.mutationQueue(for: user) }
+    func overlayCache(for user: ClientUser) -> any OverlayCache { memory.overlayCache(for: user) }
+    func indexManager(for user: ClientUser) -> any IndexManager { memory.indexManager(for: user) }
+    var remoteDocuments: any RemoteDocumentCache { memory.remoteDocuments }
+    var targets: any TargetCache { memory.targets }
+    var bundles: any BundleCache { memory.bundles }
+    var references: any ReferenceDelegate { memory.references }
+    var collector: (any LRUCollector)? { memory.collector }
+    func shutDown() {}
+}

@@ -1,0 +1,214 @@
+import Dispatch
+import Foundation
+import HearthModel
+import HearthWire
+
+@testable import HearthSync
+
+/// Where a spec test keeps its cache.
+enum SpecCache: String, CaseIterable, Sendable {
+    case memory
+    case durable
+}
+
+/// One client, driven step by step, and what it told its users.
+final class SpecDriver {
+    enum Event {
+        case snapshot(ViewSnapshot)
+        case failure(ClientQuery, Status)
+
+        var query: ClientQuery {
+            switch self {
+            case .snapshot(let snapshot): snapshot.query
+            case .failure(let query, _): query
+            }
+        }
+    }
+
+    static let database = DatabaseName(project: "test-project")
+
+    private(set) var core: SyncCore
+    private(set) var backend: SpecBackend
+    private(set) var credentials: SpecCredentials
+    private let cache: SpecCache
+    private let isEager: Bool
+    private let limboResolutionsMax: Int
+    private let folder: URL
+    private var listeners: [ClientQuery: QueryListener] = [:]
+    private var inSyncListeners: [InSyncListener] = []
+
+    var events: [Event] = []
+    var acknowledged: [String] = []
+    var rejected: [String] = []
+    var inSyncCount = 0
+    var pendingWritesCount = 0
+
+    private final class InSyncListener {}
+
+    init(cache: SpecCache, isEager: Bool, limboResolutionsMax: Int) throws {
+        self.cache = cache
+        self.isEager = isEager
+        self.limboResolutionsMax = limboResolutionsMax
+        folder = FileManager.default.temporaryDirectory.appending(path: "sync-spec-\(UUID().uuidString)")
+        backend = SpecBackend()
+        credentials = SpecCredentials(.unauthenticated)
+        core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials)
+    }
+
+    private static func makeCore(
+        _ cache: SpecCache, _ isEager: Bool, _ limboResolutionsMax: Int, _ folder: URL, _ backend: SpecBackend,
+        _ credentials: SpecCredentials
+    ) throws -> SyncCore {
+        let persistence: any Persistence
+        switch cache {
+        case .memory:
+            let parameters = CollectionParameters(thresholdBytes: 100 << 20)
+            persistence = MemoryPersistence(isEager ? .eager : .lru(parameters))
+        case .durable:
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            persistence = try SQLitePersistence(
+                folder: folder.path(), appName: "spec", database: database, sizeBytes: 100 << 20)
+        }
+        let options = SyncCore.Options(
+            usesClock: false, limboResolutionsMax: limboResolutionsMax, schedulesMaintenance: false,
+            tokens: { $0(.success(nil)) })
+        let core = SyncCore(
+            database: database, persistence: persistence, datastore: backend, credentials: credentials,
+            options: options)
+        core.start()
+        core.queue.drain()
+        return core
+    }
+
+    /// Another life on the same cache.
+    func restart() throws {
+        let user = credentials.user
+        stop()
+        listeners = [:]
+        inSyncListeners = []
+        backend = SpecBackend()
+        credentials = SpecCredentials(user)
+        core = try Self.makeCore(cache, isEager, limboResolutionsMax, folder, backend, credentials)
+    }
+
+    private func stop() {
+        core.terminate {}
+        core.queue.drain()
+    }
+
+    func shutDown() {
+        stop()
+        if cache == .durable { try? FileManager.default.removeItem(at: folder) }
+    }
+
+    // MARK: What users do
+
+    func engine<Output: Sendable>(_ body: (SyncEngine) throws(Status) -> Output) throws -> Output {
+        let output = try core.perform(body)
+        core.queue.drain()
+        return output
+    }
+
+    func listen(_ query: ClientQuery, source: SyncClient.ListenOptions.Source) throws -> Int32 {
+        let options = SyncClient.ListenOptions(
+            includesDocumentMetadataChanges: true, includesQueryMetadataChanges: true, source: source)
+        let listener = QueryListener(query, options) { [unowned self] event in
+            switch event {
+            case .success(let snapshot): events.append(.snapshot(snapshot))
+            case .failure(let error): events.append(.failure(query, error))
+            }
+        }
+        listeners[query] = listener
+        return try engine { engine throws(Status) in try engine.eventManager.add(listener) }
+    }
+
+    func unlisten(_ query: ClientQuery) throws {
+        guard let listener = listeners.removeValue(forKey: query) else {
+            throw SpecFailure("Nobody listens to \(query.canonicalID).")
+        }
+        try engine { engine throws(Status) in try engine.eventManager.remove(listener) }
+    }
+
+    func write(_ mutation: Mutation) throws {
+        let path = mutation.key.text
+        try engine { engine throws(Status) in
+            try engine.write([mutation]) { [unowned self] error in
+                if error == nil { acknowledged.append(path) } else { rejected.append(path) }
+            }
+        }
+    }
+
+    func addInSyncListener() throws {
+        let listener = InSyncListener()
+        inSyncListeners.append(listener)
+        try engine { engine throws(Status) in
+            engine.eventManager.addInSyncListener(ObjectIdentifier(listener)) { [unowned self] in inSyncCount += 1 }
+        }
+    }
+
+    func removeInSyncListener() throws {
+        guard let listener = inSyncListeners.popLast() else { throw SpecFailure("No snapshots-in-sync listener.") }
+        try engine { engine throws(Status) in engine.eventManager.removeInSyncListener(ObjectIdentifier(listener)) }
+    }
+
+    func waitForPendingWrites() throws {
+        try engine { engine throws(Status) in
+            try engine.waitForPendingWrites { [unowned self] _ in pendingWritesCount += 1 }
+        }
+    }
+
+    func loadBundle(_ text: String) throws {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Outcome()
+        let source = Source(Array(text.utf8))
+        BundleLoader(core, read: { source.next($0) }) { progress, error in
+            if progress.state == .inProgress { return }
+            outcome.error = error
+            done.signal()
+        }.start()
+        done.wait()
+        core.queue.drain()
+        if let error = outcome.error { throw SpecFailure("The bundle failed: \(error)") }
+    }
+
+    /// Written before the semaphore is signalled, read after.
+    private final class Outcome: @unchecked Sendable {
+        var error: Status?
+    }
+
+    /// Used by the loader's thread only.
+    private final class Source: @unchecked Sendable {
+        private var bytes: ArraySlice<UInt8>
+        init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
+
+        func next(_ count: Int) -> [UInt8] {
+            let piece = bytes.prefix(count)
+            bytes = bytes.dropFirst(count)
+            return Array(piece)
+        }
+    }
+
+    func collectGarbage(thresholdBytes: Int64) throws {
+        try engine { engine throws(Status) in
+            guard var parameters = engine.localStore.persistence.collector?.parameters else { return }
+            parameters.thresholdBytes = thresholdBytes
+            parameters.percentile = 100
+            parameters.sequenceNumbersMax = 1000
+            engine.localStore.persistence.collector?.parameters = parameters
+            _ = try engine.localStore.collectGarbage()
+        }
+    }
+
+    // MARK: What the network does
+
+    func say(_ response: ListenResponse) throws {
+        try backend.say(response)
+        core.queue.drain()
+    }
+
+    /// Streams that wait to try again needn't.
+    func skipBackoff() {
+        while core.queue.isScheduled(.listenStreamBackoff) { core.queue.runDelayed(only: .listenStreamBackoff) }
+        while core.queue.isScheduled(.writeStreamBackoff) { core.queue.runDelayed(only: .writeStreamBackoff) }
+    }
+}

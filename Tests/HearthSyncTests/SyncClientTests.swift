@@ -1,0 +1,319 @@
+import Dispatch
+import Foundation
+import HearthModel
+import HearthWire
+import Testing
+
+@testable import HearthSync
+
+/// Answers single calls; its streams stay silent.
+private final class CallServer: Datastore, @unchecked Sendable {
+    private let lock = NSLock()
+    private var requests: [any WireMessage] = []
+    private let aggregates: MapValue
+    private let documents: [BatchGetDocumentsResponse]
+
+    init(aggregates: MapValue = [:], documents: [BatchGetDocumentsResponse] = []) {
+        self.aggregates = aggregates
+        self.documents = documents
+    }
+
+    func note(_ request: any WireMessage) { lock.withLock { requests.append(request) } }
+    var lastRequest: (any WireMessage)? { lock.withLock { requests.last } }
+
+    private final class Silent<Request: Sendable>: RequestStream {
+        func send(_ request: Request) {}
+        func finish() {}
+        func cancel() {}
+    }
+
+    func openListen(
+        headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void
+    ) -> any RequestStream<ListenRequest> { Silent<ListenRequest>() }
+
+    func openWrite(
+        headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
+    ) -> any RequestStream<WriteRequest> { Silent<WriteRequest>() }
+
+    func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse {
+        note(request)
+        return CommitResponse()
+    }
+
+    func batchGetDocuments(
+        _ request: BatchGetDocumentsRequest, headers: RequestHeaders
+    ) async throws(Status) -> [BatchGetDocumentsResponse] {
+        note(request)
+        return documents
+    }
+
+    func runAggregationQuery(
+        _ request: RunAggregationQueryRequest, headers: RequestHeaders
+    ) async throws(Status) -> [RunAggregationQueryResponse] {
+        note(request)
+        return [RunAggregationQueryResponse(result: AggregationResultMessage(aggregateFields: aggregates))]
+    }
+
+    func observeReachability(_ changed: @escaping @Sendable () -> Void) {}
+    func shutDown() {}
+}
+
+/// What came by callback, in order.
+private final class Mailbox<Element: Sendable>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var elements: [Element] = []
+    private let arrivals = DispatchSemaphore(value: 0)
+
+    func put(_ element: Element) {
+        lock.withLock { elements.append(element) }
+        arrivals.signal()
+    }
+
+    /// The next element; nil when none comes for a minute.
+    func next() async -> Element? {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [self] in
+                guard arrivals.wait(timeout: .now() + 60) == .success else {
+                    return continuation.resume(returning: nil)
+                }
+                continuation.resume(returning: lock.withLock { elements.removeFirst() })
+            }
+        }
+    }
+
+    var isEmpty: Bool { lock.withLock { elements.isEmpty } }
+}
+
+@Suite("Sync client")
+struct SyncClientTests {
+    private static let database = DatabaseName(project: "demo")
+    private static let everything = SyncClient.ListenOptions(
+        includesDocumentMetadataChanges: true, includesQueryMetadataChanges: true)
+
+    private func client(
+        _ server: any Datastore = CallServer(), cache: SyncConfiguration.Cache = .memoryEager,
+        credentials: any CredentialsProvider = EmptyCredentials()
+    ) throws -> SyncClient {
+        let queue = DispatchQueue(label: "callbacks")
+        return try SyncClient(
+            configuration: SyncConfiguration(database: Self.database, appName: "app", cache: cache), datastore: server,
+            credentials: credentials
+        ) { body in queue.async(execute: body) }
+    }
+
+    private func terminate(_ client: SyncClient) async {
+        await withCheckedContinuation { done in client.terminate { done.resume() } }
+    }
+
+    @Test("A write shows at once, and stays after another start")
+    func writes() async throws {
+        let folder = try CacheFolder()
+        let cache = SyncConfiguration.Cache.persistent(folder: folder.path, sizeBytes: -1)
+        let first = try client(cache: cache)
+        let events = Mailbox<Result<ViewSnapshot, Status>>()
+        let listener = first.listen(to: .collection("c"), options: Self.everything) { events.put($0) }
+        first.write([.set("c/a", ["n": .integer(1)])]) { _ in Issue.record("nobody answered") }
+        let snapshot = try #require(try await events.next()?.get())
+        #expect(snapshot.documents.map(\.fields) == [["n": .integer(1)]])
+        #expect(snapshot.isFromCache && snapshot.hasPendingWrites && snapshot.changes.map(\.kind) == [.added])
+        first.remove(listener)
+        first.write([.set("c/b")]) { _ in Issue.record("nobody answered") }
+        #expect(throws: Status.self, "one client at a time") { try client(cache: cache) }
+        await terminate(first)
+        #expect(events.isEmpty, "a removed listener hears nothing")
+        let second = try client(cache: cache)
+        let documents = Mailbox<Result<ViewSnapshot, Status>>()
+        second.documentsFromCache(.collection("c")) { documents.put($0) }
+        let found = try #require(try await documents.next()?.get())
+        #expect(found.documents.map(\.key) == [ResourcePath("c/a"), ResourcePath("c/b")] && found.isFromCache)
+        await terminate(second)
+        try SyncClient.clearPersistence(
+            SyncConfiguration(database: Self.database, appName: "app", cache: cache))
+    }
+
+    @Test("A document from the cache: found, missing, or nothing known of it")
+    func documentFromCache() async throws {
+        let client = try client()
+        let answers = Mailbox<Result<ClientDocument, Status>>()
+        client.write([.set("c/a"), Mutation(key: ResourcePath("c/b"), kind: .delete)]) { _ in }
+        for id in ["a", "b", "x"] { client.documentFromCache(ResourcePath("c/\(id)")) { answers.put($0) } }
+        #expect(try await answers.next()?.get().isFound == true)
+        #expect(try await answers.next()?.get().kind == .missing)
+        guard case .failure(let error)? = await answers.next() else { throw SpecFailure("nothing is known of c/x") }
+        #expect(error.code == .unavailable)
+        await terminate(client)
+    }
+
+    @Test("Waiting for pending writes ends at once when there are none, and is cancelled when the user changes")
+    func pendingWrites() async throws {
+        let credentials = SpecCredentials(.unauthenticated)
+        let client = try client(credentials: credentials)
+        let answers = Mailbox<Status?>()
+        client.waitForPendingWrites { answers.put($0) }
+        #expect(await answers.next() == .some(nil))
+        client.write([.set("c/a")]) { _ in }
+        client.waitForPendingWrites { answers.put($0) }
+        credentials.change(ClientUser(uid: "x"))
+        #expect(await answers.next()??.code == .cancelled)
+        await terminate(client)
+    }
+
+    @Test("After the end everything is refused")
+    func terminated() async throws {
+        let client = try client()
+        await terminate(client)
+        await terminate(client)
+        let answers = Mailbox<Status?>()
+        client.write([.set("c/a")]) { answers.put($0) }
+        #expect(await answers.next()??.code == .failedPrecondition)
+    }
+
+    @Test("Figures are asked for once each, and come under the caller's names")
+    func aggregations() async throws {
+        let server = CallServer(aggregates: ["aggregation_0": .integer(3), "aggregation_1": .double(1.5)])
+        let client = try client(server)
+        var query = ClientQuery.collection("c", [filter("n", .greaterThan, .integer(0))], limit: 5)
+        query.orders = [Query.Order(field: FieldPath("n"), descending: false)]
+        query.limitType = .last
+        let result = try await client.aggregate(
+            query,
+            [
+                Aggregation(alias: "count", operator: .count(upTo: nil)),
+                Aggregation(alias: "again", operator: .count(upTo: nil)),
+                Aggregation(alias: "avg_n", operator: .average(FieldPath("n"))),
+            ])
+        #expect(result == ["count": .integer(3), "again": .integer(3), "avg_n": .double(1.5)])
+        let request = try #require(server.lastRequest as? RunAggregationQueryRequest)
+        let asked = try #require(request.structuredAggregationQuery)
+        #expect(asked.aggregations.map(\.alias) == ["aggregation_0", "aggregation_1"])
+        #expect(asked.structuredQuery?.orderBy.map(\.direction) == [.descending], "turned round, none implied")
+        let done = Mailbox<Status?>()
+        client.disableNetwork { done.put($0) }
+        _ = await done.next()
+        await #expect(throws: Status.self) {
+            try await client.aggregate(query, [Aggregation(alias: "count", operator: .count(upTo: nil))])
+        }
+        await terminate(client)
+    }
+
+    @Test("Documents are looked up in the order asked, and commits carry all writes")
+    func calls() async throws {
+        let root = Self.database.documentsRoot
+        let server = CallServer(documents: [
+            BatchGetDocumentsResponse(missing: root + "/c/b", readTime: TimestampMessage(.seconds(9))),
+            BatchGetDocumentsResponse(
+                found: DocumentMessage(
+                    name: root + "/c/a", fields: ["n": .null], updateTime: TimestampMessage(.seconds(3)))),
+        ])
+        let client = try client(server)
+        let documents = try await client.lookUp([ResourcePath("c/a"), ResourcePath("c/b"), ResourcePath("c/a")])
+        #expect(documents.map(\.kind) == [.found, .missing, .found])
+        #expect(documents.map(\.version) == [.seconds(3), .seconds(9), .seconds(3)])
+        await #expect(throws: Status.self) { try await client.lookUp([ResourcePath("c/x")]) }
+        let verify = Mutation(key: ResourcePath("c/a"), kind: .verify, precondition: .updateTime(.seconds(3)))
+        try await client.commit([.set("c/b"), verify])
+        let request = try #require(server.lastRequest as? CommitRequest)
+        #expect(request.writes.count == 2 && request.writes[1].verify == root + "/c/a" && request.transaction.isEmpty)
+        await terminate(client)
+    }
+
+    @Test("A bundle tells its progress; a damaged one its fault")
+    func bundles() async throws {
+        let bytes = [UInt8](
+            try Data(contentsOf: Conformance.folder("bundle").appending(path: "example.bundle")))
+        let client = try SyncClient(
+            configuration: SyncConfiguration(
+                database: DatabaseName(project: "test-project"), appName: "app", cache: .memoryEager),
+            datastore: CallServer(), credentials: EmptyCredentials()
+        ) { $0() }
+        func load(_ bytes: [UInt8]) async throws -> [SyncClient.BundleProgress] {
+            let updates = Mailbox<(SyncClient.BundleProgress, Status?)>()
+            let source = Pieces(bytes)
+            client.loadBundle(read: { source.next(min($0, 100)) }) { updates.put(($0, $1)) }
+            var all: [SyncClient.BundleProgress] = []
+            while let (progress, error) = await updates.next() {
+                all.append(progress)
+                #expect((error != nil) == (progress.state == .error))
+                if progress.state != .inProgress { break }
+            }
+            return all
+        }
+        let damaged = try await load(Array(bytes.dropLast(3)))
+        #expect(damaged.last?.state == .error)
+        let progress = try await load(bytes)
+        #expect(progress.map(\.documentsLoaded) == [0, 1, 2, 3, 3])
+        #expect(progress.map(\.bytesLoaded) == [0, 1092, 1504, 1650, 1650])
+        #expect(progress.last?.state == .success && progress.last?.totalDocuments == 3)
+        #expect(try await load(bytes).count == 1, "it was loaded before")
+        let query = Mailbox<ClientQuery?>()
+        client.namedQuery("last-two") { query.put($0) }
+        client.namedQuery("unknown") { query.put($0) }
+        let found = try #require(await query.next() ?? nil)
+        #expect(found.limit == 2 && found.limitType == .last && found.path == ResourcePath("cities"))
+        #expect(await query.next() == .some(nil))
+        let documents = Mailbox<Result<ViewSnapshot, Status>>()
+        client.documentsFromCache(found) { documents.put($0) }
+        let snapshot = try #require(try await documents.next()?.get())
+        #expect(snapshot.documents.map(\.key) == [ResourcePath("cities/zrh"), ResourcePath("cities/ber")])
+        await terminate(client)
+    }
+
+    /// Used by one thread at a time.
+    private final class Pieces: @unchecked Sendable {
+        private var bytes: ArraySlice<UInt8>
+        init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
+
+        func next(_ count: Int) -> [UInt8] {
+            let piece = bytes.prefix(count)
+            bytes = bytes.dropFirst(count)
+            return Array(piece)
+        }
+    }
+
+    @Test("Index configurations are read, and refused when they can't be")
+    func indexConfiguration() async throws {
+        let json = """
+            {"indexes": [{"collectionGroup": "c", "queryScope": "COLLECTION", "fields": [
+              {"fieldPath": "a.b", "order": "ASCENDING"}, {"fieldPath": "t", "arrayConfig": "CONTAINS"},
+              {"fieldPath": "z", "order": "DESCENDING"}]}], "fieldOverrides": []}
+            """
+        let indexes = try ClientIndexConfiguration(json: json).indexes
+        #expect(indexes.map(\.collectionGroup) == ["c"])
+        #expect(indexes[0].segments.map(\.path.text) == ["a.b", "t", "z"])
+        #expect(indexes[0].segments.map(\.kind) == [.ascending, .contains, .descending])
+        let faults = [
+            "", "[]", "{", "{}", "{\"indexes\": 1}", "{\"indexes\": [{}]}",
+            "{\"indexes\": [{\"collectionGroup\": \"c\"}]}",
+            "{\"indexes\": [{\"collectionGroup\": \"c\", \"fields\": [{\"order\": \"ASCENDING\"}]}]}",
+        ]
+        for fault in faults {
+            #expect(code { _ = try ClientIndexConfiguration(json: fault) } == .invalidArgument, "\(fault)")
+        }
+        let client = try client()
+        let answers = Mailbox<Status?>()
+        client.setIndexConfiguration("{", completion: { answers.put($0) })
+        #expect(await answers.next() == .some(nil), "a memory cache has no indexes")
+        await terminate(client)
+    }
+
+    @Test("A query by a client-side index finds what a scan finds")
+    func indexes() async throws {
+        let folder = try CacheFolder()
+        let cache = try folder.open()
+        let store = LocalStore(cache, user: .unauthenticated)
+        try store.configure([FieldIndex("c", ("n", .ascending))])
+        for id in 0..<120 { _ = try store.write([.set("c/\(id)", ["n": .integer(Int64(id % 40))])]) }
+        let query = ClientQuery.collection("c", [filter("n", .greaterThan, .integer(35))], limit: 7)
+        for _ in 0..<4 {
+            let documents = try store.execute(query, usesPreviousResults: true).documents
+            let view = View(query, remoteKeys: [])
+            _ = view.apply(view.computeChanges(documents))
+            #expect(view.documents.map { $0.fields["n"] } == [36, 36, 36, 37, 37, 37, 38].map { Value.integer($0) })
+            try store.backfillIndexes()
+        }
+        #expect(try store.backfillIndexes() == 0, "all is written")
+        try store.configure([])
+        #expect(try store.execute(query, usesPreviousResults: true).documents.count >= 7)
+        cache.shutDown()
+    }
+}

@@ -1,0 +1,81 @@
+import HearthModel
+import HearthNetwork
+import HearthTransport
+import Synchronization
+import Testing
+
+final class ByteBox: Sendable {
+    private let bytes = Mutex<[UInt8]>([])
+    func append(_ more: [UInt8]) { bytes.withLock { $0 += more } }
+    var text: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }
+}
+
+@Suite struct PlainTests {
+    private func request(_ server: NetworkServer, _ path: String, method: String = "GET") -> HTTPRequest {
+        var request = HTTPRequest(method: method, url: "http://127.0.0.1:\(server.port)\(path)")
+        request.proxy = .none
+        return request
+    }
+
+    @Test(.timeLimit(.minutes(1))) func answersComeWhole() async throws {
+        let http: @Sendable (HTTPExchange) -> Void = { exchange in
+            exchange.collectBody(limitBytes: 1 << 20) { body in
+                let text = "\(exchange.head.method) \(exchange.head.target) \((try? body.get().count) ?? -1)"
+                exchange.respond(status: 404, headers: [HTTPHeader("x-a", "b")], body: Array(text.utf8))
+            }
+        }
+        try await withServer(http: http) { server, transport in
+            let client = HTTPClient(transport: transport)
+            for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+                var request = request(server, "/a?b=c", method: method)
+                if method != "GET" { request.body = bytes(70_000) }
+                let response = try await client.response(to: request, bodyBytesMax: 1_000)
+                #expect(response.status == 404)
+                #expect(response.headers.firstValue("x-a") == "b")
+                let text = "\(method) /a?b=c \(method == "GET" ? 0 : 70_000)"
+                #expect(String(decoding: response.body, as: UTF8.self) == text)
+            }
+            #expect(transport.statistics.socketsOpened == 1)
+            let status = await failure { try await client.response(to: request(server, "/"), bodyBytesMax: 3) }
+            #expect(status?.code == .resourceExhausted)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func eventsComeAsTheyAreSent() async throws {
+        let exchange = Box<HTTPExchange>()
+        let cancelled = Box<Bool>()
+        let http: @Sendable (HTTPExchange) -> Void = {
+            $0.onCancel = { cancelled.set(true) }
+            $0.start(status: 200, headers: [HTTPHeader("content-type", "text/event-stream")])
+            exchange.set($0)
+        }
+        try await withServer(http: http) { server, transport in
+            let head = Box<Int>()
+            let first = Box<[UInt8]>()
+            let task = HTTPClient(transport: transport).start(request(server, "/events")) { event in
+                switch event {
+                case .head(let status, _): head.set(status)
+                case .body(let bytes): first.set(bytes)
+                case .closed(let status, _): Issue.record("closed: \(status)")
+                }
+            }
+            let served = await exchange.value()
+            #expect(await head.value() == 200)
+            served.loop.execute { _ = served.write([1, 2]) }
+            #expect(await first.value() == [1, 2])
+            task.cancel()
+            #expect(await cancelled.value())
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func rawConnectionsCarryBytes() async throws {
+        let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: [72, 105]) }
+        try await withServer(http: http) { server, transport in
+            let address = ServerAddress(host: "127.0.0.1", port: server.port, security: .plaintext, proxy: .none)
+            let text = await rawAnswer(transport, address)
+            #expect(text.hasPrefix("HTTP/1.1 200 "))
+            #expect(text.hasSuffix("Hi"))
+            #expect(transport.statistics.sockets == 0)
+        }
+    }
+}
