@@ -1,4 +1,5 @@
 import HearthModel
+import HearthWire
 import Testing
 
 @testable import HearthSync
@@ -157,4 +158,80 @@ private final class FailingPersistence: Persistence {
     var references: any ReferenceDelegate { memory.references }
     var collector: (any LRUCollector)? { memory.collector }
     func shutDown() {}
+}
+
+/// The engine's streams against a server that the test plays.
+@Suite("Streams")
+struct StreamTests {
+    private func driver() throws -> SpecDriver {
+        try SpecDriver(cache: .memory, isEager: true, limboResolutionsMax: 100)
+    }
+
+    @Test("A message that can't be read ends the stream, and isn't asked for again at once")
+    func poison() throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        _ = try driver.listen(.collection("c"), source: .default)
+        #expect(driver.backend.isWatchOpen)
+        for round in 0..<3 {
+            try driver.say(.init(documentChange: .init(document: .init(name: "projects/other/x"), targetIds: [2])))
+            #expect(!driver.backend.isWatchOpen && driver.core.queue.isScheduled(.listenStreamBackoff), "\(round)")
+            driver.skipBackoff(ofWatchStream: true)
+            #expect(driver.backend.isWatchOpen)
+        }
+    }
+
+    @Test("An answer that doesn't fit its write ends the stream; the write is sent again")
+    func misfit() throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        try driver.write(.set("c/a"))
+        for _ in 0..<2 {
+            let sent = try driver.backend.takeWrite()
+            #expect(sent.writes.count == 1)
+            try driver.backend.answerWrite(.init(streamToken: [1], commitTime: .init(.seconds(5))))
+            driver.core.queue.drain()
+            #expect(driver.acknowledged.isEmpty && driver.rejected.isEmpty)
+            driver.skipBackoff(ofWatchStream: true)
+        }
+        _ = try driver.backend.takeWrite()
+        try driver.backend.answerWrite(
+            .init(
+                streamToken: [1], writeResults: [.init(updateTime: .init(.seconds(5)))], commitTime: .init(.seconds(5)))
+        )
+        driver.core.queue.drain()
+        #expect(driver.acknowledged == ["c/a"])
+    }
+
+    @Test("A stream that comes up when nobody listens any more goes after a while")
+    func forsaken() throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        _ = try driver.listen(.collection("c"), source: .default)
+        try driver.backend.closeWatch(.unavailable("gone"))
+        driver.core.queue.drain()
+        try driver.unlisten(.collection("c"))
+        driver.skipBackoff(ofWatchStream: true)
+        #expect(driver.backend.isWatchOpen && driver.core.queue.isScheduled(.listenStreamIdle))
+        driver.core.queue.runDelayed(through: .listenStreamIdle)
+        #expect(!driver.backend.isWatchOpen)
+    }
+
+    @Test("No more than ten batches are on their way")
+    func pipeline() throws {
+        let driver = try driver()
+        defer { driver.shutDown() }
+        for id in 0..<25 { try driver.write(.set("c/\(id)")) }
+        #expect(driver.backend.sentWrites.count == 10)
+        #expect(try driver.engine { $0.remoteStore.outstandingWriteCount } == 10)
+        for id in 0..<25 {
+            _ = try driver.backend.takeWrite()
+            let time = TimestampMessage(.seconds(Int64(100 + id)))
+            try driver.backend.answerWrite(
+                .init(streamToken: [1], writeResults: [.init(updateTime: time)], commitTime: time))
+            driver.core.queue.drain()
+        }
+        #expect(driver.acknowledged == (0..<25).map { "c/\($0)" })
+        #expect(driver.backend.sentWrites.isEmpty)
+    }
 }

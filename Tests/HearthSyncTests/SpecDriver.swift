@@ -207,8 +207,8 @@ final class SpecDriver {
     }
 
     /// Streams that wait to try again needn't.
-    func skipBackoff() {
-        while core.queue.isScheduled(.listenStreamBackoff) { core.queue.runDelayed(only: .listenStreamBackoff) }
+    func skipBackoff(ofWatchStream includesWatch: Bool) {
+        while includesWatch, core.queue.isScheduled(.listenStreamBackoff) { core.queue.runDelayed(only: .listenStreamBackoff) }
         while core.queue.isScheduled(.writeStreamBackoff) { core.queue.runDelayed(only: .writeStreamBackoff) }
     }
 }

@@ -16,6 +16,8 @@ final class SpecRunner {
     private var expectedTargets: Object = [:]
     private var expectedLimbo: Set<String> = []
     private var expectedEnqueuedLimbo: Set<String> = []
+    /// A test wants to see the watch stream waiting.
+    private var leavesWatchBackoff = false
 
     init(_ test: Object, cache: SpecCache) throws {
         guard let steps = test["steps"] as? [Object], let config = test["config"] as? Object,
@@ -47,7 +49,6 @@ final class SpecRunner {
         guard actions.count == 1, let action = actions.first, let argument = step[action] else {
             throw SpecFailure("A step has one action, not \(actions).")
         }
-        var skipsBackoff = true
         switch action {
         case "userListen": try listen(try object(argument))
         case "userUnlisten":
@@ -78,13 +79,13 @@ final class SpecRunner {
         case "failWrite": try failWrite(try object(argument))
         case "watchStreamClose":
             let close = try object(argument)
-            skipsBackoff = try flag(close["runBackoffTimer"] ?? true)
+            leavesWatchBackoff = try !flag(close["runBackoffTimer"] ?? true)
             try driver.backend.closeWatch(try status(close["error"]))
             driver.core.queue.drain()
         default:
             for response in try SpecMessages.responses(action, argument, driver.backend) { try driver.say(response) }
         }
-        if skipsBackoff { driver.skipBackoff() }
+        driver.skipBackoff(ofWatchStream: !leavesWatchBackoff)
     }
 
     private func listen(_ argument: Object) throws {

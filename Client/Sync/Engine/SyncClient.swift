@@ -3,9 +3,20 @@ import HearthModel
 import HearthWire
 
 /// The sync engine's front door: what the public API calls. Every call may come from any thread and returns at once;
-/// completions and events arrive on the client's callback queue, in order.
+/// completions and events arrive on the client's callback queue, in order. `HearthFirestore` puts Apple's API on it.
 ///
-/// `HearthFirestore` puts Apple's API on it.
+/// Behind it, everything happens on one worker queue (`SyncCore`), with the parts that all Firestore clients have:
+///
+///     SyncClient ── EventManager ── QueryListener      who hears what, and when first
+///         └─ SyncEngine ── View (one a query)          which documents, in which order; what is in limbo
+///               ├─ LocalStore ── QueryEngine           what the user wrote, and what the server said
+///               │      └─ Persistence                  in memory, or SQLite
+///               └─ RemoteStore ── ManagedStream (two)  backing off, idling, tokens
+///                      └─ WatchChangeAggregator        messages, until a snapshot makes them consistent
+///
+/// What holds at all times: a local document is the remote one with an overlay, and the overlay is what the writes on
+/// their way do; views change by what changed only; a snapshot reaches all listeners of its round before anything else
+/// happens; a cache that fails ends the instance, and everyone who waits hears why.
 public final class SyncClient: Sendable {
     public struct ListenOptions: Sendable, Equatable {
         public enum Source: Sendable { case `default`, cache }

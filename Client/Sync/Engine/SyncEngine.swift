@@ -12,7 +12,7 @@ final class SyncEngine {
     private(set) var eventManager: EventManager!
     var user: ClientUser
     private var views: [ClientQuery: QueryView] = [:]
-    private var queriesOfTarget: [Int32: [ClientQuery]] = [:]
+    private var viewsOfTarget: [Int32: [View]] = [:]
     let limbo: LimboTracker
     var writeCompletions: [ClientUser: [Int: (Status?) -> Void]] = [:]
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
@@ -66,13 +66,11 @@ final class SyncEngine {
     private func makeView(_ query: ClientQuery, _ data: TargetData) throws(Status) -> ViewSnapshot {
         let (documents, remoteKeys) = try localStore.execute(query, usesPreviousResults: true)
         var change = TargetChange(resumeToken: data.resumeToken)
-        if let sibling = queriesOfTarget[data.targetID]?.first, let view = views[sibling]?.view {
-            change.isCurrent = view.syncState == .synced
-        }
+        if let sibling = viewsOfTarget[data.targetID]?.first { change.isCurrent = sibling.syncState == .synced }
         let view = View(query, remoteKeys: remoteKeys)
         let outcome = view.apply(view.computeChanges(documents), change)
         views[query] = QueryView(targetID: data.targetID, view: view)
-        queriesOfTarget[data.targetID, default: []].append(query)
+        viewsOfTarget[data.targetID, default: []].append(view)
         trackLimbo(outcome, of: data.targetID)
         guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
         return snapshot
@@ -85,16 +83,16 @@ final class SyncEngine {
 
     /// - Parameter stopsServer: whether this query was listened to at the server.
     func stop(_ query: ClientQuery, stopsServer: Bool) throws(Status) {
-        guard let view = views.removeValue(forKey: query) else { return }
-        let others = queriesOfTarget[view.targetID, default: []].filter { $0 != query }
+        guard let (targetID, view) = views.removeValue(forKey: query).map({ ($0.targetID, $0.view) }) else { return }
+        let others = viewsOfTarget[targetID, default: []].filter { $0 !== view }
         guard others.isEmpty else {
-            queriesOfTarget[view.targetID] = others
+            viewsOfTarget[targetID] = others
             return
         }
-        queriesOfTarget[view.targetID] = nil
-        if stopsServer { remoteStore.stopListening(to: view.targetID) }
-        try localStore.release(view.targetID)
-        dropLimbo(of: view.targetID)
+        viewsOfTarget[targetID] = nil
+        if stopsServer { remoteStore.stopListening(to: targetID) }
+        try localStore.release(targetID)
+        dropLimbo(of: targetID)
     }
 
     /// The view stays for cache listeners.
@@ -153,10 +151,10 @@ final class SyncEngine {
     /// What the server has named for a target, as far as the client knows.
     func remoteKeys(of targetID: Int32) -> Set<ResourcePath> {
         if let resolution = limbo.resolution(targetID) { return resolution.isReceived ? [resolution.key] : [] }
-        guard let queries = queriesOfTarget[targetID] else { return [] }
-        if queries.count == 1 { return views[queries[0]]?.view.synced ?? [] }
+        guard let views = viewsOfTarget[targetID] else { return [] }
+        if views.count == 1 { return views[0].synced }
         var keys: Set<ResourcePath> = []
-        for query in queries { keys.formUnion(views[query]?.view.synced ?? []) }
+        for view in views { keys.formUnion(view.synced) }
         return keys
     }
 
@@ -171,7 +169,7 @@ final class SyncEngine {
             try apply(event)
             return
         }
-        let queries = queriesOfTarget.removeValue(forKey: targetID) ?? []
+        let queries = (viewsOfTarget.removeValue(forKey: targetID) ?? []).map(\.query)
         for query in queries { views[query] = nil }
         if error.code == .permissionDenied || error.code == .failedPrecondition {
             for query in queries { onWarning("Listen for \(query.canonicalID) was refused: \(error)") }

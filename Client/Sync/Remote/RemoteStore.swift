@@ -161,6 +161,8 @@ final class RemoteStore {
         for targetID in listenTargets.keys.sorted() {
             if let data = listenTargets[targetID] { sendWatch(data) }
         }
+        // The last listener may have gone while the stream was on its way.
+        if listenTargets.isEmpty { watchStream.markIdle() }
     }
 
     private func watchStreamClosed(_ status: Status) {
@@ -174,10 +176,11 @@ final class RemoteStore {
     }
 
     private func take(_ response: ListenResponse) {
-        watchStream.resetBackoff()
         do throws(Status) {
-            guard let change = try WatchChange(response, database: database) else { return }
-            take(change)
+            let change = try WatchChange(response, database: database)
+            // Not for what can't be read: it would come again at once, and again.
+            watchStream.resetBackoff()
+            if let change { take(change) }
         } catch {
             watchStream.fail(error)
         }

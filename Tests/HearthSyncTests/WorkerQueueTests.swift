@@ -1,0 +1,75 @@
+import Dispatch
+import Glibc
+import HearthModel
+import Testing
+
+@testable import HearthSync
+
+@Suite("Worker queue and costs")
+struct WorkerQueueTests {
+    @Test("Timers fire when it is time, unless they are cancelled")
+    func timers() {
+        let queue = WorkerQueue(label: "test")
+        let fired = DispatchSemaphore(value: 0)
+        queue.sync {
+            queue.schedule(.indexBackfill, afterSeconds: 0) { Issue.record("it was cancelled") }.cancel()
+            _ = queue.schedule(.garbageCollection, afterSeconds: 0.01) { fired.signal() }
+            _ = queue.schedule(.onlineStateTimeout, afterSeconds: 1000) { Issue.record("it isn't time") }
+        }
+        #expect(fired.wait(timeout: .now() + 60) == .success)
+        #expect(queue.isScheduled(.onlineStateTimeout) && !queue.isScheduled(.garbageCollection))
+        queue.sync { queue.cancelAllTimers() }
+        #expect(!queue.isScheduled(.onlineStateTimeout))
+    }
+
+    @Test("Timers run in the order of time, up to the one that is named")
+    func order() {
+        let queue = WorkerQueue(label: "test", usesClock: false)
+        var names: [WorkerQueue.TimerName] = []
+        queue.sync {
+            for (name, seconds) in [
+                (WorkerQueue.TimerName.listenStreamIdle, 60.0), (.onlineStateTimeout, 10), (.listenStreamBackoff, 0),
+            ] {
+                _ = queue.schedule(name, afterSeconds: seconds) { names.append(name) }
+            }
+        }
+        queue.runDelayed(through: .onlineStateTimeout)
+        #expect(names == [.listenStreamBackoff, .onlineStateTimeout])
+        queue.runDelayed(through: nil)
+        #expect(names.last == .listenStreamIdle)
+    }
+
+    /// What a change of one document costs a view of many, in seconds of this thread.
+    private func cost(of count: Int) -> Double {
+        let query = ClientQuery.collection("c", orders: [("n", false)])
+        let view = View(query, remoteKeys: [])
+        var documents: [ResourcePath: ClientDocument] = [:]
+        for id in 0..<count {
+            let document = ClientDocument.found("c/\(id)", 1, ["n": .integer(Int64(id))])
+            documents[document.key] = document
+        }
+        _ = view.apply(view.computeChanges(documents), TargetChange(isCurrent: true, added: Set(documents.keys)))
+        var snapshot: ViewSnapshot?
+        func seconds() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        let start = seconds()
+        for round in 0..<300 {
+            let document = ClientDocument.found("c/\(round * 7 % count)", 2, ["n": .integer(Int64(count - round))])
+            snapshot = view.apply(view.computeChanges([document.key: document]), TargetChange(isCurrent: true)).snapshot
+        }
+        let used = seconds() - start
+        #expect(snapshot?.documents.count == count)
+        return used
+    }
+
+    @Test("A change costs a large view little more than a small one")
+    func views() {
+        let small = cost(of: 500)
+        let large = cost(of: 8000)
+        // In proportion to the documents it would be sixteen times as much.
+        #expect(large < 5 * small, "\(small) s and \(large) s")
+    }
+}
