@@ -65,7 +65,7 @@ let package = Package(
         // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
         .target(
-            name: "HearthTransport", dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "CZlib"],
+            name: "HearthTransport", dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
             path: "Client/Transport", exclude: ["CNetlink"]),
         .target(
             name: "HearthSync",
@@ -112,7 +112,8 @@ let package = Package(
             name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle"],
             path: "Tests/HearthBundleTests"),
         .testTarget(
-            name: "HearthTransportTests", dependencies: ["HearthModel", "HearthNetwork", "HearthTransport"],
+            name: "HearthTransportTests",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "COpenSSL"],
             path: "Tests/HearthTransportTests"),
         .testTarget(
             name: "HearthSyncTests",

@@ -2,17 +2,22 @@ import CCurl
 import Glibc
 import HearthModel
 
-/// A connection without a protocol: TCP or TLS, through the same proxies as requests, made by libcurl and then used by
-/// us. On the loop's thread; callbacks come on it, never within libcurl and never within `send`, `close` or `start`.
+/// A connection without a protocol, through the same proxies as requests: made by libcurl, which knows TCP only, and
+/// then used by us, with TLS of our own. On the loop's thread; callbacks come on it, never within libcurl and never
+/// within `send`, `close` or `start`.
 final class RawSocket: TransferDelegate {
-    enum ApplicationProtocol { case http2, http1 }
+    /// By the names that ALPN has for them.
+    enum ApplicationProtocol: String {
+        case http2 = "h2"
+        case http1 = "http/1.1"
+    }
 
     var onOpen: (() -> Void)?
     /// Bytes that came; valid during the call.
     var onBytes: ((UnsafeRawBufferPointer) -> Void)?
     /// All that was queued has been sent.
     var onDrained: (() -> Void)?
-    /// The end: nil when the peer closed it. Not after `close`.
+    /// The end: nil when the peer closed it in an orderly way. Not after `close`.
     var onEnd: ((Status?) -> Void)?
 
     private let loop: TransportLoop
@@ -21,18 +26,29 @@ final class RawSocket: TransferDelegate {
     private var transfer: Transfer?
     private var pool: ConnectionPool?
     private var watch: DescriptorWatch?
+    private var tls: TLSClientSession?
+    /// For the handshake: what the connection has left of its time.
+    private var timer: TimerQueue.Identifier?
+    private var startedAt: UInt64 = 0
+    /// Connected, the handshake included.
+    private var isOpen = false
     private var output: [UInt8] = []
     /// Bytes of `output` that have been staged.
     private var taken = 0
-    /// What is being sent. OpenSSL wants a write that didn't go through repeated with the same memory and length.
+    /// What is being sent. With TLS to a proxy, libcurl's OpenSSL wants a write that didn't go through repeated with the
+    /// same memory and length.
     private let stage = UnsafeMutableRawBufferPointer.allocate(byteCount: RawSocket.chunkBytes, alignment: 1)
     private var stagedCount = 0
     private var stagedSent = 0
     private var isReading = true
     private var isFlushScheduled = false
+    /// Nothing can be sent any more.
+    private var isBroken = false
     private var isOver = false
 
     private static let chunkBytes = 64 << 10
+    /// Encrypted, it fits a chunk.
+    private static let plainChunkBytes = 48 << 10
     /// Reads of one turn, so that one connection doesn't keep the thread for itself.
     private static let readsPerTurn = 16
 
@@ -44,43 +60,43 @@ final class RawSocket: TransferDelegate {
 
     deinit { stage.deallocate() }
 
+    /// - Throws: FAILED_PRECONDITION when a file of the TLS options can't be used.
     func start() throws(Status) {
+        if case .tls(let options) = address.security {
+            tls = try TLSClientSession(
+                address: address, options: options, applicationProtocol: applicationProtocol.rawValue)
+        }
         let pool = try loop.makePool()
         self.pool = pool
         let transfer = try Transfer(loop: loop, pool: pool, delegate: self)
         self.transfer = transfer
         transfer.set(CURLOPT_CONNECT_ONLY, 1)
         transfer.set(CURLOPT_HTTPPROXYTUNNEL, 1)
-        // What TLS offers to the server.
-        let version = applicationProtocol == .http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
-        transfer.set(CURLOPT_HTTP_VERSION, Int(version))
+        transfer.set(CURLOPT_URL, "http://" + address.text)
         transfer.setConnection(
-            address.security, address.proxy, connectTimeoutMilliseconds: address.connectTimeoutMilliseconds)
-        setURL(transfer)
+            .plaintext, address.proxy, connectTimeoutMilliseconds: address.connectTimeoutMilliseconds)
+        if address.isSecure, address.proxy == .environment { setSecureProxyOfEnvironment(transfer) }
+        startedAt = Monotonic.nanoseconds()
         try transfer.start()
     }
 
-    /// Asked for an `https` connection whose TLS agrees on `h2`, libcurl 7.88 begins HTTP/2 itself. Of a scheme that knows
-    /// no HTTP it makes a TLS connection and leaves it alone, but offers no protocol by ALPN: Hearth takes that, servers
-    /// that insist on ALPN `h2` don't. Only the environment's proxy has to be looked up here; `no_proxy` is libcurl's.
-    private func setURL(_ transfer: Transfer) {
-        guard address.isSecure, applicationProtocol == .http2 else { return transfer.set(CURLOPT_URL, address.url) }
-        transfer.set(CURLOPT_PROTOCOLS_STR, "gophers")
-        transfer.set(CURLOPT_URL, "gophers://" + address.text)
-        guard address.proxy == .environment else { return }
+    /// libcurl sees an `http` connection, and would take the proxy for those. `no_proxy` stays its business.
+    private func setSecureProxyOfEnvironment(_ transfer: Transfer) {
         for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
             guard let proxy = getenv(name), proxy.pointee != 0 else { continue }
             return transfer.set(CURLOPT_PROXY, String(cString: proxy))
         }
+        transfer.set(CURLOPT_PROXY, "")
     }
 
-    var queuedBytes: Int { output.count - taken + stagedCount - stagedSent }
+    /// Bytes that were given to `send` and not yet to the system; encrypted ones count as they are.
+    var queuedBytes: Int { output.count - taken + stagedCount - stagedSent + (tls?.outputCount ?? 0) }
 
     /// Queues bytes; they leave before the loop waits again.
     func send(_ bytes: UnsafeRawBufferPointer) {
         guard !isOver else { return }
         output.append(contentsOf: bytes)
-        guard watch != nil, !isFlushScheduled else { return }
+        guard isOpen, !isFlushScheduled else { return }
         isFlushScheduled = true
         _ = loop.schedule(afterMilliseconds: 0) { [weak self] in
             self?.isFlushScheduled = false
@@ -100,7 +116,7 @@ final class RawSocket: TransferDelegate {
     /// What is queued is sent as far as the system takes it at once.
     func close() {
         guard !isOver else { return }
-        writeQueued()
+        writeEnd()
         release()
     }
 
@@ -110,12 +126,19 @@ final class RawSocket: TransferDelegate {
         onBytes = nil
         onDrained = nil
         onEnd = nil
+        cancelTimer()
         if let watch { loop.unwatch(watch) }
         watch = nil
         transfer?.detach()
         transfer = nil
+        tls = nil
         if let pool { loop.close(pool) }
         pool = nil
+    }
+
+    private func cancelTimer() {
+        if let timer { loop.cancelTimer(timer) }
+        timer = nil
     }
 
     private func end(_ status: Status?) {
@@ -125,9 +148,44 @@ final class RawSocket: TransferDelegate {
         onEnd?(status)
     }
 
+    // MARK: The beginning
+
+    func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
+        guard code == CURLE_OK else { return end(failure(transfer, code)) }
+        guard let descriptor = transfer.activeSocket else {
+            return end(.unavailable("\(address.text): the connection was lost as soon as it was made"))
+        }
+        var noDelay: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, 4)
+        let watch = DescriptorWatch(descriptor: descriptor, events: Int16(POLLIN)) { [unowned self] in isReady($0) }
+        self.watch = watch
+        loop.watch(watch)
+        guard let tls else { return open() }
+        limitHandshake()
+        _ = advance(tls)
+    }
+
+    private func limitHandshake() {
+        let passed = Int((Monotonic.nanoseconds() - startedAt) / 1_000_000)
+        let allowed = address.connectTimeoutMilliseconds
+        timer = loop.schedule(afterMilliseconds: max(1, allowed - passed)) { [unowned self] in
+            timer = nil
+            end(.unavailable("\(address.text): no connection within \(allowed) ms: the TLS handshake isn't through"))
+        }
+    }
+
+    private func open() {
+        cancelTimer()
+        isOpen = true
+        updateEvents()
+        onOpen?()
+    }
+
     // MARK: Bytes
 
-    private func updateEvents() { watch?.events = Int16((isReading ? POLLIN : 0) | (queuedBytes > 0 ? POLLOUT : 0)) }
+    private func updateEvents() {
+        watch?.events = Int16((isReading || !isOpen ? POLLIN : 0) | (hasOutput ? POLLOUT : 0))
+    }
 
     private func isReady(_ events: Int16) {
         if Int32(events) & POLLOUT != 0 { flush() }
@@ -135,33 +193,95 @@ final class RawSocket: TransferDelegate {
     }
 
     private func read() {
+        // What TLS kept while nothing was to be read.
+        if let tls, isOpen, isReading, !advance(tls) { return }
         var chunk = [UInt8](repeating: 0, count: RawSocket.chunkBytes)
         for _ in 0..<RawSocket.readsPerTurn {
-            guard isReading, !isOver, let transfer else { return }
+            guard isReading || !isOpen, !isOver, watch != nil, let transfer else { return }
             var count = 0
             let code = chunk.withUnsafeMutableBytes {
                 curl_easy_recv(transfer.handle, $0.baseAddress, $0.count, &count)
             }
             if code == CURLE_AGAIN { return }
             guard code == CURLE_OK else { return end(failure(transfer, code)) }
-            if count == 0 { return end(nil) }
-            chunk.withUnsafeBytes { onBytes?(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            if count == 0 { return end(statusOfEnd) }
+            guard let tls else {
+                chunk.withUnsafeBytes { onBytes?(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+                continue
+            }
+            chunk.withUnsafeBytes { tls.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            guard advance(tls) else { return }
         }
         _ = loop.schedule(afterMilliseconds: 0) { [weak self] in self?.read() }
     }
 
+    /// Of a TCP connection that the peer has closed. TLS says itself when it is complete: else somebody cut it.
+    private var statusOfEnd: Status? {
+        guard tls != nil else { return nil }
+        return .unavailable(
+            isOpen
+                ? "\(address.text): the connection broke off: it was closed without TLS's own end"
+                : "\(address.text): the server closed the connection in the TLS handshake")
+    }
+
+    /// Goes on with what TLS has received. False: read no more now.
+    private func advance(_ tls: TLSClientSession) -> Bool {
+        do throws(Status) {
+            if !isOpen {
+                guard try tls.handshake() else {
+                    flush()
+                    return !isOver
+                }
+                open()
+            }
+            var chunk = [UInt8](repeating: 0, count: RawSocket.plainChunkBytes)
+            while isReading, !isOver, case let reading = chunk.withUnsafeMutableBytes({ tls.read(into: $0) }) {
+                switch reading {
+                case .bytes(let count):
+                    chunk.withUnsafeBytes { onBytes?(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+                    continue
+                case .nothing: break
+                case .end:
+                    writeEnd()
+                    end(nil)
+                case .failed(let status): throw status
+                }
+                break
+            }
+        } catch {
+            // The alert that tells the peer.
+            writeQueued()
+            end(error)
+        }
+        if !isOver, hasOutput { flush() }
+        return isReading && !isOver
+    }
+
     private func flush() {
         guard !isOver, watch != nil else { return }
-        if let failure = writeQueued() { return end(failure) }
+        if let failure = writeQueued() {
+            isBroken = true
+            // Why the peer hung up may be waiting to be read.
+            read()
+            return end(failure)
+        }
         updateEvents()
-        if queuedBytes == 0 { onDrained?() }
+        if isOpen, queuedBytes == 0 { onDrained?() }
+    }
+
+    /// There is something that can be sent now.
+    private var hasOutput: Bool {
+        guard !isBroken else { return false }
+        return stagedSent < stagedCount || (isOpen && taken < output.count) || (tls?.outputCount ?? 0) > 0
     }
 
     @discardableResult
     private func writeQueued() -> Status? {
         guard watch != nil, let transfer else { return nil }
-        while queuedBytes > 0 {
-            if stagedSent == stagedCount { fillStage() }
+        while hasOutput {
+            if stagedSent == stagedCount {
+                do throws(Status) { try fillStage() } catch { return error }
+            }
             var count = 0
             let code = curl_easy_send(
                 transfer.handle, stage.baseAddress.map { $0 + stagedSent }, stagedCount - stagedSent, &count)
@@ -172,11 +292,35 @@ final class RawSocket: TransferDelegate {
         return nil
     }
 
-    private func fillStage() {
-        stagedCount = min(stage.count, output.count - taken)
+    /// All that is queued, and TLS's end; as far as the system takes it.
+    private func writeEnd() {
+        writeQueued()
+        guard let tls, isOpen, !hasOutput else { return }
+        tls.sendEnd()
+        writeQueued()
+    }
+
+    private func fillStage() throws(Status) {
         stagedSent = 0
-        stage.copyBytes(from: output[taken..<(taken + stagedCount)])
-        taken += stagedCount
+        stagedCount = 0
+        guard let tls else {
+            stagedCount = min(stage.count, output.count - taken)
+            stage.copyBytes(from: output[taken..<(taken + stagedCount)])
+            return took(stagedCount)
+        }
+        if tls.outputCount == 0, isOpen, taken < output.count {
+            let count = min(RawSocket.plainChunkBytes, output.count - taken)
+            let failure = output.withUnsafeBytes {
+                tls.write(UnsafeRawBufferPointer(rebasing: $0[taken..<(taken + count)]))
+            }
+            if let failure { throw failure }
+            took(count)
+        }
+        stagedCount = tls.takeOutput(into: stage)
+    }
+
+    private func took(_ count: Int) {
+        taken += count
         if taken == output.count {
             output.removeAll(keepingCapacity: output.count < 1 << 20)
             taken = 0
@@ -191,20 +335,6 @@ final class RawSocket: TransferDelegate {
     }
 
     // MARK: TransferDelegate
-
-    func transferCompleted(_ transfer: Transfer, _ code: CURLcode) {
-        guard code == CURLE_OK else { return end(failure(transfer, code)) }
-        guard let descriptor = transfer.activeSocket else {
-            return end(.unavailable("\(address.text): the connection was lost as soon as it was made"))
-        }
-        var noDelay: Int32 = 1
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &noDelay, 4)
-        let watch = DescriptorWatch(descriptor: descriptor, events: Int16(POLLIN)) { [unowned self] in isReady($0) }
-        self.watch = watch
-        loop.watch(watch)
-        updateEvents()
-        onOpen?()
-    }
 
     func transfer(_ transfer: Transfer, receivedLine line: UnsafeRawBufferPointer) {}
     func transfer(_ transfer: Transfer, received bytes: UnsafeRawBufferPointer) {}

@@ -8,7 +8,8 @@ public enum TransportSecurity: Sendable, Hashable {
 }
 
 public struct TLSOptions: Sendable, Hashable {
-    /// A PEM file with the authorities to trust; nil: the system's.
+    /// A PEM file with the authorities to trust; nil: the system's. (For streams and raw connections these are
+    /// OpenSSL's, which `SSL_CERT_FILE` and `SSL_CERT_DIR` can replace, for requests those that libcurl was built with.)
     public var authoritiesPath: String?
     /// PEM files of a client's certificate and its key.
     public var clientCertificatePath: String?
@@ -65,6 +66,9 @@ public struct ServerAddress: Sendable, Hashable {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
+    /// The host without brackets.
+    var bareHost: String { host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host }
+
     /// `http://host:port` or `https://host:port`
     public var url: String { (isSecure ? "https://" : "http://") + text }
 
@@ -77,7 +81,10 @@ extension Transfer {
         set(CURLOPT_CONNECTTIMEOUT_MS, max(1, connectTimeoutMilliseconds))
         switch proxy {
         case .environment: break
-        case .none: set(CURLOPT_PROXY, "")
+        case .none:
+            set(CURLOPT_PROXY, "")
+            // Nor is the environment read.
+            set(CURLOPT_NOPROXY, "*")
         case .url(let url):
             set(CURLOPT_PROXY, url)
             // Otherwise the environment would take hosts out again.

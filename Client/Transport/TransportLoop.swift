@@ -160,11 +160,12 @@ final class TransportLoop: @unchecked Sendable {
             // Rounded up: a turn too early would find nothing to do.
             timeout = time <= now ? 0 : min(timeout, (time - now + 999_999) / 1_000_000)
         }
-        guard !watches.isEmpty else {
+        // One that waits for nothing is left out: `poll` would report a connection that broke again and again.
+        let watched = watches.filter { $0.events != 0 }
+        guard !watched.isEmpty else {
             curl_multi_poll(multi, nil, 0, Int32(timeout), nil)
             return
         }
-        let watched = watches
         var descriptors = watched.map {
             curl_waitfd(fd: $0.descriptor, events: $0.events, revents: 0)
         }

@@ -33,6 +33,16 @@ static inline void tls_set_server_options(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
 
+// A client refuses renegotiation, too: HTTP/2 forbids it (RFC 9113, 9.2.1).
+static inline void tls_set_client_options(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+
+static inline int tls_error_is_of_tls(unsigned long code) { return ERR_GET_LIB(code) == ERR_LIB_SSL; }
+
+static inline int tls_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
+
 static inline long tls_set_server_name(SSL *session, const char *name) {
     return SSL_set_tlsext_host_name(session, name);
 }

@@ -1,0 +1,274 @@
+import COpenSSL
+import Glibc
+import HearthModel
+
+/// TLS of one connection as a client, without I/O: bytes of the network go in and come out, and so do the
+/// application's. libcurl 7.88 can't be had for it: asked for ALPN `h2` it begins HTTP/2 itself, and without ALPN some
+/// servers, Google's among them, refuse HTTP/2.
+///
+/// On the loop's thread.
+final class TLSClientSession {
+    enum Reading {
+        case bytes(Int)
+        /// Not before more has come from the network.
+        case nothing
+        /// The peer said that nothing follows.
+        case end
+        case failed(Status)
+    }
+
+    private let session: OpaquePointer
+    // Memory that belongs to the session.
+    private let incoming: OpaquePointer
+    private let outgoing: OpaquePointer
+    private let address: ServerAddress
+    private let applicationProtocol: String
+    private let isVerifying: Bool
+    /// Which certificate was refused; noted within OpenSSL.
+    fileprivate var refusedCertificate: String?
+    private(set) var isEstablished = false
+
+    /// - Parameter applicationProtocol: what ALPN offers.
+    /// - Throws: FAILED_PRECONDITION when a file of the options can't be used.
+    init(address: ServerAddress, options: TLSOptions, applicationProtocol: String) throws(Status) {
+        let context = try TLSClientSession.makeContext(options)
+        // The session keeps the context.
+        defer { SSL_CTX_free(context) }
+        let memory = BIO_s_mem()
+        guard let session = SSL_new(context) else { throw TLSFailure.status("TLS cannot be set up") }
+        guard let incoming = BIO_new(memory), let outgoing = BIO_new(memory) else {
+            SSL_free(session)
+            throw .resourceExhausted("OpenSSL has no memory")
+        }
+        SSL_set0_rbio(session, incoming)
+        SSL_set0_wbio(session, outgoing)
+        self.session = session
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self.address = address
+        self.applicationProtocol = applicationProtocol
+        isVerifying = !options.trustsAnyCertificate
+        SSL_set_connect_state(session)
+        // Where the callback of the verification finds us: OpenSSL's place for an application.
+        SSL_set_ex_data(session, 0, Unmanaged.passUnretained(self).toOpaque())
+        try setNames()
+    }
+
+    deinit { SSL_free(session) }
+
+    private static func makeContext(_ options: TLSOptions) throws(Status) -> OpaquePointer {
+        ERR_clear_error()
+        guard let context = SSL_CTX_new(TLS_client_method()) else { throw TLSFailure.status("TLS cannot be set up") }
+        do throws(Status) {
+            guard tls_set_minimum_version_1_2(context) == 1 else { throw TLSFailure.status("TLS 1.2 cannot be had") }
+            tls_set_modes(context)
+            tls_set_client_options(context)
+            // A file of trusted certificates may hold an intermediate one only, as with libcurl.
+            X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(X509_V_FLAG_PARTIAL_CHAIN))
+            if options.trustsAnyCertificate {
+                SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil)
+            } else {
+                SSL_CTX_set_verify(context, SSL_VERIFY_PEER, noteRefusedCertificate)
+                try setAuthorities(context, options.authoritiesPath)
+            }
+            try setClientCertificate(context, options)
+        } catch {
+            SSL_CTX_free(context)
+            throw error
+        }
+        return context
+    }
+
+    private static func setAuthorities(_ context: OpaquePointer, _ path: String?) throws(Status) {
+        guard let path else {
+            guard SSL_CTX_set_default_verify_paths(context) == 1 else {
+                throw TLSFailure.status("the system's trusted certificates cannot be used")
+            }
+            return
+        }
+        guard SSL_CTX_load_verify_file(context, path) == 1 else {
+            throw TLSFailure.status("the trusted certificates \(path) cannot be used")
+        }
+    }
+
+    private static func setClientCertificate(_ context: OpaquePointer, _ options: TLSOptions) throws(Status) {
+        guard let certificate = options.clientCertificatePath else { return }
+        guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
+            throw TLSFailure.status("the client certificate \(certificate) cannot be used")
+        }
+        // As with libcurl, one file may hold both.
+        let key = options.clientKeyPath ?? certificate
+        // OpenSSL's own callback would ask at the terminal.
+        SSL_CTX_set_default_passwd_cb(context, tellPassword)
+        let isRead = (options.clientKeyPassword ?? "").withCString { password in
+            SSL_CTX_set_default_passwd_cb_userdata(context, UnsafeMutableRawPointer(mutating: password))
+            defer { SSL_CTX_set_default_passwd_cb_userdata(context, nil) }
+            return SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1
+        }
+        guard isRead else { throw TLSFailure.status("the client key \(key) cannot be used") }
+        guard SSL_CTX_check_private_key(context) == 1 else {
+            throw TLSFailure.status("the client key \(key) does not belong to the certificate \(certificate)")
+        }
+    }
+
+    /// Whom we want to talk to, and in which protocol.
+    private func setNames() throws(Status) {
+        let host = address.bareHost
+        let parameters = SSL_get0_param(session)
+        // An address is verified as such, and never told by SNI (RFC 6066, 3).
+        if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) != 1 {
+            ERR_clear_error()
+            let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+            X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            guard X509_VERIFY_PARAM_set1_host(parameters, name, 0) == 1, tls_set_server_name(session, name) == 1 else {
+                ERR_clear_error()
+                throw .invalidArgument("\(host) is no host name")
+            }
+        }
+        let offer = [UInt8(applicationProtocol.utf8.count)] + Array(applicationProtocol.utf8)
+        // Zero means success in this one function.
+        guard SSL_set_alpn_protos(session, offer, UInt32(offer.count)) == 0 else {
+            throw TLSFailure.status("\(applicationProtocol) cannot be offered")
+        }
+    }
+
+    // MARK: The network
+
+    /// What came.
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        let count = BIO_write(incoming, bytes.baseAddress, Int32(bytes.count))
+        // Its memory only ends with the process's.
+        precondition(Int(count) == bytes.count, "OpenSSL has no memory")
+    }
+
+    /// Bytes that are to be sent.
+    var outputCount: Int { BIO_ctrl_pending(outgoing) }
+
+    func takeOutput(into room: UnsafeMutableRawBufferPointer) -> Int {
+        max(0, Int(BIO_read(outgoing, room.baseAddress, Int32(clamping: room.count))))
+    }
+
+    // MARK: The application
+
+    /// True when it is done. Goes on as far as what was received allows.
+    func handshake() throws(Status) -> Bool {
+        ERR_clear_error()
+        let result = SSL_do_handshake(session)
+        guard result == 1 else {
+            if SSL_get_error(session, result) == SSL_ERROR_WANT_READ { return false }
+            throw handshakeFailure()
+        }
+        let agreed = agreedProtocol
+        // HTTP/1.1 is what is spoken without an agreement; HTTP/2 is not (RFC 9113, 3.2).
+        guard agreed == applicationProtocol || (agreed == nil && applicationProtocol != "h2") else {
+            throw .unavailable(
+                "\(address.text): by ALPN the server agreed on \(agreed ?? "no protocol"), not on \(applicationProtocol)")
+        }
+        isEstablished = true
+        return true
+    }
+
+    private var agreedProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(session, &name, &count)
+        guard let name, count > 0 else { return nil }
+        return String(decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
+    }
+
+    func read(into room: UnsafeMutableRawBufferPointer) -> Reading {
+        ERR_clear_error()
+        let result = SSL_read(session, room.baseAddress, Int32(clamping: room.count))
+        if result > 0 { return .bytes(Int(result)) }
+        switch SSL_get_error(session, result) {
+        case SSL_ERROR_WANT_READ: return .nothing
+        case SSL_ERROR_ZERO_RETURN: return .end
+        default: return .failed(.unavailable("\(address.text): TLS broke: \(TLSFailure.reason())"))
+        }
+    }
+
+    /// Encrypts all of it, into the output. Gives what broke, when something did.
+    func write(_ bytes: UnsafeRawBufferPointer) -> Status? {
+        var position = 0
+        while position < bytes.count {
+            ERR_clear_error()
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
+            let result = SSL_write(session, rest.baseAddress, Int32(clamping: rest.count))
+            guard result > 0 else { return .unavailable("\(address.text): TLS broke: \(TLSFailure.reason())") }
+            position += Int(result)
+        }
+        return nil
+    }
+
+    /// Tells the peer that nothing follows.
+    func sendEnd() {
+        guard isEstablished else { return }
+        ERR_clear_error()
+        // The peer's own end isn't waited for.
+        _ = SSL_shutdown(session)
+        ERR_clear_error()
+    }
+
+    private func handshakeFailure() -> Status {
+        let verification = SSL_get_verify_result(session)
+        if isVerifying, verification != Int(X509_V_OK), let refusedCertificate {
+            ERR_clear_error()
+            let reason = String(cString: X509_verify_cert_error_string(verification))
+            return .unavailable(
+                "\(address.text): the server's certificate is refused: \(reason) (of \(refusedCertificate), for the host "
+                    + "\(address.bareHost))")
+        }
+        let isForeign = TLSFailure.isForeignProtocol
+        let reason = TLSFailure.reason()
+        let what = isForeign ? "the server does not speak TLS" : "the TLS handshake failed"
+        return .unavailable("\(address.text): \(what): \(reason)")
+    }
+}
+
+/// OpenSSL's failures, which it leaves in a queue of the thread.
+private enum TLSFailure {
+    /// About a file or a setting, not about the peer.
+    static func status(_ what: String) -> Status { Status(.failedPrecondition, "\(what): \(reason())") }
+
+    static var isForeignProtocol: Bool {
+        let code = ERR_peek_error()
+        return tls_error_is_of_tls(code) != 0
+            && [SSL_R_WRONG_VERSION_NUMBER, SSL_R_UNKNOWN_PROTOCOL, SSL_R_HTTP_REQUEST].contains(
+                tls_error_reason(code))
+    }
+
+    static func reason() -> String {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        // Without an error it is the network that ended.
+        guard code != 0 else { return "the connection ended" }
+        guard let text = ERR_reason_error_string(code) else { return "error \(code)" }
+        return String(cString: text)
+    }
+}
+
+private func noteRefusedCertificate(_ isGood: Int32, _ verification: OpaquePointer?) -> Int32 {
+    guard isGood != 1,
+        let session = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx()),
+        let owner = SSL_get_ex_data(OpaquePointer(session), 0)
+    else { return isGood }
+    var text = [CChar](repeating: 0, count: 256)
+    let certificate = X509_STORE_CTX_get_current_cert(verification)
+    if let certificate {
+        X509_NAME_oneline(X509_get_subject_name(certificate), &text, Int32(text.count))
+    }
+    let name = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    Unmanaged<TLSClientSession>.fromOpaque(owner).takeUnretainedValue().refusedCertificate =
+        name.isEmpty ? "a nameless certificate" : name
+    return isGood
+}
+
+private func tellPassword(
+    _ room: UnsafeMutablePointer<CChar>?, _ count: Int32, _ isWriting: Int32, _ password: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let room, let password else { return 0 }
+    let length = strlen(password.assumingMemoryBound(to: CChar.self))
+    guard length <= Int(count) else { return 0 }
+    memcpy(room, password, length)
+    return Int32(length)
+}
