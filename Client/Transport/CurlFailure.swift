@@ -34,7 +34,7 @@ enum CurlFailure {
 
     /// libcurl tells the code in its text: `… (err 8)`.
     static func resetCode(in message: String) -> Int? {
-        guard let start = message.range(ofText: "(err ") else { return nil }
+        guard let start = message.index(after: "(err ") else { return nil }
         let digits = message[start...].prefix { $0.isASCII && $0.isNumber }
         return Int(digits)
     }
@@ -42,7 +42,7 @@ enum CurlFailure {
 
 extension String {
     /// Where the text after the first occurrence of a piece begins.
-    fileprivate func range(ofText piece: String) -> String.Index? {
+    func index(after piece: String) -> String.Index? {
         var position = startIndex
         while position < endIndex {
             if self[position...].hasPrefix(piece) { return index(position, offsetBy: piece.count) }

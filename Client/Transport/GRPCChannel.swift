@@ -19,17 +19,18 @@ public final class GRPCChannel: Sendable {
     /// - Parameters:
     ///   - userAgent: goes into `user-agent`.
     ///   - messageBytesMax: received messages above it are RESOURCE_EXHAUSTED.
+    ///   - keepAlive: of streams; what calls share is probed by TCP.
     public init(
         transport: Transport, address: ServerAddress, userAgent: String = "grpc-swift-hearth",
         messageBytesMax: Int = TransportLimits.messageBytesMax,
-        sharedConnectionsMax: Int = TransportLimits.sharedConnectionsMax
+        sharedConnectionsMax: Int = TransportLimits.sharedConnectionsMax, keepAlive: KeepAlive = KeepAlive()
     ) {
         self.transport = transport
         self.address = address
         self.userAgent = userAgent
         self.messageBytesMax = messageBytesMax
         connections = GRPCConnections(
-            loop: transport.loop, address: address, connectionsMax: sharedConnectionsMax)
+            loop: transport.loop, address: address, connectionsMax: sharedConnectionsMax, keepAlive: keepAlive)
     }
 
     deinit {

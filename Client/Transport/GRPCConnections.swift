@@ -20,6 +20,7 @@ final class GRPCConnections {
 
     let loop: TransportLoop
     let address: ServerAddress
+    let keepAlive: KeepAlive
     private let connectionsMax: Int
     private var pool: ConnectionPool?
     /// Calls under way on the shared pool.
@@ -31,7 +32,8 @@ final class GRPCConnections {
     private var waiting: [GRPCUnaryCall] = []
     private var isRetired = false
 
-    init(loop: TransportLoop, address: ServerAddress, connectionsMax: Int) {
+    init(loop: TransportLoop, address: ServerAddress, connectionsMax: Int, keepAlive: KeepAlive) {
+        self.keepAlive = keepAlive
         self.loop = loop
         self.address = address
         self.connectionsMax = connectionsMax

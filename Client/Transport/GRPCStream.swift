@@ -115,7 +115,8 @@ public final class GRPCStream: @unchecked Sendable {
             }
         }
         do throws(Status) {
-            let session = HTTP2StreamSession(loop: loop, address: connections.address, fields: fields)
+            let session = HTTP2StreamSession(
+                loop: loop, address: connections.address, fields: fields, keepAlive: connections.keepAlive)
             self.session = session
             connect(session)
             try session.start()

@@ -1,7 +1,23 @@
 import CNghttp2
 import HearthModel
 
-/// HTTP/2 for one stream on a connection of its own, by libnghttp2 over a socket of libcurl's.
+/// When the connection of a stream is probed by PING.
+public struct KeepAlive: Sendable, Hashable {
+    /// After so long without a byte a PING is sent…
+    public var idleMilliseconds: Int
+    /// …and after so long without an answer the stream ends with UNAVAILABLE.
+    public var answerMilliseconds: Int
+
+    public init(
+        idleMilliseconds: Int = TransportLimits.keepAliveIdleSeconds * 1_000,
+        answerMilliseconds: Int = TransportLimits.pingAnswerMilliseconds
+    ) {
+        self.idleMilliseconds = idleMilliseconds
+        self.answerMilliseconds = answerMilliseconds
+    }
+}
+
+/// HTTP/2 for one stream on a connection of its own, by libnghttp2 over a `RawSocket`.
 ///
 /// libcurl's own HTTP/2 (7.88) won't do for streams: an answer that consists of a head only, sent before the request is
 /// complete, is lost, and that is how servers refuse a stream; bytes kept back by a paused consumer can be lost; PINGs
@@ -29,6 +45,7 @@ final class HTTP2StreamSession {
     private let loop: TransportLoop
     private let address: ServerAddress
     private let fields: [HTTPField]
+    private let keepAlive: KeepAlive
     private let socket: RawSocket
     private var session: OpaquePointer?
     private var streamIdentifier: Int32 = -1
@@ -38,12 +55,14 @@ final class HTTP2StreamSession {
     private var pingTimer: TimerQueue.Identifier?
     private var lastReceived: UInt64 = 0
     private var isPingOpen = false
+    private var isReading = true
 
     private static let windowBytes = 1 << 20
     private static let queuedBytesMax = 256 << 10
 
     /// - Parameter fields: of the request, the pseudo fields first.
-    init(loop: TransportLoop, address: ServerAddress, fields: [HTTPField]) {
+    init(loop: TransportLoop, address: ServerAddress, fields: [HTTPField], keepAlive: KeepAlive) {
+        self.keepAlive = keepAlive
         self.loop = loop
         self.address = address
         self.fields = fields
@@ -68,7 +87,10 @@ final class HTTP2StreamSession {
         pump()
     }
 
-    func setReading(_ isReading: Bool) { socket.setReading(isReading) }
+    func setReading(_ isReading: Bool) {
+        self.isReading = isReading
+        socket.setReading(isReading)
+    }
 
     /// Resets the stream if it isn't over, and closes the connection.
     func close() {
@@ -168,20 +190,27 @@ final class HTTP2StreamSession {
 
     /// Silence is answered by a PING, and silence after that is the end.
     private func pingLater() {
-        let silence = TransportLimits.keepAliveIdleSeconds * 1_000
-        let wait = isPingOpen ? TransportLimits.pingAnswerMilliseconds : silence
+        let silentMilliseconds = Int((Monotonic.nanoseconds() - lastReceived) / 1_000_000)
+        let wait = isPingOpen ? keepAlive.answerMilliseconds : max(1, keepAlive.idleMilliseconds - silentMilliseconds)
         pingTimer = loop.schedule(afterMilliseconds: wait) { [unowned self] in
-            let silent = Monotonic.nanoseconds() - lastReceived >= UInt64(silence) * 1_000_000
-            if isPingOpen {
-                return fail(.unavailable("\(address.text): the server does not answer any more"))
-            }
-            if silent {
-                isPingOpen = true
-                nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
-                pump()
-            }
-            pingLater()
+            pingTimer = nil
+            ping()
         }
+    }
+
+    private func ping() {
+        if !isReading {
+            // Nobody looks whether something comes: the silence is ours.
+            lastReceived = Monotonic.nanoseconds()
+            isPingOpen = false
+        }
+        if isPingOpen { return fail(.unavailable("\(address.text): the server does not answer any more")) }
+        if Monotonic.nanoseconds() - lastReceived >= UInt64(max(0, keepAlive.idleMilliseconds)) * 1_000_000 {
+            isPingOpen = true
+            nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
+            pump()
+        }
+        pingLater()
     }
 
     // MARK: Called by nghttp2: takes note only

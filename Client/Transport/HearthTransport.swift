@@ -6,6 +6,8 @@ import HearthModel
 // - `GRPCChannel` makes gRPC calls to one server: whole requests (`unary`, `collect`) and streams (`openStream`).
 // - `HTTPClient` makes plain requests, whose answers come in pieces.
 // - `RawConnection` is a socket without a protocol, plain or TLS, through the same proxies.
+// - `RawSocket` is beneath streams and raw connections: a TCP connection by libcurl, with TLS by OpenSSL over memory
+//   (`TLSClientSession`). Calls and plain requests have libcurl's own TLS.
 // - `NetworkMonitor` tells when the machine's addresses or routes change.
 //
 // What holds at all times: user code runs on the transport's thread, outside of libcurl's callbacks, one event after
@@ -33,11 +35,11 @@ public enum TransportLimits {
     /// Idle connections that are kept, all together.
     static let idleConnectionsMax = 32
     /// Connections are probed, by TCP and for streams by PING, when nothing came for so long…
-    static let keepAliveIdleSeconds = 30
+    public static let keepAliveIdleSeconds = 30
     /// …again after so long…
     static let keepAliveIntervalSeconds = 10
     /// …are given up when a PING isn't answered for so long…
-    static let pingAnswerMilliseconds = 15_000
+    public static let pingAnswerMilliseconds = 15_000
     /// …and are broken when nothing was acknowledged for so long.
     static let unacknowledgedMilliseconds = 45_000
 }

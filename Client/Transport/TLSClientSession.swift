@@ -162,7 +162,8 @@ final class TLSClientSession {
         // HTTP/1.1 is what is spoken without an agreement; HTTP/2 is not (RFC 9113, 3.2).
         guard agreed == applicationProtocol || (agreed == nil && applicationProtocol != "h2") else {
             throw .unavailable(
-                "\(address.text): by ALPN the server agreed on \(agreed ?? "no protocol"), not on \(applicationProtocol)")
+                "\(address.text): by ALPN the server agreed on \(agreed ?? "no protocol"), not on \(applicationProtocol)"
+            )
         }
         isEstablished = true
         return true

@@ -56,6 +56,8 @@ final class Transfer {
     private var body: UnsafeMutableRawBufferPointer?
     private var isSendingPaused = false
     private var isReceivingPaused = false
+    /// Of HTTP/2, as far as libcurl has told it.
+    fileprivate var streamNumber: Int?
 
     init(loop: TransportLoop, pool: ConnectionPool, delegate: any TransferDelegate) throws(Status) {
         guard let handle = curl_easy_init() else { throw .resourceExhausted("libcurl has no memory") }
@@ -272,13 +274,33 @@ private func openTransferSocket(
     return transfer.pool.openSocket(address)
 }
 
-/// libcurl has no other sign of REFUSED_STREAM, which also stands for a GOAWAY that leaves the stream out.
+/// libcurl 7.88 tells a refused stream by words only. REFUSED_STREAM is one of them; when the last stream of a
+/// connection is left out by a GOAWAY, it only says which one was the last that the server looked at.
 private func takeDebugText(
     _ handle: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int,
     _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard kind == CURLINFO_TEXT, let bytes else { return 0 }
-    let text = UnsafeRawBufferPointer(start: bytes, count: count)
-    if text.starts(with: "REFUSED_STREAM".utf8) { Transfer.from(context).wasRefused() }
+    Transfer.from(context).note(UnsafeRawBufferPointer(start: bytes, count: count))
     return 0
+}
+
+extension Transfer {
+    fileprivate func note(_ text: UnsafeRawBufferPointer) {
+        if text.starts(with: "REFUSED_STREAM".utf8) { return wasRefused() }
+        let beginning = "Using Stream ID: "
+        if text.starts(with: beginning.utf8) {
+            streamNumber = Transfer.number(text.dropFirst(beginning.utf8.count))
+        } else if let streamNumber {
+            let text = String(decoding: text, as: UTF8.self)
+            guard text.contains("GOAWAY"), let start = text.index(after: "last_stream="),
+                let last = Transfer.number(text.utf8[start...])
+            else { return }
+            if last < streamNumber { wasRefused() }
+        }
+    }
+
+    private static func number(_ text: some Sequence<UInt8>) -> Int? {
+        Int(String(decoding: text.prefix { (48...57).contains($0) }, as: UTF8.self))
+    }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import HearthTransport
 
 /// The parts that do no I/O.
-@Suite struct AnswerTests {
+@Suite(.timeLimit(.minutes(2))) struct AnswerTests {
     private func answer(_ lines: [String], body: [UInt8] = [], trailers: [String] = []) -> GRPCAnswerReader {
         var reader = GRPCAnswerReader(messageBytesMax: 100)
         for line in lines + [""] { Array((line + "\r\n").utf8).withUnsafeBytes { reader.readLine($0) } }

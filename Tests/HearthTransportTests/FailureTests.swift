@@ -77,8 +77,8 @@ private final class Counts: Sendable {
     let ok = Atomic<Int>(0)
 }
 
-@Suite struct FailureTests {
-    @Test(.timeLimit(.minutes(1))) func aRefusedConnectionIsUnavailable() async throws {
+@Suite(.timeLimit(.minutes(2))) struct FailureTests {
+    @Test func aRefusedConnectionIsUnavailable() async throws {
         let server = try makeServer()
         let port = server.port
         try await stop(server)
@@ -94,7 +94,7 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aSilentServerMeetsTheDeadline() async throws {
+    @Test func aSilentServerMeetsTheDeadline() async throws {
         let silent = try FakeServer(answer: nil)
         try await withTransport { transport in
             for status in await ends(transport, port: silent.port, timeoutMilliseconds: 150) {
@@ -103,7 +103,7 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aBlackHoleMeetsTheConnectTimeout() async throws {
+    @Test func aBlackHoleMeetsTheConnectTimeout() async throws {
         // TLS waits for an answer that never comes: as good as a route that swallows everything.
         let silent = try FakeServer(answer: nil)
         try await withTransport { transport in
@@ -120,7 +120,7 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func anUnknownHostIsUnavailable() async throws {
+    @Test func anUnknownHostIsUnavailable() async throws {
         try await withTransport { transport in
             let address = ServerAddress(host: "nowhere.invalid", port: 1, security: .plaintext, proxy: .none)
             let channel = GRPCChannel(transport: transport, address: address)
@@ -128,7 +128,7 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: ["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "nonsense", ""])
+    @Test(arguments: ["HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "nonsense", ""])
     func whatIsNotHTTP2IsUnavailable(_ answer: String) async throws {
         let server = try FakeServer(answer: Array(answer.utf8))
         try await withTransport { transport in
@@ -138,8 +138,8 @@ private final class Counts: Sendable {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func callsGoOnAfterARestart() async throws {
-        let first = try makeServer()
+    @Test func callsGoOnAfterARestart() async throws {
+        let first = try makeServerToReplace()
         let port = first.port
         try await withTransport { transport in
             let channel = channel(transport, port: port)
@@ -160,8 +160,8 @@ private final class Counts: Sendable {
     }
 
     /// Calls under way when the server says GOAWAY are answered, or fail as unavailable; those after it go to the next.
-    @Test(.timeLimit(.minutes(1))) func callsGoOnOverRestartsUnderLoad() async throws {
-        nonisolated(unsafe) var server = try makeServer()
+    @Test func callsGoOnOverRestartsUnderLoad() async throws {
+        nonisolated(unsafe) var server = try makeServerToReplace()
         let port = server.port
         try await withTransport { transport in
             let channel = channel(transport, port: port)
@@ -170,7 +170,7 @@ private final class Counts: Sendable {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<20 {
                     group.addTask {
-                        while isOver.current == nil {
+                        while isOver.current == nil, !Task.isCancelled {
                             let status = await failure {
                                 expectEqual(try await channel.unary("/p.S/Unary", message: [7]), [7])
                             }

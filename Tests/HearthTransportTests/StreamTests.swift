@@ -4,8 +4,8 @@ import HearthNetwork
 import HearthTransport
 import Testing
 
-@Suite struct StreamTests {
-    @Test(.timeLimit(.minutes(1))) func tenThousandEchoesOneAtATime() async throws {
+@Suite(.timeLimit(.minutes(2))) struct StreamTests {
+    @Test func tenThousandEchoesOneAtATime() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             let recorder = StreamRecorder()
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func allAtOnceKeepsItsOrder() async throws {
+    @Test func allAtOnceKeepsItsOrder() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             let recorder = StreamRecorder()
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func manyStreamsAtOnce() async throws {
+    @Test func manyStreamsAtOnce() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Servers send their head with the first message only, and that may wait for a request.
-    @Test(.timeLimit(.minutes(1))) func aStreamOpensBeforeTheServerSaysAnything() async throws {
+    @Test func aStreamOpensBeforeTheServerSaysAnything() async throws {
         try await withServer { server, transport in
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/p.S/Silent", recorder)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func bigMessagesBothWays() async throws {
+    @Test func bigMessagesBothWays() async throws {
         try await withServer { server, transport in
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/p.S/Bidi", recorder)
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// The server ends the stream while the client could still send: the status must not wait for the client.
-    @Test(.timeLimit(.minutes(1))) func theServerMayEndFirst() async throws {
+    @Test func theServerMayEndFirst() async throws {
         let service: @Sendable (GRPCCall) -> Void = { call in
             call.onMessage = { message in
                 if !message.isEmpty { call.send(message) }
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func cancelResetsAndSilences() async throws {
+    @Test func cancelResetsAndSilences() async throws {
         let cancelled = Box<Bool>()
         let service: @Sendable (GRPCCall) -> Void = { call in
             call.onMessage = { call.send($0) }
@@ -136,13 +136,13 @@ import Testing
             await recorder.wait { $0.messages.count == 1 }
             stream.cancel()
             stream.cancel()
-            #expect(await cancelled.value())
+            try await expectEqual(cancelled.value(), true)
             #expect(recorder.now.status == nil)
             #expect(transport.statistics.sockets == 0)
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func cancelWithinAnEventIsTheLast() async throws {
+    @Test func cancelWithinAnEventIsTheLast() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             let received = Box<Int>()
@@ -154,7 +154,7 @@ import Testing
             }
             stream = opened
             for _ in 0..<100 { opened.send([1]) }
-            _ = await received.value()
+            _ = try await received.value()
             // Another stream's whole life is time enough for a second event.
             try await expectEqual(channel.collect("/p.S/Split", message: bytes(100)).count, 100)
             #expect(received.current == 1)
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aPausedConsumerStopsTheServer() async throws {
+    @Test func aPausedConsumerStopsTheServer() async throws {
         let sent = Box<Int>()
         let service: @Sendable (GRPCCall) -> Void = { call in
             guard call.path == "/a/b" else { return echoService(call) }
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aSlowServerShowsInTheQueue() async throws {
+    @Test func aSlowServerShowsInTheQueue() async throws {
         let held = Box<GRPCCall>()
         let service: @Sendable (GRPCCall) -> Void = { call in
             nonisolated(unsafe) var received = 0
@@ -220,7 +220,7 @@ import Testing
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/a/b", recorder)
             for _ in 0..<200 { stream.send(bytes(100_000)) }
-            let call = await held.value()
+            let call = try await held.value()
             var last = -1
             while last != stream.queuedBytes {
                 last = stream.queuedBytes
@@ -237,7 +237,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aStreamHasADeadline() async throws {
+    @Test func aStreamHasADeadline() async throws {
         try await withServer { server, transport in
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/p.S/Silent", recorder, timeoutMilliseconds: 100)
@@ -246,14 +246,17 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func shutDownEndsEverything() async throws {
+    @Test func shutDownEndsEverything() async throws {
         try await withServer { server, transport in
             let channel = channel(transport, port: server.port)
             let recorder = StreamRecorder()
             let stream = channel.open("/p.S/Silent", recorder)
             await recorder.wait { $0.openedCount == 1 }
             let task = Task { await failure { try await channel.unary("/p.S/Silent", message: [1]) } }
-            while transport.statistics.transfers < 2 { await Task.yield() }
+            while transport.statistics.transfers < 2 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
             try await blocking { transport.shutDown() }
             #expect(recorder.now.status?.code == .cancelled)
             #expect(await task.value?.code == .cancelled)
@@ -266,7 +269,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func anIdleStreamCostsNothing() async throws {
+    @Test func anIdleStreamCostsNothing() async throws {
         try await withServer { server, transport in
             let recorder = StreamRecorder()
             let stream = channel(transport, port: server.port).open("/p.S/Bidi", recorder)

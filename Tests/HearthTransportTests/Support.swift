@@ -37,6 +37,16 @@ func makeServer(
     return server
 }
 
+/// A server on a port that the system gives to nobody by itself, so that another server can follow it there.
+func makeServerToReplace() throws -> NetworkServer {
+    var failure: (any Error)?
+    for _ in 0..<50 {
+        // Linux takes its own choices from 32768 on.
+        do { return try makeServer(port: .random(in: 20_000..<32_000)) } catch { failure = error }
+    }
+    throw failure ?? Status.unavailable("no port")
+}
+
 func stop(_ server: NetworkServer, graceSeconds: Double = 0) async throws {
     try await blocking { server.shutdown(graceSeconds: graceSeconds) }
 }
@@ -92,11 +102,30 @@ func channel(_ transport: Transport, port: Int, security: TransportSecurity = .p
     }
 }
 
+/// Answers the first message with many of 50 kB, and then ends.
+func flood(_ countMax: Int) -> @Sendable (GRPCCall) -> Void {
+    { call in
+        nonisolated(unsafe) var count = 0
+        let produce = { @Sendable in
+            while count < countMax {
+                count += 1
+                if !call.send([UInt8](repeating: UInt8(truncatingIfNeeded: count), count: 50_000)) { return }
+            }
+            call.finish(.ok)
+        }
+        call.onMessage = { _ in
+            call.onWritable = produce
+            produce()
+        }
+    }
+}
+
 /// A value that something sets and a test waits for.
 final class Box<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
-        var waiters: [CheckedContinuation<Value, Never>] = []
+        var waiters: [UInt64: CheckedContinuation<Value, any Error>] = [:]
+        var waiterCount: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -104,22 +133,36 @@ final class Box<Value: Sendable>: Sendable {
     func set(_ value: Value) {
         let waiters = state.withLock { state in
             state.value = value
-            defer { state.waiters = [] }
-            return state.waiters
+            defer { state.waiters = [:] }
+            return state.waiters.values.map { $0 }
         }
         for waiter in waiters { waiter.resume(returning: value) }
     }
 
     var current: Value? { state.withLock { $0.value } }
 
-    func value() async -> Value {
-        await withCheckedContinuation { continuation in
-            let value = state.withLock { state -> Value? in
-                if state.value == nil { state.waiters.append(continuation) }
-                return state.value
-            }
-            if let value { continuation.resume(returning: value) }
+    /// Ends with the test's task, so that a time limit is one.
+    func value() async throws -> Value {
+        let number = state.withLock { state in
+            state.waiterCount += 1
+            return state.waiterCount
         }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let value = state.withLock { state -> Value? in
+                    if state.value == nil { state.waiters[number] = continuation }
+                    return state.value
+                }
+                if let value { return continuation.resume(returning: value) }
+                if Task.isCancelled { giveUp(number) }
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+    }
+
+    private func giveUp(_ number: UInt64) {
+        state.withLock { $0.waiters.removeValue(forKey: number) }?.resume(throwing: CancellationError())
     }
 }
 
@@ -129,7 +172,8 @@ final class StreamRecorder: Sendable {
         var openedCount = 0
         var messages: [[UInt8]] = []
         var end: (status: Status, trailers: [HTTPField])?
-        var waiters: [(condition: @Sendable (StreamRecorder.Snapshot) -> Bool, resume: @Sendable () -> Void)] = []
+        var waiters: [UInt64: Waiter] = [:]
+        var waiterCount: UInt64 = 0
 
         var snapshot: Snapshot {
             Snapshot(
@@ -144,10 +188,15 @@ final class StreamRecorder: Sendable {
         var trailers: [HTTPField]
     }
 
+    private struct Waiter {
+        var condition: @Sendable (StreamRecorder.Snapshot) -> Bool
+        var continuation: CheckedContinuation<Void, Never>
+    }
+
     private let state = Mutex(State())
 
     func take(_ event: GRPCStreamEvent) {
-        let ready = state.withLock { state -> [@Sendable () -> Void] in
+        let ready = state.withLock { state -> [Waiter] in
             if state.end != nil { Issue.record("an event after the end: \(event)") }
             switch event {
             case .opened:
@@ -157,26 +206,40 @@ final class StreamRecorder: Sendable {
             case .closed(let status, let trailers): state.end = (status, trailers)
             }
             let snapshot = state.snapshot
-            let ready = state.waiters.filter { $0.condition(snapshot) }.map(\.resume)
-            state.waiters.removeAll { $0.condition(snapshot) }
-            return ready
+            let ready = state.waiters.filter { $0.value.condition(snapshot) }
+            for number in ready.keys { state.waiters[number] = nil }
+            return ready.values.map { $0 }
         }
-        for resume in ready { resume() }
+        for waiter in ready { waiter.continuation.resume() }
     }
 
     var now: Snapshot { state.withLock { $0.snapshot } }
 
+    /// Until the condition holds or the test's task is cancelled; what holds then is the test's to see.
     @discardableResult
     func wait(_ condition: @escaping @Sendable (Snapshot) -> Bool) async -> Snapshot {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let isReady = state.withLock { state in
-                if condition(state.snapshot) { return true }
-                state.waiters.append((condition, { continuation.resume() }))
-                return false
+        let number = state.withLock { state in
+            state.waiterCount += 1
+            return state.waiterCount
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let isReady = state.withLock { state in
+                    if condition(state.snapshot) { return true }
+                    state.waiters[number] = Waiter(condition: condition, continuation: continuation)
+                    return false
+                }
+                if isReady { return continuation.resume() }
+                if Task.isCancelled { giveUp(number) }
             }
-            if isReady { continuation.resume() }
+        } onCancel: {
+            giveUp(number)
         }
         return now
+    }
+
+    private func giveUp(_ number: UInt64) {
+        state.withLock { $0.waiters.removeValue(forKey: number) }?.continuation.resume()
     }
 
     func end() async -> Snapshot { await wait { $0.status != nil } }
@@ -185,6 +248,22 @@ final class StreamRecorder: Sendable {
 extension GRPCChannel {
     func open(_ path: String, _ recorder: StreamRecorder, timeoutMilliseconds: Int? = nil) -> GRPCStream {
         openStream(path, timeoutMilliseconds: timeoutMilliseconds) { recorder.take($0) }
+    }
+}
+
+extension GRPCChannel {
+    /// A stream that pauses itself when so many messages have come.
+    func openPausing(_ recorder: StreamRecorder, at counts: [Int]) -> GRPCStream {
+        let opened = Box<GRPCStream>()
+        let stream = openStream("/a/b") { event in
+            if case .message = event, counts.contains(recorder.now.messages.count + 1) {
+                opened.current?.pauseReceiving()
+            }
+            recorder.take(event)
+        }
+        opened.set(stream)
+        stream.send([1])
+        return stream
     }
 }
 

@@ -4,35 +4,40 @@ import HearthNetwork
 import HearthTransport
 import Testing
 
-/// A certificate of its own authority for localhost, made by the openssl tool when it is there.
-private let certificate: TLSConfiguration? = {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hearth-\(UUID().uuidString)")
-    let openssl = URL(fileURLWithPath: "/usr/bin/openssl")
-    guard FileManager.default.isExecutableFile(atPath: openssl.path) else { return nil }
-    do {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let tool = Process()
-        tool.executableURL = openssl
-        tool.currentDirectoryURL = folder
-        tool.arguments = [
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "certificate.pem", "-days",
-            "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-        ]
-        tool.standardError = FileHandle.nullDevice
-        try tool.run()
-        tool.waitUntilExit()
-        guard tool.terminationStatus == 0 else { return nil }
-    } catch { return nil }
-    return TLSConfiguration(
-        certificatePath: folder.appendingPathComponent("certificate.pem").path,
-        keyPath: folder.appendingPathComponent("key.pem").path)
-}()
+private let certificates = Certificates.shared
+private let trusting = Certificates.shared.trusting
 
-@Suite(.enabled(if: certificate != nil)) struct TLSTests {
-    private var trusting: TransportSecurity { .tls(TLSOptions(authoritiesPath: certificate?.certificatePath)) }
+private func address(
+    _ port: Int, host: String = "localhost", _ security: TransportSecurity = trusting,
+    connectTimeoutMilliseconds: Int = 20_000
+) -> ServerAddress {
+    ServerAddress(
+        host: host, port: port, security: security, proxy: .none, connectTimeoutMilliseconds: connectTimeoutMilliseconds
+    )
+}
 
-    @Test(.timeLimit(.minutes(1))) func callsGoThroughTLS() async throws {
-        try await withServer(tls: certificate) { server, transport in
+/// How a stream that echoes one message ends.
+private func echo(_ transport: Transport, _ address: ServerAddress) async -> StreamRecorder.Snapshot {
+    let recorder = StreamRecorder()
+    let stream = GRPCChannel(transport: transport, address: address).open("/p.S/Bidi", recorder)
+    stream.send([7])
+    stream.finish()
+    return await recorder.end()
+}
+
+private func expectRefused(
+    _ end: StreamRecorder.Snapshot, _ words: String..., code: Status.Code = .unavailable,
+    sourceLocation: SourceLocation = #_sourceLocation
+) {
+    #expect(end.status?.code == code, sourceLocation: sourceLocation)
+    #expect(end.openedCount == 0, sourceLocation: sourceLocation)
+    let message = end.status?.message.lowercased() ?? ""
+    for word in words { #expect(message.contains(word.lowercased()), sourceLocation: sourceLocation) }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct TLSTests {
+    @Test func callsGoThroughTLS() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
             let channel = channel(transport, port: server.port, security: trusting)
             for count in [0, 100, 3_000_000] {
                 try await expectEqual(channel.unary("/p.S/Unary", message: bytes(count)), bytes(count))
@@ -48,12 +53,34 @@ private let certificate: TLSConfiguration? = {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func streamsGoThroughTLS() async throws {
-        try await withServer(tls: certificate) { server, transport in
+    @Test func tenThousandEchoesOneAtATime() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
+            let channel = channel(transport, port: server.port, security: trusting)
+            let recorder = StreamRecorder()
+            nonisolated(unsafe) var stream: GRPCStream?
+            let opened = channel.openStream("/p.S/Bidi") { event in
+                recorder.take(event)
+                guard case .message(let message) = event, let stream else { return }
+                let number = Int(String(decoding: message, as: UTF8.self)) ?? -1
+                if number < 10_000 { stream.send(Array("\(number + 1)".utf8)) } else { stream.finish() }
+            }
+            stream = opened
+            await recorder.wait { $0.openedCount == 1 }
+            opened.send(Array("1".utf8))
+            let end = await recorder.end()
+            #expect(end.status == .ok)
+            #expect(end.messages == (1...10_000).map { Array("\($0)".utf8) })
+            #expect(transport.statistics.sockets == 0)
+            stream = nil
+        }
+    }
+
+    @Test func tenThousandAtOnceKeepTheirOrder() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
             let channel = channel(transport, port: server.port, security: trusting)
             let recorder = StreamRecorder()
             let stream = channel.open("/p.S/Bidi", recorder)
-            let messages = (0..<2_000).map { bytes($0 * 2) }
+            let messages = (0..<10_000).map { bytes($0 % 3_000) }
             for message in messages { stream.send(message) }
             stream.finish()
             let end = await recorder.end()
@@ -62,43 +89,249 @@ private let certificate: TLSConfiguration? = {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func certificatesAreChecked() async throws {
-        try await withServer(tls: certificate) { server, transport in
-            for security in [TransportSecurity.tls(TLSOptions()), trusting] {
-                // Nobody vouches for it; or it is for another name.
-                var address = ServerAddress(host: "localhost", port: server.port, security: security, proxy: .none)
-                if security == trusting { address.host = "127.0.0.1" }
-                let channel = GRPCChannel(transport: transport, address: address)
-                #expect(await failure { try await channel.unary("/p.S/Unary", message: []) }?.code == .unavailable)
-                let recorder = StreamRecorder()
-                _ = channel.open("/p.S/Bidi", recorder)
-                #expect(await recorder.end().status?.code == .unavailable)
-            }
-            let careless = channel(
-                transport, port: server.port, security: .tls(TLSOptions(trustsAnyCertificate: true)))
-            try await expectEqual(careless.unary("/p.S/Unary", message: [1]), [1])
+    @Test func bigMessagesBothWays() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
+            let recorder = StreamRecorder()
+            let stream = channel(transport, port: server.port, security: trusting).open("/p.S/Bidi", recorder)
+            let messages = [bytes(3 << 20), [], bytes(5 << 20), bytes(1)]
+            for message in messages { stream.send(message) }
+            stream.finish()
+            let end = await recorder.end()
+            #expect(end.status == .ok)
+            #expect(end.messages == messages)
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func requestsAndRawConnectionsToo() async throws {
+    /// What TLS has decrypted, or could, waits with the consumer.
+    @Test func aPausedConsumerLosesNothing() async throws {
+        try await withServer(tls: certificates.server.server, grpc: flood(400)) { server, transport in
+            let recorder = StreamRecorder()
+            let pauses = [3, 50, 200]
+            let channel = channel(transport, port: server.port, security: trusting)
+            let stream = channel.openPausing(recorder, at: pauses)
+            for count in pauses {
+                await recorder.wait { $0.messages.count >= count }
+                try await Task.sleep(for: .milliseconds(300))
+                let turns = transport.statistics.turns
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(transport.statistics.turns - turns <= 5)
+                #expect(recorder.now.messages.count == count)
+                stream.resumeReceiving()
+            }
+            let end = await recorder.end()
+            #expect(end.status == .ok)
+            #expect(end.messages.map { $0.first } == (1...400).map { UInt8(truncatingIfNeeded: $0) })
+        }
+    }
+
+    @Test func anIdleStreamCostsNothing() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
+            let recorder = StreamRecorder()
+            let stream = channel(transport, port: server.port, security: trusting).open("/p.S/Bidi", recorder)
+            stream.send([1])
+            await recorder.wait { $0.messages.count == 1 }
+            try await Task.sleep(for: .milliseconds(200))
+            let before = transport.statistics.turns
+            try await Task.sleep(for: .seconds(1))
+            #expect(transport.statistics.turns - before <= 5)
+            stream.cancel()
+        }
+    }
+
+    @Test func requestsAndRawConnectionsToo() async throws {
         let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: bytes(200_000)) }
-        try await withServer(tls: certificate, http: http) { server, transport in
+        try await withServer(tls: certificates.server.server, http: http) { server, transport in
             var request = HTTPRequest(url: "https://localhost:\(server.port)/x")
             request.proxy = .none
-            request.tls.authoritiesPath = certificate?.certificatePath
+            request.tls.authoritiesPath = certificates.authority.certificatePath
             let response = try await HTTPClient(transport: transport).response(to: request, bodyBytesMax: 1 << 20)
             #expect(response.status == 200)
             #expect(response.body == bytes(200_000))
-            let text = await rawAnswer(
-                transport, ServerAddress(host: "localhost", port: server.port, security: trusting, proxy: .none))
+            let text = try await rawAnswer(transport, address(server.port))
             #expect(text.hasPrefix("HTTP/1.1 200 "))
-            #expect(text.utf8.count > 100_000)
+            #expect(text.utf8.count > 200_000)
+        }
+    }
+
+    // MARK: The handshake
+
+    @Test func theServerHearsOfHTTP2AndOfTheName() async throws {
+        try await withServer { server, transport in
+            let gateway = try TLSGateway(to: server.port)
+            #expect(await echo(transport, address(gateway.port)).messages == [[7]])
+            // An address is verified, and not told.
+            #expect(await echo(transport, address(gateway.port, host: "127.0.0.1")).messages == [[7]])
+            let notes = gateway.notes
+            #expect(notes.agreed == ["h2", "h2"])
+            #expect(notes.serverNames == ["localhost", ""])
+        }
+    }
+
+    @Test func aConnectionEndsInOrder() async throws {
+        try await withServer { server, transport in
+            let gateway = try TLSGateway(to: server.port)
+            let recorder = StreamRecorder()
+            let stream = GRPCChannel(transport: transport, address: address(gateway.port)).open("/p.S/Bidi", recorder)
+            stream.send([1])
+            await recorder.wait { $0.messages.count == 1 }
+            stream.cancel()
+            while gateway.notes.orderlyEnds == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        }
+    }
+
+    @Test(arguments: [TLSGateway.Agreement.http1, .nothing])
+    func withoutHTTP2ThereIsNoStream(_ agreement: TLSGateway.Agreement) async throws {
+        try await withServer { server, transport in
+            let gateway = try TLSGateway(to: server.port, agreement: agreement)
+            expectRefused(await echo(transport, address(gateway.port)))
+            if agreement == .nothing {
+                expectRefused(await echo(transport, address(gateway.port)), "ALPN", "no protocol", "h2")
+            }
+        }
+    }
+
+    @Test func whatIsCutIsNotComplete() async throws {
+        let http: @Sendable (HTTPExchange) -> Void = { $0.respond(status: 200, headers: [], body: bytes(200_000)) }
+        try await withServer(http: http) { server, transport in
+            let gateway = try TLSGateway(to: server.port, agreement: .nothing, cutsAfterBytes: 10_000)
+            let text = try await rawAnswer(transport, address(gateway.port))
+            #expect(text.contains("broke"))
+        }
+    }
+
+    @Test func certificatesAreChecked() async throws {
+        let known = certificates.authority.certificatePath
+        let wrong: [(files: Certificates.Files, host: String, authority: String?, words: String)] = [
+            (certificates.otherName, "localhost", known, "hostname mismatch"),
+            (certificates.otherName, "127.0.0.1", known, "ip address mismatch"),
+            (certificates.server, "localhost", certificates.stranger.certificatePath, "unable to get local issuer"),
+            (certificates.server, "localhost", nil, "unable to get local issuer"),
+            (certificates.expired, "localhost", known, "certificate has expired"),
+            (certificates.authority, "localhost", certificates.stranger.certificatePath, "self-signed certificate"),
+        ]
+        for (files, host, authority, words) in wrong {
+            try await withServer(tls: files.server) { server, transport in
+                let checked = address(server.port, host: host, .tls(TLSOptions(authoritiesPath: authority)))
+                expectRefused(await echo(transport, checked), "certificate is refused", words, host)
+                let channel = GRPCChannel(transport: transport, address: checked)
+                #expect(await failure { try await channel.unary("/p.S/Unary", message: [1]) }?.code == .unavailable)
+                let careless = address(server.port, host: host, .tls(TLSOptions(trustsAnyCertificate: true)))
+                #expect(await echo(transport, careless).messages == [[7]])
+                try await expectEqual(
+                    GRPCChannel(transport: transport, address: careless).unary("/p.S/Unary", message: [1]), [1])
+                #expect(await echo(transport, checked).status?.code == .unavailable)
+            }
+        }
+    }
+
+    @Test func aMissingFileIsThePreconditionThatFails() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
+            let options = [
+                TLSOptions(authoritiesPath: "/nowhere/x.pem"),
+                TLSOptions(
+                    authoritiesPath: certificates.authority.certificatePath, clientCertificatePath: "/nowhere/x.pem"),
+            ]
+            for options in options {
+                expectRefused(
+                    await echo(transport, address(server.port, .tls(options))), "/nowhere/x.pem",
+                    code: .failedPrecondition)
+            }
+        }
+    }
+
+    @Test func aServerWithoutTLSIsNamed() async throws {
+        try await withServer { server, transport in
+            // Hearth knows TLS when it sees it, and answers with an alert.
+            expectRefused(await echo(transport, address(server.port)), "TLS handshake failed")
+        }
+        for (answer, words) in [
+            ("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", "does not speak TLS"),
+            ("", "closed the connection in the TLS handshake"),
+        ] {
+            let server = try FakeServer(answer: Array(answer.utf8))
+            let transport = try Transport()
+            expectRefused(await echo(transport, address(server.port)), words)
+            try await blocking { transport.shutDown() }
+        }
+    }
+
+    /// A server that takes the first message of the handshake and says no more; or only the half of its answer.
+    @Test func aHandshakeHasItsTime() async throws {
+        let transport = try Transport()
+        for answer in [[], [22, 3, 3, 0, 100, 2, 0]] as [[UInt8]] {
+            let server = try TestListener { connection in
+                _ = TestSocket.receive(connection)
+                _ = TestSocket.sendAll(connection, answer)
+                while !TestSocket.receive(connection).isEmpty {}
+            }
+            let clock = ContinuousClock()
+            let time = await clock.measure {
+                let end = await echo(transport, address(server.port, connectTimeoutMilliseconds: 300))
+                expectRefused(end, "300 ms", "handshake")
+            }
+            #expect(time >= .milliseconds(290))
+            #expect(transport.statistics.sockets == 0)
+        }
+        #expect(transport.statistics.turns < 200)
+        try await blocking { transport.shutDown() }
+    }
+
+    // MARK: Certificates of clients
+
+    @Test func clientsShowTheirCertificate() async throws {
+        try await withServer { server, transport in
+            let gateway = try TLSGateway(to: server.port, clientAuthorityPath: certificates.authority.certificatePath)
+            let options = [
+                TLSOptions(
+                    authoritiesPath: certificates.authority.certificatePath,
+                    clientCertificatePath: certificates.client.certificatePath,
+                    clientKeyPath: certificates.client.keyPath),
+                TLSOptions(
+                    authoritiesPath: certificates.authority.certificatePath,
+                    clientCertificatePath: certificates.client.certificatePath,
+                    clientKeyPath: certificates.encryptedClientKeyPath, clientKeyPassword: "secret"),
+            ]
+            for options in options {
+                let address = address(gateway.port, .tls(options))
+                #expect(await echo(transport, address).messages == [[7]])
+                try await expectEqual(
+                    GRPCChannel(transport: transport, address: address).unary("/p.S/Unary", message: [1]), [1])
+            }
+            #expect(gateway.notes.clients == Array(repeating: "/CN=a client", count: 4))
+        }
+    }
+
+    @Test func clientsWithoutCertificateAreToldSo() async throws {
+        try await withServer { server, transport in
+            let gateway = try TLSGateway(to: server.port, clientAuthorityPath: certificates.authority.certificatePath)
+            // With TLS 1.3 the server's refusal comes after the client's handshake: the stream may have opened.
+            let end = await echo(transport, address(gateway.port))
+            #expect(end.status?.code == .unavailable)
+            #expect(end.status?.message.contains("certificate required") == true)
+            let channel = GRPCChannel(transport: transport, address: address(gateway.port))
+            #expect(await failure { try await channel.unary("/p.S/Unary", message: [1]) }?.code == .unavailable)
+        }
+    }
+
+    @Test func keysMustFit() async throws {
+        try await withServer(tls: certificates.server.server) { server, transport in
+            for (key, password) in [
+                (certificates.stranger.keyPath, nil), (certificates.encryptedClientKeyPath, "wrong"),
+                (certificates.encryptedClientKeyPath, nil),
+            ] as [(String, String?)] {
+                let options = TLSOptions(
+                    authoritiesPath: certificates.authority.certificatePath,
+                    clientCertificatePath: certificates.client.certificatePath, clientKeyPath: key,
+                    clientKeyPassword: password)
+                expectRefused(
+                    await echo(transport, address(server.port, .tls(options))), key, code: .failedPrecondition)
+            }
         }
     }
 }
 
 /// What a server says to a request over a raw connection, up to the end.
-func rawAnswer(_ transport: Transport, _ address: ServerAddress) async -> String {
+func rawAnswer(_ transport: Transport, _ address: ServerAddress) async throws -> String {
     let answer = Box<String>()
     let received = ByteBox()
     let connection = RawConnection(transport: transport, address: address) { event in
@@ -109,5 +342,5 @@ func rawAnswer(_ transport: Transport, _ address: ServerAddress) async -> String
         }
     }
     connection.send(Array("GET /x HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n".utf8))
-    return await answer.value()
+    return try await answer.value()
 }
