@@ -85,6 +85,8 @@ let package = Package(
                 "HearthSQLite", "HearthBundle", "CSQLite",
             ], path: "Tools/hearth"),
 
+        .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
@@ -122,6 +124,10 @@ let package = Package(
             name: "HearthFirestoreTests",
             dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
             path: "Tests/HearthFirestoreTests"),
+        // The guide's samples, compiled and run against a server in the test's process.
+        .testTarget(
+            name: "HearthGuideTests", dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore"],
+            path: "Tests/HearthGuideTests", exclude: ["guarded.rules"]),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),
