@@ -128,6 +128,10 @@ let package = Package(
         .testTarget(
             name: "HearthGuideTests", dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore"],
             path: "Tests/HearthGuideTests", exclude: ["guarded.rules"]),
+        // Only the client's public API, a server, and a network that can be cut.
+        .testTarget(
+            name: "HearthEndToEndTests",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore"], path: "Tests/EndToEnd"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),
