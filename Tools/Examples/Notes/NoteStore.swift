@@ -75,7 +75,7 @@ struct NoteStore: Sendable {
         return await outcome { note.delete(completion: $0) }
     }
 
-    /// Waits for the server's answer to all that was written until now.
+    /// Waits for the server's answer, whatever it is, to all that was written until now.
     func sync() async -> Outcome { await outcome { db.waitForPendingWrites(completion: $0) } }
 
     // MARK: Network

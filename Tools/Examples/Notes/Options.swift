@@ -13,7 +13,7 @@ struct Options {
           edit ID TEXT         another text; the beginning of an id is enough
           delete ID
           watch                shows the notes anew with each change; Ctrl-C ends it
-          sync                 waits until the server has everything
+          sync                 sends what waits for the server, if it can be reached
           offline, online      leaves and joins the network
 
           --server HOST:PORT   default 127.0.0.1:8080

@@ -16,14 +16,14 @@ final class Shell: Sendable {
         do {
             return try await perform(words[0], Array(words.dropFirst()))
         } catch {
-            print("error: \(error.localizedDescription)")
+            say("error: \(error.localizedDescription)")
             return false
         }
     }
 
     /// Commands from the terminal, and changes as they come, until `quit` or the end of input.
     func converse() async {
-        print("Notes. \"help\" shows the commands, \"quit\" ends.")
+        say("Notes. \"help\" shows the commands, \"quit\" ends.")
         let live = Task { await showChanges() }
         for await line in Self.inputLines() {
             let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
@@ -43,13 +43,17 @@ final class Shell: Sendable {
         case ("edit", 2...):
             return show(try await store.edit(words[0], words.dropFirst().joined(separator: " ")))
         case ("delete", 1): return show(try await store.delete(words[0]))
-        case ("sync", 0): return show(await store.sync())
+        case ("sync", 0):
+            let outcome = await store.sync()
+            // It says that all writes were answered, not how.
+            guard case .saved = outcome else { return show(outcome) }
+            say("Nothing waits for the server.")
         case ("watch", 0): await showChanges()
         case ("offline", 0): try await store.goOffline()
         case ("online", 0): try await store.goOnline()
-        case ("help", _): print(Options.help)
+        case ("help", _): say(Options.help)
         default:
-            print("error: \(([command] + words).joined(separator: " ")) is no command. \"help\" shows all.")
+            say("error: \(([command] + words).joined(separator: " ")) is no command. \"help\" shows all.")
             return false
         }
         return true
@@ -57,8 +61,14 @@ final class Shell: Sendable {
 
     // MARK: Showing
 
+    /// At once also where the output is no terminal, for `watch` may run for days.
+    private func say(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
     private func show(_ notes: NoteList) {
-        for line in lines(notes) { print(line) }
+        for line in lines(notes) { say(line) }
     }
 
     private func lines(_ notes: NoteList) -> [String] {
@@ -71,10 +81,10 @@ final class Shell: Sendable {
 
     private func show(_ outcome: NoteStore.Outcome) -> Bool {
         switch outcome {
-        case .saved: print("The server has it.")
-        case .waiting: print("Kept on this device: the server gets it later.")
+        case .saved: say("The server has it.")
+        case .waiting: say("Kept on this device: the server gets it later.")
         case .refused(let error):
-            print("The server refused it: \(error.localizedDescription)")
+            say("The server refused it: \(error.localizedDescription)")
             return false
         }
         return true
@@ -89,10 +99,10 @@ final class Shell: Sendable {
                     defer { shown = lines }
                     return shown != lines
                 }
-                if isNew { for line in lines { print(line) } }
+                if isNew { for line in lines { say(line) } }
             }
         } catch {
-            print("error: the live view ended: \(error.localizedDescription)")
+            say("error: the live view ended: \(error.localizedDescription)")
         }
     }
 
