@@ -85,6 +85,8 @@ let package = Package(
                 "HearthSQLite", "HearthBundle", "CSQLite",
             ], path: "Tools/hearth"),
 
+        .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
@@ -123,6 +125,14 @@ let package = Package(
             name: "HearthFirestoreTests",
             dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
             path: "Tests/HearthFirestoreTests"),
+        // The guide's samples, compiled and run against a server in the test's process.
+        .testTarget(
+            name: "HearthGuideTests", dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore"],
+            path: "Tests/HearthGuideTests", exclude: ["guarded.rules"]),
+        // Only the client's public API, a server, and a network that can be cut.
+        .testTarget(
+            name: "HearthEndToEndTests",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore"], path: "Tests/EndToEnd"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),

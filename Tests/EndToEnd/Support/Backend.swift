@@ -1,0 +1,85 @@
+import Foundation
+import HearthModel
+import HearthNetwork
+import HearthServer
+import Synchronization
+
+/// A server in this process, with its data in a temporary folder, behind a network that can be cut.
+final class Backend: Sendable {
+    static let project = "demo-end-to-end"
+
+    let folder: TemporaryFolder
+    /// What clients connect to.
+    let network: Proxy
+    private let rulesPath: String?
+    private let bundles: [String: BundleDefinition]
+    private let running = Mutex<Server?>(nil)
+    private let port: Int
+
+    /// - Parameters:
+    ///   - rules: security rules; without them everybody may do everything.
+    ///   - bundle: the definition of a bundle of the name `bundle`, as JSON.
+    init(rules: String? = nil, bundle: String? = nil) throws {
+        let folder = try TemporaryFolder()
+        self.folder = folder
+        rulesPath = try rules.map { try folder.write("firestore.rules", $0) }
+        bundles =
+            try bundle.map { text in
+                [
+                    "bundle": try BundleDefinition(
+                        json: Array(text.utf8), file: "bundle.json", name: "bundle",
+                        database: DatabaseName(project: Backend.project))
+                ]
+            } ?? [:]
+        let server = try Self.start(folder: folder.path, rulesPath, bundles, port: 0)
+        port = server.port
+        network = try Proxy(to: server.port)
+        running.withLock { $0 = server }
+    }
+
+    deinit {
+        network.close()
+        running.withLock { $0 }?.shutdown(graceSeconds: 0)
+    }
+
+    private static func start(
+        folder: String, _ rules: String?, _ bundles: [String: BundleDefinition], port: Int
+    ) throws -> Server {
+        var configuration = Server.Configuration()
+        configuration.dataFolder = "\(folder)/data"
+        configuration.workersMax = 2
+        configuration.log = Log(format: .text, level: .error)
+        configuration.project = project
+        configuration.rules = rules.map { ["(default)": $0] } ?? [:]
+        configuration.bundles = bundles
+        configuration.network = ServerConfiguration(host: "127.0.0.1", port: port, loopCount: 1)
+        let server = try Server(configuration)
+        do {
+            try server.start()
+        } catch {
+            server.shutdown(graceSeconds: 0)
+            throw error
+        }
+        return server
+    }
+
+    /// Ends the server in the middle of whatever it does.
+    func stop() {
+        let server = running.withLock { server in
+            defer { server = nil }
+            return server
+        }
+        server?.shutdown(graceSeconds: 0)
+    }
+
+    /// Starts it again with its data, on the port that it had.
+    func restart() async throws {
+        // Meanwhile any connection on this machine may have got the port as its own end.
+        let server = try await Waiting.retry { [folder, rulesPath, bundles, port] in
+            try Self.start(folder: folder.path, rulesPath, bundles, port: port)
+        }
+        running.withLock { $0 = server }
+    }
+
+    func url(_ path: String) -> URL { URL(string: "http://127.0.0.1:\(port)\(path)")! }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import HearthFirestore
+
+/// A program on a device of its own: an app, its cache, and its network. Starting it again finds the same cache.
+final class Device: Sendable {
+    let app: FirebaseApp
+    private let port: Int
+    private let folder: TemporaryFolder?
+    private let provider: (any AuthTokenProvider)?
+    /// Runs listeners: the main queue isn't running in tests.
+    private let queue = DispatchQueue(label: "end-to-end.listeners")
+
+    /// - Parameters:
+    ///   - isPersistent: whether the cache lies on the disk; otherwise it is in memory, and nothing is dropped from it.
+    ///   - provider: for tokens that are no user's.
+    init(_ backend: Backend, isPersistent: Bool = false, provider: (any AuthTokenProvider)? = nil) throws {
+        let name = "device-\(UUID().uuidString)"
+        FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
+        app = FirebaseApp.app(name: name)!
+        port = backend.network.port
+        folder = isPersistent ? try TemporaryFolder() : nil
+        self.provider = provider
+        start()
+    }
+
+    var db: Firestore { Firestore.firestore(app: app) }
+
+    private func start() {
+        let settings = FirestoreSettings()
+        settings.dispatchQueue = queue
+        if let folder {
+            settings.cacheSettings = PersistentCacheSettings(
+                sizeBytes: NSNumber(value: FirestoreCacheSizeUnlimited), directory: URL(fileURLWithPath: folder.path))
+        } else {
+            settings.cacheSettings = MemoryCacheSettings(garbageCollectorSettings: MemoryLRUGCSettings())
+        }
+        db.settings = settings
+        db.useEmulator(withHost: "127.0.0.1", port: port)
+        if let provider { db.authTokenProvider = provider }
+    }
+
+    /// Ends the program and starts it again.
+    func restart() async throws {
+        try await db.terminate()
+        start()
+    }
+
+    func signIn(_ uid: String) async throws {
+        try await Auth.auth(app: app).signIn(withCustomToken: UnsignedToken.of(uid))
+    }
+
+    func end() async { await app.delete() }
+}
+
+/// Tokens that only servers for local development believe.
+enum UnsignedToken {
+    static func of(_ uid: String) -> String {
+        [#"{"alg":"none","typ":"JWT"}"#, #"{"sub":"\#(uid)","user_id":"\#(uid)","iat":0}"#]
+            .map { Data($0.utf8).base64EncodedString().replacing("=", with: "") }
+            .joined(separator: ".") + "."
+    }
+}
+
+/// Whom no rules bind.
+final class OwnerToken: AuthTokenProvider {
+    func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
+        AuthToken(uid: "owner", token: "owner")
+    }
+
+    func observeUser(_ changed: (@Sendable (String?) -> Void)?) { changed?("owner") }
+}
+
+/// One event of a query's listener, as tests compare it.
+struct Heard: Sendable, CustomStringConvertible {
+    var snapshot: QuerySnapshot?
+    var error: NSError?
+
+    /// `a=1 b=2* pending cache`: the documents with the field `n`, a star at those with pending writes, and the metadata.
+    var text: String {
+        guard let snapshot else { return "error \(error?.code ?? -1)" }
+        var words = snapshot.documents.map { document in
+            let n = document.get("n").map { "\($0)" } ?? "-"
+            return "\(document.documentID)=\(n)\(document.metadata.hasPendingWrites ? "*" : "")"
+        }
+        if snapshot.metadata.hasPendingWrites { words.append("pending") }
+        if snapshot.metadata.isFromCache { words.append("cache") }
+        return words.joined(separator: " ")
+    }
+
+    /// `+a ~b -c`: what was added, changed and removed.
+    var changes: String {
+        guard let snapshot else { return "error" }
+        return snapshot.documentChanges.map { change in
+            let sign =
+                switch change.type {
+                case .added: "+"
+                case .modified: "~"
+                case .removed: "-"
+                }
+            return sign + change.document.documentID
+        }.joined(separator: " ")
+    }
+
+    var description: String { text }
+}
+
+extension Query {
+    /// Listens until the registration is removed.
+    func record(includeMetadataChanges: Bool = true) -> (Recorder<Heard>, any ListenerRegistration & Sendable) {
+        let recorder = Recorder<Heard>()
+        let registration = addSnapshotListener(includeMetadataChanges: includeMetadataChanges) { snapshot, error in
+            recorder.append(Heard(snapshot: snapshot, error: error as NSError?))
+        }
+        return (recorder, registration)
+    }
+}
