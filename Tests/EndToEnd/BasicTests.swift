@@ -10,7 +10,9 @@ import Testing
         let city = one.db.collection("cities").document("zrh")
         let there = two.db.document("cities/zrh")
 
-        try await city.setData(["name": "Zürich", "n": 1, "tags": ["a"], "old": true, "at": ["lat": 47.4, "on": NSNull()]])
+        try await city.setData([
+            "name": "Zürich", "n": 1, "tags": ["a"], "old": true, "at": ["lat": 47.4, "on": NSNull()],
+        ])
         #expect(
             try await there.getDocument(source: .server).data().map { NSDictionary(dictionary: $0) }
                 == ["name": "Zürich", "n": 1, "tags": ["a"], "old": true, "at": ["lat": 47.4, "on": NSNull()]])

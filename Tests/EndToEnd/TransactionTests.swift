@@ -43,7 +43,9 @@ import Testing
         }
         #expect(made.sorted() == Array(1...(2 * eachCount)))
         for device in devices {
-            #expect(try await device.db.document("c/counter").getDocument(source: .server).get("n") as? Int == 2 * eachCount)
+            #expect(
+                try await device.db.document("c/counter").getDocument(source: .server).get("n") as? Int == 2 * eachCount
+            )
         }
         let last = try await seen.latest { $0.text == "counter=\(2 * eachCount)" }
         #expect(last.error == nil)
@@ -66,7 +68,6 @@ import Testing
                 return nil
             }
         } throws: { error in (error as NSError).domain == "own" }
-        // Offline no transaction begins.
         #expect(try await db.document("c/a").getDocument().get("n") as? Int == 1)
         await device.end()
     }

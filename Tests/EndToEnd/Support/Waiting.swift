@@ -28,7 +28,7 @@ enum Waiting {
         while true {
             do {
                 return try body()
-            } catch where ContinuousClock.now < deadline {
+            } catch  where ContinuousClock.now < deadline {
                 try await Task.sleep(for: pause)
             }
         }

@@ -1,0 +1,122 @@
+import Foundation
+import FoundationNetworking
+import HearthFirestore
+import Testing
+
+/// Bundles from the server's own address into clients.
+@Suite(.timeLimit(.minutes(5))) struct BundleTests {
+    private static let definition = """
+        {"id": "first-page", "documents": ["settings/site"], "public": true,
+        "queries": {"all": {"collection": "c", "conditions": [{"orderBy": "n"}]},
+        "last": {"collection": "c", "conditions": [{"orderBy": "n"}, {"limitToLast": 2}]}}}
+        """
+    private static let documentCount = 300
+
+    private func fill(_ backend: Backend) async throws {
+        let device = try Device(backend)
+        for start in stride(from: 0, to: Self.documentCount, by: 100) {
+            let batch = device.db.batch()
+            for n in start..<start + 100 {
+                batch.setData(
+                    ["n": n, "text": String(repeating: "\(n) ", count: 200)], forDocument: device.db.document("c/\(n)"))
+            }
+            try await batch.commit()
+        }
+        try await device.db.document("settings/site").setData(["title": "Hearth"])
+        await device.end()
+    }
+
+    private func fetch(_ backend: Backend) async throws -> Data {
+        let (data, response) = try await URLSession.shared.data(from: backend.url("/bundles/bundle"))
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        return data
+    }
+
+    @Test func listensGoOnFromTheBundlesReadTime() async throws {
+        let backend = try Backend(bundle: Self.definition)
+        try await fill(backend)
+        let bundle = try await fetch(backend)
+        let writer = try Device(backend)
+        try await writer.db.document("c/7").updateData(["n": 1000, "text": "short"])
+        try await writer.db.document("c/8").delete()
+        try await writer.db.document("c/new").setData(["n": 8])
+        await writer.end()
+
+        let device = try Device(backend)
+        let steps = Recorder<LoadBundleTaskProgress>()
+        let end = Recorder<LoadBundleTaskProgress?>()
+        let task = device.db.loadBundle(bundle) { progress, _ in end.append(progress) }
+        task.addObserver { steps.append($0) }
+        let done = try #require(try await end.first(1)[0])
+        #expect(done.state == .success)
+        #expect(done.documentsLoaded == Self.documentCount + 1 && done.totalDocuments == Self.documentCount + 1)
+        #expect(done.bytesLoaded == done.totalBytes && done.totalBytes > bundle.count / 2)
+        try await steps.latest { $0.state == .success }
+        let loaded = steps.all.map(\.documentsLoaded)
+        #expect(loaded == loaded.sorted() && loaded.last == Self.documentCount + 1)
+        #expect(backend.network.connectionsAccepted == 2, "loading needs no network")
+
+        let before = backend.network.bytesToClients
+        let query = try #require(await device.db.getQuery(named: "all"))
+        #expect(await device.db.getQuery(named: "none") == nil)
+        #expect(try await query.getDocuments(source: .cache).count == Self.documentCount)
+        let site = try await device.db.document("settings/site").getDocument(source: .cache)
+        #expect(site.get("title") as? String == "Hearth")
+        let (heard, registration) = query.record()
+        let first = try #require(try await heard.first(1)[0].snapshot)
+        #expect(first.metadata.isFromCache && first.count == Self.documentCount)
+        let last = try await heard.latest { $0.snapshot?.metadata.isFromCache == false }
+        #expect(last.changes.split(separator: " ").sorted() == ["+new", "-8", "~7"])
+        #expect(last.snapshot?.documents.last?.documentID == "7")
+        let resumed = backend.network.bytesToClients - before
+        #expect(resumed < 20_000, "only the changes came")
+
+        // One without the bundle has to fetch it all.
+        registration.remove()
+        await device.end()
+        let other = try Device(backend)
+        let started = backend.network.bytesToClients
+        #expect(try await other.db.collection("c").order(by: "n").getDocuments().count == Self.documentCount)
+        let whole = backend.network.bytesToClients - started
+        #expect(whole > 10 * resumed, "\(whole) bytes for all, \(resumed) for the changes")
+        await other.end()
+    }
+
+    @Test func bundlesServeProgramsWithoutANetwork() async throws {
+        let backend = try Backend(bundle: Self.definition)
+        try await fill(backend)
+        let bundle = try await fetch(backend)
+        backend.network.cut()
+        let device = try Device(backend, isPersistent: true)
+        // A local write stays above what the bundle brings.
+        device.db.document("c/299").setData(["n": 500], completion: nil)
+        let progress = try await device.db.loadBundle(InputStream(data: bundle))
+        #expect(progress.state == .success)
+        try await device.restart()
+        let query = try #require(await device.db.getQuery(named: "last"))
+        #expect(Heard(snapshot: try await query.getDocuments(source: .cache)).text == "298=298 299=500* pending cache")
+        // The same once more is no change.
+        #expect(try await device.db.loadBundle(bundle).state == .success)
+        #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)
+        await device.end()
+    }
+
+    @Test func brokenBundlesAreRefused() async throws {
+        let backend = try Backend(bundle: Self.definition)
+        try await fill(backend)
+        let bundle = try await fetch(backend)
+        let device = try Device(backend)
+        let errors = Recorder<Bool>()
+        let steps = Recorder<LoadBundleTaskState>()
+        let task = device.db.loadBundle(bundle.prefix(bundle.count / 2)) { _, error in errors.append(error != nil) }
+        task.addObserver { steps.append($0.state) }
+        #expect(try await errors.first(1) == [true])
+        try await steps.latest { $0 == .error }
+        await #expect(throws: NSError.self) { try await device.db.loadBundle(Data("nonsense".utf8)) }
+        #expect(await device.db.getQuery(named: "all") == nil)
+        // The whole one is still welcome.
+        #expect(try await device.db.loadBundle(bundle).state == .success)
+        #expect(try await device.db.collection("c").getDocuments(source: .cache).count == Self.documentCount)
+        await device.end()
+    }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import HearthFirestore
+import Testing
+
+/// Whatever three devices do offline and over broken connections: once all are online and quiet, they agree.
+///
+/// Five runs, or `HEARTH_TEST_EFFORT` times as many: 10 gives fifty. A failure names its seed, and `HEARTH_TEST_SEED`
+/// repeats what the devices are told to do (not when their messages meet).
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ConvergenceTests {
+    private static let runsDefault = 5
+
+    @Test(arguments: TestRun.seeds(runsDefault)) func allDevicesAgreeInTheEnd(seed: UInt64) async throws {
+        let run = try ConvergenceRun(seed: seed)
+        do {
+            try await run.work()
+            try await run.settle()
+            try await run.compare()
+        } catch {
+            Issue.record("seed \(seed): \(error)")
+        }
+        await run.end()
+    }
+}
+
+/// One run: a server, three devices, and a random sequence of what they do.
+private final class ConvergenceRun {
+    private static let roundsMax = 6
+    private static let documentCount = 5
+    private static let kinds = [
+        "set", "set", "merge", "update", "delete", "increment", "union", "remove", "time", "nested",
+    ]
+
+    /// A device and what it listens to; listening begins anew when the device does.
+    private final class Participant {
+        let device: Device
+        let isPersistent: Bool
+        var isOnline = true
+        var heard = Recorder<Heard>()
+        var registration: (any ListenerRegistration & Sendable)?
+
+        init(_ backend: Backend, isPersistent: Bool) throws {
+            self.isPersistent = isPersistent
+            device = try Device(backend, isPersistent: isPersistent)
+        }
+
+        var query: Query { device.db.collection("c") }
+
+        func listen() {
+            registration?.remove()
+            (heard, registration) = query.record()
+        }
+    }
+
+    private let seed: UInt64
+    private var random: SeededRandom
+    private let backend: Backend
+    private let participants: [Participant]
+    /// What was done, for whoever looks for a failure's cause.
+    private var log: [String] = []
+
+    init(seed: UInt64) throws {
+        self.seed = seed
+        random = SeededRandom(seed)
+        let backend = try Backend()
+        self.backend = backend
+        participants = try [false, true, true].map { try Participant(backend, isPersistent: $0) }
+    }
+
+    // MARK: The work
+
+    func work() async throws {
+        for participant in participants { participant.listen() }
+        for _ in 0..<2 + random.below(Self.roundsMax - 1) {
+            for (index, participant) in participants.enumerated() { try await turn(participant, index) }
+            if random.chance(15) {
+                log.append("break")
+                backend.network.breakConnections()
+            }
+            if random.chance(10) {
+                log.append("server restarts")
+                backend.stop()
+                try await backend.restart()
+            }
+        }
+    }
+
+    private func turn(_ participant: Participant, _ index: Int) async throws {
+        if random.chance(45) {
+            participant.isOnline.toggle()
+            log.append("\(index) \(participant.isOnline ? "online" : "offline")")
+            if participant.isOnline {
+                try await participant.device.db.enableNetwork()
+            } else {
+                try await participant.device.db.disableNetwork()
+            }
+        }
+        for _ in 0..<random.below(6) {
+            if random.chance(15) {
+                let batch = participant.device.db.batch()
+                log.append("\(index) batch")
+                for _ in 0..<2 + random.below(2) { write(participant, index, batch) }
+                batch.commit(completion: nil)
+            } else {
+                write(participant, index, nil)
+            }
+        }
+        // Now and then others get the time to do something first.
+        if participant.isOnline, random.chance(40) { try await participant.device.db.waitForPendingWrites() }
+        if participant.isPersistent, random.chance(12) {
+            log.append("\(index) restarts")
+            participant.registration?.remove()
+            try await participant.device.restart()
+            participant.isOnline = true
+            participant.listen()
+        }
+    }
+
+    private func write(_ participant: Participant, _ index: Int, _ batch: WriteBatch?) {
+        let document = participant.query.firestore.document("c/\(random.below(Self.documentCount))")
+        let number = random.below(100)
+        let kind = random.below(Self.kinds.count)
+        log.append("\(index) \(Self.kinds[kind]) \(document.path) \(number)")
+        func set(_ data: [String: Any], merge: Bool) {
+            if let batch {
+                batch.setData(data, forDocument: document, merge: merge)
+            } else {
+                document.setData(data, merge: merge)
+            }
+        }
+        func update(_ fields: [AnyHashable: Any]) {
+            if let batch { batch.updateData(fields, forDocument: document) } else { document.updateData(fields) }
+        }
+        switch kind {
+        case 0, 1: set(["n": number, "by": index, "tags": ["t\(number % 4)"]], merge: false)
+        case 2: set(["n": number, "m\(number % 3)": index, "map": ["k\(number % 2)": number]], merge: true)
+        case 3: update(["n": number, "by": index])
+        case 4: if let batch { batch.deleteDocument(document) } else { document.delete() }
+        case 5: set(["n": FieldValue.increment(Int64(number)), "d": FieldValue.increment(0.5)], merge: true)
+        case 6: set(["tags": FieldValue.arrayUnion(["t\(number % 5)", index])], merge: true)
+        case 7: update(["tags": FieldValue.arrayRemove(["t\(number % 5)"]), "m0": FieldValue.delete()])
+        case 8: set(["at": FieldValue.serverTimestamp(), "low": FieldValue.minimum(Int64(number))], merge: true)
+        default: update(["map.k\(number % 3)": number, "map.list": [index, number]])
+        }
+    }
+
+    // MARK: The end
+
+    func settle() async throws {
+        for participant in participants {
+            // Both, so that nobody is backing off.
+            try await participant.device.db.disableNetwork()
+            try await participant.device.db.enableNetwork()
+        }
+        for participant in participants { try await participant.device.db.waitForPendingWrites() }
+        // Another's write, and the last one: whoever hears of it has heard of all before it.
+        let another = try Device(backend)
+        try await another.db.document("c/last").setData(["n": 1])
+        await another.end()
+        for (index, participant) in participants.enumerated() {
+            try await Waiting.until(
+                "seed \(seed): device \(index) is quiet: \(participant.heard.all.suffix(2)); \(log)"
+            ) {
+                guard let snapshot = participant.heard.all.last?.snapshot else { return false }
+                return !snapshot.metadata.isFromCache && !snapshot.metadata.hasPendingWrites
+                    && snapshot.documents.contains { $0.documentID == "last" }
+            }
+        }
+    }
+
+    func compare() async throws {
+        let fresh = try Device(backend)
+        let expected = Self.lines(try await fresh.db.collection("c").getDocuments(source: .server))
+        #expect(!expected.isEmpty)
+        for (index, participant) in participants.enumerated() {
+            let heard = try #require(participant.heard.all.last?.snapshot)
+            let cached = try await participant.query.getDocuments(source: .cache)
+            #expect(!cached.metadata.hasPendingWrites, "seed \(seed), device \(index)")
+            #expect(Self.lines(heard) == expected, "seed \(seed), device \(index) listens; \(log)")
+            #expect(Self.lines(cached) == expected, "seed \(seed), device \(index), cache; \(log)")
+            for id in 0..<Self.documentCount {
+                let document = participant.query.firestore.document("c/\(id)")
+                let server = try await document.getDocument(source: .server)
+                let line = server.data().map { "\(id): \(Self.text($0))" }
+                #expect(
+                    line == expected.first { $0.hasPrefix("\(id): ") },
+                    "seed \(seed), device \(index), document \(id); \(log)")
+            }
+            let again = try await participant.query.getDocuments(source: .server)
+            #expect(Self.lines(again) == expected, "seed \(seed), device \(index), server; \(log)")
+        }
+        await fresh.end()
+    }
+
+    func end() async {
+        for participant in participants {
+            participant.registration?.remove()
+            await participant.device.end()
+        }
+    }
+
+    private static func lines(_ snapshot: QuerySnapshot) -> [String] {
+        snapshot.documents.map { "\($0.documentID): \(text($0.data()))" }
+    }
+
+    /// A value in words that are equal for equal values only.
+    private static func text(_ value: Any) -> String {
+        switch value {
+        case let map as [String: Any]:
+            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key)=\(text($0.value))" }.joined(separator: ",") + "}"
+        case let list as [Any]: "[" + list.map { text($0) }.joined(separator: ",") + "]"
+        case let time as Timestamp: "@\(time.seconds).\(time.nanoseconds)"
+        case let text as String: "\"\(text)\""
+        case let number as NSNumber: "\(number)"
+        case is NSNull: "null"
+        default: "?\(type(of: value))"
+        }
+    }
+}

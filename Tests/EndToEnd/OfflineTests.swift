@@ -1,0 +1,149 @@
+import Foundation
+import HearthFirestore
+import Testing
+
+/// Programs without a network, and back.
+@Suite(.timeLimit(.minutes(5))) struct OfflineTests {
+    @Test func writesWaitAndListenersReadTheCache() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        let c = device.db.collection("c")
+        try await c.document("a").setData(["n": 1])
+        let (heard, registration) = c.record()
+        try await heard.latest { $0.text == "a=1" }
+        try await device.db.disableNetwork()
+        try await heard.latest { $0.text == "a=1 cache" }
+
+        let answers = Recorder<String>()
+        c.document("b").setData(["n": 2]) { answers.append("b \($0 == nil)") }
+        c.document("a").updateData(["n": FieldValue.increment(Int64(5))]) { answers.append("a \($0 == nil)") }
+        try await heard.latest { $0.text == "a=6* b=2* pending cache" }
+        #expect(Heard(snapshot: try await c.order(by: "n").getDocuments()).text == "b=2* a=6* pending cache")
+        await #expect { try await c.getDocuments(source: .server) } throws: { FirestoreErrorCode.unavailable ~= $0 }
+        await #expect { try await c.document("z").getDocument() } throws: { FirestoreErrorCode.unavailable ~= $0 }
+        // Listeners that begin offline begin with the cache.
+        let (late, lateRegistration) = c.whereField("n", isGreaterThan: 3).record()
+        #expect(try await late.first(1).map(\.text) == ["a=6* pending cache"])
+        #expect(Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).text == "a=1")
+        #expect(answers.all.isEmpty)
+
+        // What others did meanwhile and what this one did add up.
+        try await other.db.document("c/a").updateData(["n": FieldValue.increment(Int64(10))])
+        try await device.db.enableNetwork()
+        try await device.db.waitForPendingWrites()
+        #expect(try await answers.first(2) == ["b true", "a true"])
+        try await heard.latest { $0.text == "a=16 b=2" }
+        try await late.latest { $0.text == "a=16" }
+        #expect(Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).text == "a=16 b=2")
+        registration.remove()
+        lateRegistration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    @Test func waitingForPendingWritesEndsWithTheLastAnswer() async throws {
+        let backend = try Backend()
+        let device = try Device(backend)
+        // Nothing is pending: no network is needed.
+        try await device.db.disableNetwork()
+        try await device.db.waitForPendingWrites()
+        let order = Recorder<String>()
+        for n in 0..<30 { device.db.document("c/d").setData(["n": n]) { _ in order.append("\(n)") } }
+        device.db.waitForPendingWrites { _ in order.append("waited") }
+        try await device.db.enableNetwork()
+        try await order.first(31)
+        #expect(order.all == (0..<30).map(String.init) + ["waited"])
+        await device.end()
+    }
+
+    @Test func theCacheOutlivesTheProgram() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
+        for (id, n) in [("a", 1), ("b", 2), ("gone", 3)] { try await other.db.document("c/\(id)").setData(["n": n]) }
+        _ = try await device.db.collection("c").getDocuments()
+        try await device.db.disableNetwork()
+        let c = device.db.collection("c")
+        c.document("a").updateData(
+            ["n": FieldValue.increment(Int64(1)), "at": FieldValue.serverTimestamp()], completion: nil)
+        c.document("new").setData(["n": 9], completion: nil)
+        c.document("gone").delete(completion: nil)
+        // A write's effect is in the cache before a later read is answered.
+        #expect(try await device.db.collection("c").getDocuments(source: .cache).count == 3)
+
+        backend.network.cut()
+        try await device.restart()
+        let cached = try await device.db.collection("c").getDocuments(source: .cache)
+        #expect(Heard(snapshot: cached).text == "a=2* b=2 new=9* pending cache")
+        #expect(cached.documents[0].get("at") is NSNull)
+        #expect(cached.documents[0].get("at", serverTimestampBehavior: .estimate) is Timestamp)
+        let (heard, registration) = device.db.collection("c").record()
+        try await heard.latest { $0.text == "a=2* b=2 new=9* pending cache" }
+        #expect(Set(heard.all.map(\.text)) == ["a=2* b=2 new=9* pending cache"], "\(heard.all)")
+
+        backend.network.restore()
+        try await device.db.disableNetwork()
+        try await device.db.enableNetwork()
+        try await device.db.waitForPendingWrites()
+        try await heard.latest { $0.text == "a=2 b=2 new=9" }
+        let there = try await other.db.collection("c").getDocuments(source: .server)
+        #expect(Heard(snapshot: there).text == "a=2 b=2 new=9")
+        #expect(there.documents[0].get("at") is Timestamp)
+        registration.remove()
+
+        // Nothing is sent twice by a third life.
+        try await device.restart()
+        try await device.db.waitForPendingWrites()
+        #expect(
+            Heard(snapshot: try await device.db.collection("c").getDocuments(source: .cache)).text
+                == "a=2 b=2 new=9 cache")
+        #expect(
+            Heard(snapshot: try await other.db.collection("c").getDocuments(source: .server)).text == "a=2 b=2 new=9")
+        await device.end()
+        await other.end()
+    }
+
+    @Test func aProgramThatBeginsOfflineWorks() async throws {
+        let backend = try Backend()
+        backend.network.cut()
+        let device = try Device(backend)
+        let (heard, registration) = device.db.collection("c").record()
+        // Once the server is known to be away.
+        #expect(try await heard.first(1).map(\.text) == ["cache"])
+        await #expect { try await device.db.document("c/a").getDocument() } throws: {
+            FirestoreErrorCode.unavailable ~= $0
+        }
+        let answers = Recorder<Bool>()
+        device.db.document("c/a").setData(["n": 1]) { answers.append($0 == nil) }
+        try await heard.latest { $0.text == "a=1* pending cache" }
+        #expect(try await device.db.document("c/a").getDocument().get("n") as? Int == 1)
+        // Nobody tells it: it tries again by itself.
+        backend.network.restore()
+        try await heard.latest { $0.text == "a=1" }
+        #expect(try await answers.first(1) == [true])
+        registration.remove()
+        await device.end()
+    }
+
+    @Test func aListenerOfTheCacheNeverAsksTheServer() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        try await other.db.document("c/a").setData(["n": 1])
+        let heard = Recorder<Heard>()
+        let options = SnapshotListenOptions().withSource(.cache).withIncludeMetadataChanges(true)
+        let registration = device.db.collection("c").addSnapshotListener(options: options) { snapshot, error in
+            heard.append(Heard(snapshot: snapshot, error: error as NSError?))
+        }
+        #expect(try await heard.first(1).map(\.text) == ["cache"])
+        try await device.db.document("c/b").setData(["n": 2])
+        // The server has taken the write, but nobody has heard from it what the document is like now.
+        try await heard.latest { $0.text == "b=2* pending cache" }
+        // What another read brings into the cache shows.
+        _ = try await device.db.document("c/a").getDocument()
+        try await heard.latest { $0.text == "a=1 b=2* pending cache" }
+        _ = try await device.db.document("c/b").getDocument()
+        try await heard.latest { $0.text == "a=1 b=2 cache" }
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+}

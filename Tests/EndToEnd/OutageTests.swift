@@ -1,0 +1,102 @@
+import Foundation
+import HearthFirestore
+import Testing
+
+/// Servers that go, and connections that break, while programs work.
+@Suite(.timeLimit(.minutes(5))) struct OutageTests {
+    @Test func theServerGoesAndComesBack() async throws {
+        let backend = try Backend()
+        let devices = [try Device(backend), try Device(backend, isPersistent: true)]
+        try await devices[0].db.document("c/a").setData(["n": 1])
+        var listeners: [(heard: Recorder<Heard>, registration: any ListenerRegistration & Sendable)] = []
+        for device in devices {
+            let (heard, registration) = device.db.collection("c").record()
+            listeners.append((heard, registration))
+            try await heard.latest { $0.text == "a=1" }
+        }
+        backend.stop()
+        for listener in listeners { try await listener.heard.latest { $0.text == "a=1 cache" } }
+        let answers = Recorder<Bool>()
+        devices[0].db.document("c/b").setData(["n": 2]) { answers.append($0 == nil) }
+        devices[1].db.document("c/a").updateData(["n": FieldValue.increment(Int64(10))]) { answers.append($0 == nil) }
+        try await listeners[0].heard.latest { $0.text == "a=1 b=2* pending cache" }
+        try await listeners[1].heard.latest { $0.text == "a=11* pending cache" }
+        #expect(answers.all.isEmpty)
+
+        try await backend.restart()
+        #expect(try await answers.first(2) == [true, true])
+        for listener in listeners {
+            try await listener.heard.latest { $0.text == "a=11 b=2" }
+            // What was there before isn't taken away and brought again.
+            #expect(!listener.heard.all.contains { $0.changes.contains("-") }, "\(listener.heard.all)")
+            listener.registration.remove()
+        }
+        for device in devices { await device.end() }
+    }
+
+    @Test func listensGoOnOverBrokenConnections() async throws {
+        let backend = try Backend()
+        let (writer, reader) = (try Device(backend), try Device(backend))
+        let (heard, registration) = reader.db.collection("c").order(by: "n").record(includeMetadataChanges: false)
+        try await heard.first(1)
+        for n in 0..<40 {
+            if n % 8 == 5 { backend.network.breakConnections() }
+            try await writer.db.document("c/\(n)").setData(["n": n])
+        }
+        try await heard.latest { $0.snapshot?.count == 40 }
+        // Each snapshot is a state that the server was in: a row without gaps, which only grows.
+        var count = 0
+        for event in heard.all {
+            let numbers = try #require(event.snapshot).documents.map { $0.get("n") as? Int }
+            #expect(numbers == Array(0..<numbers.count))
+            #expect(numbers.count >= count)
+            count = numbers.count
+        }
+        #expect(backend.network.connectionsAccepted > 4)
+        registration.remove()
+        await writer.end()
+        await reader.end()
+    }
+
+    @Test func deletionsDuringAnOutageAreNoticed() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        for n in 0..<6 { try await other.db.document("c/\(n)").setData(["n": n]) }
+        let (heard, registration) = device.db.collection("c").record()
+        try await heard.latest { $0.text == "0=0 1=1 2=2 3=3 4=4 5=5" }
+        try await device.db.disableNetwork()
+        for n in [0, 3, 5] { try await other.db.document("c/\(n)").delete() }
+        try await other.db.document("c/1").updateData(["n": 11])
+        // The server forgets what it knew of the device's listen, too.
+        backend.stop()
+        try await backend.restart()
+        try await device.db.enableNetwork()
+        try await heard.latest { $0.text == "1=11 2=2 4=4" }
+        let cached = try await device.db.collection("c").getDocuments(source: .cache)
+        #expect(Heard(snapshot: cached).text == "1=11 2=2 4=4 cache")
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    @Test func writesArriveInOrderOverBrokenConnections() async throws {
+        let backend = try Backend()
+        let (writer, reader) = (try Device(backend), try Device(backend))
+        let answers = Recorder<Int>()
+        for n in 0..<60 {
+            writer.db.document("c/d\(n % 4)").setData(["n": n]) { error in
+                if error == nil { answers.append(n) }
+            }
+            if n % 20 == 10 {
+                try await answers.first(n / 2)
+                backend.network.breakConnections()
+            }
+        }
+        try await writer.db.waitForPendingWrites()
+        #expect(try await answers.first(60) == Array(0..<60))
+        let snapshot = try await reader.db.collection("c").getDocuments(source: .server)
+        #expect(Heard(snapshot: snapshot).text == "d0=56 d1=57 d2=58 d3=59")
+        await writer.end()
+        await reader.end()
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import HearthFirestore
+import Testing
+
+/// Security rules as programs feel them.
+@Suite(.timeLimit(.minutes(5))) struct RulesTests {
+    static let rules = """
+        rules_version = '2';
+        service cloud.firestore {
+          match /databases/{database}/documents {
+            function mine(data) { return request.auth != null && data.owner == request.auth.uid; }
+            match /notes/{id} {
+              allow read: if mine(resource.data);
+              allow create: if mine(request.resource.data);
+              allow update, delete: if mine(resource.data);
+            }
+            match /posts/{id} {
+              allow read;
+              allow create: if mine(request.resource.data) && request.resource.data.n < 100;
+              allow update: if mine(resource.data) && request.resource.data.n < 100;
+              allow delete: if mine(resource.data);
+            }
+          }
+        }
+        """
+
+    private func isDenied(_ error: any Error) -> Bool { FirestoreErrorCode.permissionDenied ~= error }
+
+    @Test func onlyOwnersReadAndWrite() async throws {
+        let backend = try Backend(rules: Self.rules)
+        let (eva, ben, nobody) = (try Device(backend), try Device(backend), try Device(backend))
+        try await eva.signIn("eva")
+        try await ben.signIn("ben")
+        try await eva.db.document("notes/1").setData(["owner": "eva", "n": 1])
+        try await ben.db.document("notes/2").setData(["owner": "ben", "n": 2])
+        #expect(try await eva.db.document("notes/1").getDocument(source: .server).get("n") as? Int == 1)
+        for (device, path) in [(ben, "notes/1"), (nobody, "notes/1"), (eva, "elsewhere/1")] {
+            await #expect { try await device.db.document(path).getDocument(source: .server) } throws: { isDenied($0) }
+            await #expect { try await device.db.document(path).updateData(["n": 3]) } throws: { isDenied($0) }
+            await #expect { try await device.db.document(path).delete() } throws: { isDenied($0) }
+        }
+        await #expect { try await ben.db.document("notes/3").setData(["owner": "eva"]) } throws: { isDenied($0) }
+        let notes = eva.db.collection("notes")
+        await #expect { try await notes.getDocuments(source: .server) } throws: { isDenied($0) }
+        let own = notes.whereField("owner", isEqualTo: "eva")
+        #expect(Heard(snapshot: try await own.getDocuments(source: .server)).text == "1=1")
+        #expect(try await own.count.getAggregation(source: .server).count == 1)
+        await #expect { try await notes.count.getAggregation(source: .server) } throws: { isDenied($0) }
+        let db = ben.db
+        await #expect {
+            try await db.runTransaction { transaction, errorPointer in
+                do {
+                    _ = try transaction.getDocument(db.document("notes/1"))
+                } catch {
+                    errorPointer?.pointee = error as NSError
+                }
+                return nil
+            }
+        } throws: { isDenied($0) }
+        for device in [eva, ben, nobody] { await device.end() }
+    }
+
+    @Test func refusedListensEndWithTheError() async throws {
+        let backend = try Backend(rules: Self.rules)
+        let device = try Device(backend)
+        let query = device.db.collection("notes").whereField("owner", isEqualTo: "eva")
+        let (refused, first) = query.record()
+        #expect(
+            try await refused.latest { $0.error != nil }.error?.code == FirestoreErrorCode.permissionDenied.rawValue)
+        let count = refused.all.count
+        // Others on the same stream go on, and a new one of the same query may succeed.
+        let (posts, second) = device.db.collection("posts").record()
+        try await posts.latest { $0.text == "" }
+        try await device.signIn("eva")
+        let (allowed, third) = query.record()
+        try await allowed.latest { $0.text == "" }
+        try await device.db.document("notes/a").setData(["owner": "eva", "n": 1])
+        try await allowed.latest { $0.text == "a=1" }
+        #expect(refused.all.count == count)
+        for registration in [first, second, third] { registration.remove() }
+        await device.end()
+    }
+
+    @Test func refusedWritesAreTakenBack() async throws {
+        let backend = try Backend(rules: Self.rules)
+        let device = try Device(backend)
+        try await device.signIn("eva")
+        let posts = device.db.collection("posts")
+        try await posts.document("a").setData(["owner": "eva", "n": 1])
+        let (heard, registration) = posts.record()
+        try await heard.latest { $0.text == "a=1" }
+        let known = heard.all.count
+        await #expect { try await posts.document("a").updateData(["n": 100]) } throws: { isDenied($0) }
+        let events = try await heard.first(known + 2).dropFirst(known)
+        #expect(events.map(\.text) == ["a=100* pending", "a=1"])
+        #expect(events.map(\.changes) == ["~a", "~a"])
+
+        // Offline the whole row shows; the server picks.
+        try await device.db.disableNetwork()
+        try await heard.latest { $0.text == "a=1 cache" }
+        let answers = Recorder<String>()
+        posts.document("b").setData(["owner": "eva", "n": 2]) {
+            answers.append("b \($0.map { isDenied($0) } ?? false)")
+        }
+        posts.document("c").setData(["owner": "ben", "n": 3]) {
+            answers.append("c \($0.map { isDenied($0) } ?? false)")
+        }
+        let batch = device.db.batch()
+        batch.deleteDocument(posts.document("a"))
+        batch.setData(["owner": "ben"], forDocument: posts.document("d"))
+        batch.commit { answers.append("batch \($0.map { isDenied($0) } ?? false)") }
+        posts.document("b").updateData(["n": 4]) { answers.append("b2 \($0.map { isDenied($0) } ?? false)") }
+        try await heard.latest { $0.text == "b=4* c=3* d=-* pending cache" }
+        try await device.db.enableNetwork()
+        try await device.db.waitForPendingWrites()
+        #expect(try await answers.first(4) == ["b false", "c true", "batch true", "b2 false"])
+        try await heard.latest { $0.text == "a=1 b=4" }
+        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).text == "a=1 b=4")
+        #expect(Heard(snapshot: try await posts.getDocuments(source: .cache)).text == "a=1 b=4 cache")
+        registration.remove()
+        await device.end()
+    }
+
+    @Test func twoUsersOfOneDeviceHaveQueuesOfTheirOwn() async throws {
+        let backend = try Backend(rules: Self.rules)
+        let device = try Device(backend, isPersistent: true)
+        let witness = try Device(backend, provider: OwnerToken())
+        func there() async throws -> String {
+            Heard(snapshot: try await witness.db.collection("posts").getDocuments(source: .server)).text
+        }
+        func here() async throws -> String {
+            Heard(snapshot: try await device.db.collection("posts").getDocuments(source: .cache)).text
+        }
+        try await device.signIn("eva")
+        try await device.db.disableNetwork()
+        let answers = Recorder<String>()
+        device.db.document("posts/e").setData(["owner": "eva", "n": 1]) { answers.append("e \($0 == nil)") }
+        #expect(try await here() == "e=1* pending cache")
+
+        try await device.signIn("ben")
+        // Another's pending writes are none of his.
+        #expect(try await here() == "cache")
+        device.db.document("posts/b").setData(["owner": "ben", "n": 2]) { answers.append("b \($0 == nil)") }
+        #expect(try await here() == "b=2* pending cache")
+        try await device.restart()
+        #expect(try await here().hasPrefix("b=2"))
+        try await device.db.waitForPendingWrites()
+        #expect(try await there() == "b=2")
+
+        try await device.signIn("eva")
+        try await device.db.waitForPendingWrites()
+        #expect(try await there() == "b=2 e=1")
+        let posts = device.db.collection("posts")
+        #expect(Heard(snapshot: try await posts.getDocuments(source: .server)).text == "b=2 e=1")
+        // Sent as Eva: Ben may not change it.
+        try await device.signIn("ben")
+        await #expect { try await posts.document("e").updateData(["n": 5]) } throws: { isDenied($0) }
+        try Auth.auth(app: device.app).signOut()
+        await #expect { try await posts.document("b").updateData(["n": 5]) } throws: { isDenied($0) }
+        #expect(try await there() == "b=2 e=1")
+        await device.end()
+        await witness.end()
+    }
+
+    @Test func listenersFollowTheUser() async throws {
+        let backend = try Backend(rules: Self.rules)
+        let device = try Device(backend)
+        try await device.signIn("eva")
+        let (heard, registration) = device.db.collection("posts").record()
+        try await device.db.document("posts/e").setData(["owner": "eva", "n": 1])
+        try await heard.latest { $0.text == "e=1" }
+        try await device.db.disableNetwork()
+        device.db.document("posts/e").updateData(["n": 2], completion: nil)
+        try await heard.latest { $0.text == "e=2* pending cache" }
+        try await device.signIn("ben")
+        try await heard.latest { $0.text == "e=1 cache" }
+        try await device.signIn("eva")
+        try await heard.latest { $0.text == "e=2* pending cache" }
+        try await device.db.enableNetwork()
+        try await heard.latest { $0.text == "e=2" }
+        registration.remove()
+        await device.end()
+    }
+}
