@@ -65,7 +65,8 @@ let package = Package(
         // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
         .target(
-            name: "HearthTransport", dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
+            name: "HearthTransport",
+            dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
             path: "Client/Transport", exclude: ["CNetlink"]),
         .target(
             name: "HearthSync",
@@ -86,6 +87,7 @@ let package = Package(
             ], path: "Tools/hearth"),
 
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
 
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
