@@ -7,7 +7,8 @@ import Synchronization
 /// holds up nobody else. Everything may be called from any thread.
 ///
 /// A unary request is sent a second time, once, only when the server cannot have processed the first: nothing had been
-/// handed to the connection, or the server said so (REFUSED_STREAM, GOAWAY).
+/// handed to the connection, or the server said so (REFUSED_STREAM, GOAWAY). So it is, over a connection of its own, when
+/// the server answered before the message had left and that answer was lost.
 public final class GRPCChannel: Sendable {
     public let address: ServerAddress
     private let transport: Transport
@@ -75,10 +76,11 @@ public final class GRPCChannel: Sendable {
         }
         let headers = try headerLines(metadata, timeoutMilliseconds: timeoutMilliseconds)
         let prefix = try GRPCFrame.prefix(message.count)
+        let startedAt = Monotonic.nanoseconds()
         let cancellation = CallCancellation()
         let loop = transport.loop
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<[[UInt8]], Status>, Never>) in
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<GRPCUnaryCall.Outcome, Never>) in
                 let isTaken = loop.execute { [self] in
                     let call = GRPCUnaryCall(
                         connections: connections, path: path, headers: headers, message: message, prefix: prefix,
@@ -88,13 +90,22 @@ public final class GRPCChannel: Sendable {
                     cancellation.begin(call)
                 }
                 if !isTaken {
-                    continuation.resume(returning: .failure(Status(.cancelled, "the transport was shut down")))
+                    continuation.resume(returning: .failed(Status(.cancelled, "the transport was shut down")))
                 }
             }
         } onCancel: {
             loop.execute { cancellation.cancel() }
         }
-        return try result.get()
+        switch outcome {
+        case .messages(let messages): return messages
+        case .failed(let status): throw status
+        case .answerLost:
+            let passed = Int((Monotonic.nanoseconds() - startedAt) / 1_000_000)
+            return try await callAlone(
+                path, metadata: metadata, message: message,
+                timeoutMilliseconds: timeoutMilliseconds.map { max(1, $0 - passed) },
+                messageCountMax: messageCountMax)
+        }
     }
 
     /// The same on a connection of its own.

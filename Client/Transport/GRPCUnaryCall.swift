@@ -4,6 +4,14 @@ import HearthModel
 /// A call whose request is one message, known from the start, and whose answer is gathered: on a connection that it
 /// shares. On the loop's thread.
 final class GRPCUnaryCall: TransferDelegate, LoopActivity {
+    enum Outcome: Sendable {
+        case messages([[UInt8]])
+        case failed(Status)
+        /// The server answered before the message had left, and libcurl 7.88 threw that answer away when it met the
+        /// closed stream. It can be asked for again, by other means.
+        case answerLost
+    }
+
     private let connections: GRPCConnections
     private let path: String
     private let headers: [String]
@@ -11,7 +19,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     private let prefix: [UInt8]
     private let messageBytesMax: Int
     private let messageCountMax: Int
-    private var done: ((Result<[[UInt8]], Status>) -> Void)?
+    private var done: ((Outcome) -> Void)?
 
     private var reader: GRPCAnswerReader
     private var messages: [[UInt8]] = []
@@ -29,7 +37,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
 
     init(
         connections: GRPCConnections, path: String, headers: [String], message: [UInt8], prefix: [UInt8],
-        messageBytesMax: Int, messageCountMax: Int, done: @escaping (Result<[[UInt8]], Status>) -> Void
+        messageBytesMax: Int, messageCountMax: Int, done: @escaping (Outcome) -> Void
     ) {
         self.connections = connections
         self.path = path
@@ -73,7 +81,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
             transfer.watchForRefusal()
             try transfer.start()
         } catch {
-            finish(.failure(error), connectFailure: nil)
+            finish(.failed(error), connectFailure: nil)
         }
     }
 
@@ -90,16 +98,16 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     /// Has resets of neighbours sent.
     func nudge() { if isReady, !isCompleted { transfer?.nudge() } }
 
-    func abort(_ status: Status) { finish(.failure(status), connectFailure: nil) }
+    func abort(_ status: Status) { finish(.failed(status), connectFailure: nil) }
 
-    private func finish(_ result: Result<[[UInt8]], Status>, connectFailure: Status?) {
+    private func finish(_ outcome: Outcome, connectFailure: Status?) {
         guard let done else { return }
         self.done = nil
         if let timer { connections.loop.cancelTimer(timer) }
         timer = nil
         connections.loop.remove(self)
         endAttempt(connectFailure: connectFailure)
-        done(result)
+        done(outcome)
     }
 
     // MARK: TransferDelegate
@@ -175,8 +183,11 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
             endAttempt(connectFailure: nil)
             return connections.begin(self)
         }
+        if !hasAnswer, code == CURLE_HTTP2_STREAM, transfer.bodyBytesSent == 0 {
+            return finish(.answerLost, connectFailure: nil)
+        }
         let status = connections.status(transfer, code, isReady: isReady)
-        if !isReady, role == .opener { return finish(.failure(status), connectFailure: status) }
+        if !isReady, role == .opener { return finish(.failed(status), connectFailure: status) }
         finish(status)
     }
 
@@ -184,7 +195,7 @@ final class GRPCUnaryCall: TransferDelegate, LoopActivity {
     private func finish(_ transferFailure: Status?) {
         takeMessages()
         let status = reader.finalStatus(failure: transferFailure)
-        guard status.code == .ok else { return finish(.failure(status), connectFailure: nil) }
-        finish(.success(messages), connectFailure: nil)
+        guard status.code == .ok else { return finish(.failed(status), connectFailure: nil) }
+        finish(.messages(messages), connectFailure: nil)
     }
 }

@@ -197,6 +197,13 @@ final class Transfer {
         return count
     }
 
+    /// Bytes of the request's body that were handed to the connection.
+    var bodyBytesSent: Int {
+        var count = 0
+        curl_get_long(handle, CURLINFO_SIZE_UPLOAD_T, &count)
+        return count
+    }
+
     /// The socket of a `CONNECT_ONLY` transfer.
     var activeSocket: Int32? {
         var descriptor: curl_socket_t = -1

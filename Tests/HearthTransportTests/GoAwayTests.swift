@@ -4,8 +4,7 @@ import HearthTransport
 import Synchronization
 import Testing
 
-/// A server of HTTP/2 that says GOAWAY on its first connections, without having looked at any request, and answers
-/// on the others.
+/// A server of HTTP/2 that ends requests on its first connections, when they have come whole, and answers on the others.
 private final class DepartingServer: Sendable {
     private final class Shared: Sendable {
         let connections = Atomic<Int>(0)
@@ -13,15 +12,21 @@ private final class DepartingServer: Sendable {
         let requests = Atomic<Int>(0)
     }
 
+    enum Departure {
+        /// Says that it has not looked at any request.
+        case goAway
+        case reset(code: UInt8)
+    }
+
     private let shared: Shared
     private let listener: TestListener
 
-    init(departures: Int, code: UInt8 = 0) throws {
+    init(departures: Int, _ departure: Departure = .goAway) throws {
         let shared = Shared()
         self.shared = shared
         listener = try TestListener { connection in
             let number = shared.connections.add(1, ordering: .relaxed).newValue
-            Self.serve(connection, shared, departs: number <= departures, code)
+            Self.serve(connection, shared, number <= departures ? departure : nil)
         }
     }
 
@@ -38,7 +43,7 @@ private final class DepartingServer: Sendable {
         [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
     }
 
-    private static func serve(_ connection: Int32, _ shared: Shared, departs: Bool, _ code: UInt8) {
+    private static func serve(_ connection: Int32, _ shared: Shared, _ departure: Departure?) {
         guard TestSocket.sendAll(connection, frame(4, 0, 0)) else { return }
         var input: [UInt8] = []
         var position = 24
@@ -55,17 +60,20 @@ private final class DepartingServer: Sendable {
                 if type == 1 { shared.requests.add(1, ordering: .relaxed) }
                 // The request is complete.
                 guard type <= 1, flags & 1 == 1 else { continue }
-                guard departs else {
+                switch departure {
+                case nil:
                     let head = [0x88] + field("content-type", "application/grpc")
                     let answer =
                         frame(1, 4, stream, head) + frame(0, 0, stream, [0, 0, 0, 0, 1, 42])
                         + frame(1, 5, stream, field("grpc-status", "0"))
                     _ = TestSocket.sendAll(connection, answer)
-                    continue
+                case .goAway:
+                    // The last stream that was looked at: none.
+                    _ = TestSocket.sendAll(connection, frame(7, 0, 0, [0, 0, 0, 0, 0, 0, 0, 0]))
+                    shutdown(connection, Int32(SHUT_WR))
+                case .reset(let code):
+                    _ = TestSocket.sendAll(connection, frame(3, 0, stream, [0, 0, 0, code]))
                 }
-                // The last stream that was looked at: none.
-                _ = TestSocket.sendAll(connection, frame(7, 0, 0, [0, 0, 0, 0, 0, 0, 0, code]))
-                shutdown(connection, Int32(SHUT_WR))
             }
         }
     }
@@ -88,6 +96,23 @@ private final class DepartingServer: Sendable {
         #expect(status?.code == .unavailable, "\(status?.description ?? "OK")")
         #expect(server.connections == 2)
         #expect(server.requests == 2)
+        try await blocking { transport.shutDown() }
+    }
+
+    /// REFUSED_STREAM alone says that nothing was done.
+    @Test(
+        arguments: [
+            (7, nil), (0, Status.Code.internal), (2, .internal), (8, .cancelled), (11, .resourceExhausted),
+        ] as [(UInt8, Status.Code?)])
+    func aResetCallIsMadeAgainOnlyWhenRefused(_ code: UInt8, _ expected: Status.Code?) async throws {
+        let transport = try Transport()
+        for message in [[], bytes(20_000)] {
+            let server = try DepartingServer(departures: 1, .reset(code: code))
+            let channel = channel(transport, port: server.port)
+            let status = await failure { try await channel.unary("/a/b", message: message) }
+            #expect(status?.code == expected, "\(status?.description ?? "OK")")
+            #expect(server.requests == (expected == nil ? 2 : 1))
+        }
         try await blocking { transport.shutDown() }
     }
 

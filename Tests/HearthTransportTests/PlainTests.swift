@@ -1,3 +1,4 @@
+import Glibc
 import HearthModel
 import HearthNetwork
 import HearthTransport
@@ -77,5 +78,37 @@ final class ByteBox: Sendable {
             #expect(text.hasSuffix("Hi"))
             #expect(transport.statistics.sockets == 0)
         }
+    }
+
+    /// Nobody reads from it, so that nobody hears of its end; the thread must not be awoken for it again and again.
+    @Test func aBrokenConnectionThatNobodyReadsCostsNothing() async throws {
+        let isGone = Box<Bool>()
+        let server = try TestListener { connection in
+            _ = TestSocket.receive(connection)
+            // A reset instead of an end.
+            var linger = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(connection, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+            shutdown(connection, Int32(SHUT_RDWR))
+            isGone.set(true)
+        }
+        let transport = try Transport()
+        let end = Box<Status?>()
+        let connection = RawConnection(
+            transport: transport,
+            address: ServerAddress(host: "127.0.0.1", port: server.port, security: .plaintext, proxy: .none)
+        ) { event in
+            if case .closed(let status) = event { end.set(status) }
+        }
+        connection.setReceiving(false)
+        connection.send([1])
+        try await expectEqual(isGone.value(), true)
+        try await Task.sleep(for: .milliseconds(200))
+        let turns = transport.statistics.turns
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(transport.statistics.turns - turns <= 5)
+        #expect(end.current == nil)
+        connection.setReceiving(true)
+        _ = try await end.value()
+        try await blocking { transport.shutDown() }
     }
 }
