@@ -165,4 +165,69 @@ import Testing
         await one.end()
         await two.end()
     }
+
+    @Test func databasesOfAProjectAreApart() async throws {
+        let backend = try Backend()
+        let (one, two) = (try Device(backend), try Device(backend))
+        let other = one.database("other")
+        try await one.db.document("c/a").setData(["n": 1])
+        try await other.document("c/b").setData(["n": 2, "to": other.document("c/x")])
+        #expect(Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).text == "a=1")
+        let there = try await two.database("other").collection("c").getDocuments(source: .server)
+        #expect(Heard(snapshot: there).text == "b=2")
+        #expect((there.documents[0].get("to") as? DocumentReference)?.firestore === two.database("other"))
+        await one.end()
+        await two.end()
+    }
+
+    @Test func largeDocumentsGoBothWays() async throws {
+        let backend = try Backend()
+        let (one, two) = (try Device(backend), try Device(backend, isPersistent: true))
+        let (heard, registration) = two.db.collection("c").record(includeMetadataChanges: false)
+        try await heard.first(1)
+        // Together far above every window and buffer on the way.
+        for n in 0..<8 {
+            try await one.db.document("c/\(n)").setData(["n": n, "data": Data(repeating: UInt8(n), count: 1_000_000)])
+        }
+        let last = try await heard.latest { $0.snapshot?.count == 8 }
+        for (n, document) in try #require(last.snapshot).documents.enumerated() {
+            #expect(document.get("data") as? Data == Data(repeating: UInt8(n), count: 1_000_000))
+        }
+        await #expect {
+            try await one.db.document("c/large").setData(["data": Data(count: 1_100_000)])
+        } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
+        try await one.db.document("c/0").delete()
+        try await heard.latest { $0.snapshot?.count == 7 }
+        registration.remove()
+        await one.end()
+        await two.end()
+    }
+
+    private struct City: Codable, Equatable {
+        @DocumentID var id: String?
+        var name: String
+        var population: Int
+        var at: GeoPoint?
+        @ServerTimestamp var changed: Timestamp?
+    }
+
+    @Test func codableTypesGoBothWays() async throws {
+        let backend = try Backend()
+        let (one, two) = (try Device(backend), try Device(backend))
+        let city = City(name: "Bern", population: 140_000, at: GeoPoint(latitude: 46.9, longitude: 7.4))
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            do {
+                try one.db.document("cities/brn").setData(from: city) { error in
+                    if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+                }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+        let read = try await two.db.document("cities/brn").getDocument(as: City.self, source: .server)
+        #expect(read.id == "brn" && read.name == "Bern" && read.population == 140_000 && read.at == city.at)
+        #expect(read.changed != nil)
+        await one.end()
+        await two.end()
+    }
 }

@@ -22,6 +22,30 @@ import Testing
     }
 }
 
+extension ConvergenceTests {
+    /// Documents that are written by one and deleted by another so quickly that the server never names them.
+    @Test func whatComesAndGoesAtOnceIsSettled() async throws {
+        let backend = try Backend()
+        let (one, two) = (try Device(backend), try Device(backend))
+        let (heard, registration) = one.db.collection("c").record()
+        try await heard.latest { $0.text == "" }
+        for n in 0..<60 {
+            // The one is shown as it was guessed, the other as the server's transform made it.
+            let data: [String: Any] = n % 2 == 0 ? ["n": n] : ["n": n, "at": FieldValue.serverTimestamp()]
+            one.db.document("c/\(n)").setData(data, completion: nil)
+            for _ in 0..<3 { two.db.document("c/\(n)").delete(completion: nil) }
+            if n % 5 == 4 { try await two.db.waitForPendingWrites() }
+        }
+        for device in [one, two] { try await device.db.waitForPendingWrites() }
+        try await two.db.document("c/last").setData(["n": 1])
+        let there = Heard(snapshot: try await two.db.collection("c").getDocuments(source: .server)).text
+        try await heard.latest { $0.text == there }
+        registration.remove()
+        await one.end()
+        await two.end()
+    }
+}
+
 /// One run: a server, three devices, and a random sequence of what they do.
 private final class ConvergenceRun {
     private static let roundsMax = 6

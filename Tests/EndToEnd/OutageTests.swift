@@ -99,4 +99,44 @@ import Testing
         await writer.end()
         await reader.end()
     }
+
+    /// Nothing is refused and nothing comes: only time tells.
+    @Test func aSilentNetworkIsTakenForNone() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
+        try await other.db.document("c/a").setData(["n": 1])
+        _ = try await device.db.collection("c").getDocuments()
+        try await device.restart()
+        backend.network.freeze()
+        let (heard, registration) = device.db.collection("c").record()
+        #expect(try await heard.first(1).map(\.text) == ["a=1 cache"])
+        // Waits for the server, but not for ever.
+        let snapshot = try await device.db.collection("c").whereField("n", isLessThan: 5).getDocuments()
+        #expect(Heard(snapshot: snapshot).text == "a=1 cache")
+        await #expect { try await device.db.document("c/b").getDocument() } throws: {
+            FirestoreErrorCode.unavailable ~= $0
+        }
+        backend.network.thaw()
+        try await heard.latest { $0.text == "a=1" }
+        #expect(try await device.db.document("c/b").getDocument().exists == false)
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    /// Only in long runs: it takes the time after which connections are probed, and that which an answer may take.
+    @Test(.enabled(if: TestRun.effort > 1)) func silentConnectionsAreGivenUp() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        let (heard, registration) = device.db.collection("c").record()
+        try await heard.latest { $0.text == "" }
+        backend.network.freeze()
+        try await heard.latest { $0.text == "cache" }
+        backend.network.thaw()
+        try await other.db.document("c/a").setData(["n": 1])
+        try await heard.latest { $0.text == "a=1" }
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
 }

@@ -181,4 +181,34 @@ import Testing
         registration.remove()
         await device.end()
     }
+
+    @Test func expiredTokensAreReplaced() async throws {
+        let secret = "a secret of at least thirty-two bytes"
+        let backend = try Backend(rules: Self.rules, secret: secret)
+        let device = try Device(backend)
+        let posts = device.db.collection("posts")
+        // Unsigned tokens and administrators' are believed by servers for local development only.
+        try await device.signIn("eva")
+        await #expect { try await posts.document("a").getDocument(source: .server) } throws: { !isDenied($0) }
+
+        let auth = Auth.auth(app: device.app)
+        try await auth.signIn(withCustomToken: try backend.token(of: "eva", seconds: 3600))
+        try await posts.document("a").setData(["owner": "eva", "n": 1])
+        let (heard, registration) = posts.record()
+        try await heard.latest { $0.text == "a=1" }
+
+        let refreshes = Recorder<String>()
+        auth.setTokenRefresh {
+            refreshes.append("refreshed")
+            return try backend.token(of: "eva", seconds: 3600)
+        }
+        try await auth.signIn(withCustomToken: try backend.token(of: "eva", seconds: -7200))
+        try await posts.document("b").setData(["owner": "eva", "n": 2])
+        try await heard.latest { $0.text == "a=1 b=2" }
+        #expect(!refreshes.all.isEmpty)
+        #expect(try await posts.count.getAggregation(source: .server).count == 2)
+        #expect(!heard.all.contains { $0.error != nil }, "\(heard.all)")
+        registration.remove()
+        await device.end()
+    }
 }

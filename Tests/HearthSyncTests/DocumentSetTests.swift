@@ -140,6 +140,34 @@ struct DocumentSetTests {
         #expect(snapshot?.hasPendingWrites == false)
     }
 
+    @Test("An acknowledged write that the server's snapshots pass over is looked up", arguments: [1, 2])
+    func overdue(acknowledged: Int) {
+        let view = View(Self.query, remoteKeys: [])
+        _ = view.apply(view.computeChanges([:]), TargetChange(isCurrent: true))
+        var local = document(1, 1)
+        local.state = .hasLocalMutations
+        _ = view.apply(view.computeChanges([local.key: local]))
+        // As it was guessed, or changed by a transform.
+        var committed = document(1, acknowledged)
+        committed.state = .hasCommittedMutations
+        committed.version = .seconds(5)
+        _ = view.apply(view.computeChanges([local.key: committed]))
+        #expect(view.mutatedKeys == [local.key] && view.limbo.isEmpty)
+        #expect(view.overdue(at: .seconds(4), nil).isEmpty, "the server may name it still")
+        #expect(view.overdue(at: .seconds(5), TargetChange(isCurrent: false)).isEmpty)
+        #expect(view.overdue(at: .seconds(5), TargetChange(isCurrent: true, added: [local.key])).isEmpty)
+        let overdue = view.overdue(at: .seconds(5), nil)
+        #expect(overdue == [local.key: committed])
+        let outcome = view.apply(view.computeChanges(overdue, overdue: [local.key]))
+        #expect(outcome.limboAdded == [local.key])
+        #expect(outcome.snapshot?.hasPendingWrites == false && outcome.snapshot?.isFromCache == true)
+        #expect(view.overdue(at: .seconds(6), nil).isEmpty)
+        // Found out to be gone.
+        let gone = ClientDocument(key: local.key, kind: .missing, version: .seconds(6))
+        let last = view.apply(view.computeChanges([local.key: gone]))
+        #expect(last.limboRemoved == [local.key] && view.documents.isEmpty && last.snapshot?.isFromCache == false)
+    }
+
     @Test("A full limit that loses a document asks for a refill")
     func refill() {
         var query = Self.query

@@ -109,13 +109,17 @@ final class SyncEngine {
         var viewChanges: [ViewChange] = []
         for (query, queryView) in views {
             let view = queryView.view
-            var changes = view.computeChanges(changed)
+            let targetChange = event?.targetChanges[queryView.targetID]
+            let overdue = event.map { view.overdue(at: $0.snapshotVersion, targetChange) } ?? [:]
+            var changes = view.computeChanges(
+                changed.merging(overdue) { news, _ in news },
+                overdue: Set(overdue.keys.filter { changed[$0] == nil }))
             if changes.needsRefill {
                 let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
                 changes = view.computeChanges(documents, after: changes)
             }
             let outcome = view.apply(
-                changes, event?.targetChanges[queryView.targetID],
+                changes, targetChange,
                 isPendingReset: event?.targetMismatches[queryView.targetID] != nil)
             trackLimbo(outcome, of: queryView.targetID)
             if let snapshot = outcome.snapshot {

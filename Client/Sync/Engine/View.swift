@@ -17,6 +17,8 @@ final class View {
     private(set) var mutatedKeys: Set<ResourcePath> = []
     private(set) var isCurrent = false
     private(set) var syncState = SyncState.none
+    /// Acknowledged states that aren't shown: the server's updates of the documents follow.
+    private var awaited: [ResourcePath: ClientDocument] = [:]
     /// Changes went by that `limbo` doesn't reflect.
     private var isLimboStale = true
 
@@ -30,9 +32,12 @@ final class View {
 
     // MARK: Computing changes
 
-    /// - Parameter previous: changes that needed a refill, to which these are added.
+    /// - Parameters:
+    ///   - overdue: those of the documents whose update by the server doesn't come.
+    ///   - previous: changes that needed a refill, to which these are added.
     func computeChanges(
-        _ changed: [ResourcePath: ClientDocument], after previous: ViewDocumentChanges? = nil
+        _ changed: [ResourcePath: ClientDocument], overdue: Set<ResourcePath> = [],
+        after previous: ViewDocumentChanges? = nil
     ) -> ViewDocumentChanges {
         let old = previous?.documents ?? documents
         var result =
@@ -42,7 +47,9 @@ final class View {
             fill(&result, with: changed.values)
         } else {
             let edge = edgeOfFullSet(old)
-            for (key, document) in changed { apply(document, key, old: old[key], edge: edge, to: &result) }
+            for (key, document) in changed {
+                apply(document, key, old: old[key], edge: edge, isOverdue: overdue.contains(key), to: &result)
+            }
         }
         cutToLimit(&result)
         precondition(previous == nil || !result.needsRefill, "a refilled view is full or has all")
@@ -67,8 +74,9 @@ final class View {
 
     private func apply(
         _ document: ClientDocument, _ key: ResourcePath, old: ClientDocument?, edge: ClientDocument?,
-        to result: inout ViewDocumentChanges
+        isOverdue: Bool, to result: inout ViewDocumentChanges
     ) {
+        awaited[key] = nil
         let new = matcher.matches(document) ? document : nil
         var change: ViewSnapshot.Change?
         switch (old, new) {
@@ -79,14 +87,18 @@ final class View {
             if edge != nil { result.needsRefill = true }
         case (let old?, let new?):
             if !StrictEquality.equal(old.fields, new.fields) {
-                if waitsForSync(old, new) { return }
+                if waitsForSync(old, new), !isOverdue {
+                    awaited[key] = new
+                    return
+                }
                 change = ViewSnapshot.Change(kind: .modified, document: new)
                 if let edge, isBeyond(new, edge) { result.needsRefill = true }
             } else {
-                let isPending =
-                    new.hasLocalMutations || mutatedKeys.contains(key) && new.hasCommittedMutations
-                if isPending != mutatedKeys.contains(key) {
+                let waits = mutatedKeys.contains(key) && new.hasCommittedMutations && !isOverdue
+                if (new.hasLocalMutations || waits) != mutatedKeys.contains(key) {
                     change = ViewSnapshot.Change(kind: .metadata, document: new)
+                } else if waits, !new.hasLocalMutations {
+                    awaited[key] = new
                 }
             }
         }
@@ -104,6 +116,16 @@ final class View {
     /// The acknowledged state isn't shown: the server's update, which follows, is.
     private func waitsForSync(_ old: ClientDocument, _ new: ClientDocument) -> Bool {
         old.hasLocalMutations && new.hasCommittedMutations && !new.hasLocalMutations
+    }
+
+    /// Acknowledged documents that the server, though its snapshot is newer, didn't name: others took them out of the result
+    /// before it could, and what comes and goes between two snapshots isn't told. Shown as they are, they are in limbo, and
+    /// looked up.
+    func overdue(at version: Timestamp, _ targetChange: TargetChange?) -> [ResourcePath: ClientDocument] {
+        guard !awaited.isEmpty, targetChange?.isCurrent ?? isCurrent else { return [:] }
+        return awaited.filter { key, document in
+            document.version <= version && !synced.contains(key) && targetChange?.added.contains(key) != true
+        }
     }
 
     private func isBeyond(_ document: ClientDocument, _ edge: ClientDocument) -> Bool {

@@ -13,13 +13,15 @@ final class Backend: Sendable {
     let network: Proxy
     private let rulesPath: String?
     private let bundles: [String: BundleDefinition]
+    private let key: SigningKey?
     private let running = Mutex<Server?>(nil)
     private let port: Int
 
     /// - Parameters:
     ///   - rules: security rules; without them everybody may do everything.
     ///   - bundle: the definition of a bundle of the name `bundle`, as JSON.
-    init(rules: String? = nil, bundle: String? = nil) throws {
+    ///   - secret: with it the server is none for local development: it believes only tokens that are signed with it.
+    init(rules: String? = nil, bundle: String? = nil, secret: String? = nil) throws {
         let folder = try TemporaryFolder()
         self.folder = folder
         rulesPath = try rules.map { try folder.write("firestore.rules", $0) }
@@ -31,7 +33,8 @@ final class Backend: Sendable {
                         database: DatabaseName(project: Backend.project))
                 ]
             } ?? [:]
-        let server = try Self.start(folder: folder.path, rulesPath, bundles, port: 0)
+        key = try secret.map { try SigningKey.secret(Array($0.utf8)) }
+        let server = try Self.start(folder: folder.path, rulesPath, bundles, key, port: 0)
         port = server.port
         network = try Proxy(to: server.port)
         running.withLock { $0 = server }
@@ -43,7 +46,7 @@ final class Backend: Sendable {
     }
 
     private static func start(
-        folder: String, _ rules: String?, _ bundles: [String: BundleDefinition], port: Int
+        folder: String, _ rules: String?, _ bundles: [String: BundleDefinition], _ key: SigningKey?, port: Int
     ) throws -> Server {
         var configuration = Server.Configuration()
         configuration.dataFolder = "\(folder)/data"
@@ -52,6 +55,10 @@ final class Backend: Sendable {
         configuration.project = project
         configuration.rules = rules.map { ["(default)": $0] } ?? [:]
         configuration.bundles = bundles
+        if let key {
+            configuration.isEmulator = false
+            configuration.identity.keys = [IdentityConfiguration.Key(id: nil, key: key)]
+        }
         configuration.network = ServerConfiguration(host: "127.0.0.1", port: port, loopCount: 1)
         let server = try Server(configuration)
         do {
@@ -75,10 +82,21 @@ final class Backend: Sendable {
     /// Starts it again with its data, on the port that it had.
     func restart() async throws {
         // Meanwhile any connection on this machine may have got the port as its own end.
-        let server = try await Waiting.retry { [folder, rulesPath, bundles, port] in
-            try Self.start(folder: folder.path, rulesPath, bundles, port: port)
+        let server = try await Waiting.retry { [folder, rulesPath, bundles, key, port] in
+            try Self.start(folder: folder.path, rulesPath, bundles, key, port: port)
         }
         running.withLock { $0 = server }
+    }
+
+    /// A signed token.
+    /// - Parameter seconds: how long it is good for, from now; below 0: until when it was.
+    func token(of uid: String, seconds: Int64) throws -> String {
+        guard let key else { preconditionFailure("this server has no key") }
+        let now = Int64(Date().timeIntervalSince1970)
+        // A token that has expired was good for an hour once.
+        return try TokenMint.mint(
+            key, subject: uid, issuedAt: seconds < 0 ? now + seconds - 3600 : now, seconds: seconds < 0 ? 3600 : seconds
+        )
     }
 
     func url(_ path: String) -> URL { URL(string: "http://127.0.0.1:\(port)\(path)")! }

@@ -25,9 +25,23 @@ final class Device: Sendable {
 
     var db: Firestore { Firestore.firestore(app: app) }
 
+    /// Another database than the default one, not to be used any more after a restart.
+    func database(_ name: String) -> Firestore {
+        let db = Firestore.firestore(app: app, database: name)
+        configure(db)
+        return db
+    }
+
     private func start() {
+        configure(db)
+        if let provider { db.authTokenProvider = provider }
+    }
+
+    private func configure(_ db: Firestore) {
         let settings = FirestoreSettings()
         settings.dispatchQueue = queue
+        settings.host = "127.0.0.1:\(port)"
+        settings.isSSLEnabled = false
         if let folder {
             settings.cacheSettings = PersistentCacheSettings(
                 sizeBytes: NSNumber(value: FirestoreCacheSizeUnlimited), directory: URL(fileURLWithPath: folder.path))
@@ -35,8 +49,6 @@ final class Device: Sendable {
             settings.cacheSettings = MemoryCacheSettings(garbageCollectorSettings: MemoryLRUGCSettings())
         }
         db.settings = settings
-        db.useEmulator(withHost: "127.0.0.1", port: port)
-        if let provider { db.authTokenProvider = provider }
     }
 
     /// Ends the program and starts it again.

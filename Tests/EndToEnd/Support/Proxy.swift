@@ -21,6 +21,7 @@ final class Proxy: Sendable {
     private let target: Int
     private let state = Mutex(State())
     private let bytes = Atomic<Int>(0)
+    private let isFrozen = Atomic<Bool>(false)
 
     /// Bytes that went from the server to the clients.
     var bytesToClients: Int { bytes.load(ordering: .relaxed) }
@@ -70,10 +71,16 @@ final class Proxy: Sendable {
 
     func restore() { state.withLock { $0.isCut = false } }
 
+    /// Lets nothing through any more, without breaking anything: nobody is told. Until `thaw`.
+    func freeze() { isFrozen.store(true, ordering: .relaxed) }
+
+    func thaw() { isFrozen.store(false, ordering: .relaxed) }
+
     /// Breaks the connections that there are; new ones may be made.
     func breakConnections() { state.withLock { Self.breakAll($0) } }
 
     func close() {
+        thaw()
         state.withLock { state in
             state.isCut = true
             Self.breakAll(state)
@@ -125,6 +132,7 @@ final class Proxy: Sendable {
             loop: while true {
                 let received = recv(source, &buffer, buffer.count, 0)
                 if received < 0, errno == EINTR { continue }
+                while isFrozen.load(ordering: .relaxed) { usleep(5_000) }
                 guard received > 0 else { break }
                 if countsBytes { bytes.add(received, ordering: .relaxed) }
                 var sent = 0
