@@ -18,7 +18,7 @@ SWIFT_FLAGS ?=
 DIFFERENTIAL_REQUESTS ?= 3000
 
 VENV := .venv
-TEST_TARGETS := $(filter Hearth%Tests,$(notdir $(wildcard Tests/*)))
+TEST_TARGETS := $(filter Hearth%Tests,$(notdir $(wildcard Tests/*))) HearthEndToEndTests
 SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift)
 # Access to class properties is checked in debug builds; here it would cost a query 3 % of its time.
 RELEASE := swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \

@@ -86,6 +86,9 @@ let package = Package(
                 "HearthSQLite", "HearthBundle", "CSQLite",
             ], path: "Tools/hearth"),
 
+        .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
+
         // Tests, one folder a target.
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
@@ -124,6 +127,10 @@ let package = Package(
             name: "HearthFirestoreTests",
             dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
             path: "Tests/HearthFirestoreTests"),
+        // The guide's samples, compiled and run against a server in the test's process.
+        .testTarget(
+            name: "HearthGuideTests", dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore"],
+            path: "Tests/HearthGuideTests", exclude: ["guarded.rules"]),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",

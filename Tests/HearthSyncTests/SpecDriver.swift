@@ -208,7 +208,9 @@ final class SpecDriver {
 
     /// Streams that wait to try again needn't.
     func skipBackoff(ofWatchStream includesWatch: Bool) {
-        while includesWatch, core.queue.isScheduled(.listenStreamBackoff) { core.queue.runDelayed(only: .listenStreamBackoff) }
-        while core.queue.isScheduled(.writeStreamBackoff) { core.queue.runDelayed(only: .writeStreamBackoff) }
+        for timer in [.listenStreamBackoff, .writeStreamBackoff] as [WorkerQueue.TimerName] {
+            if timer == .listenStreamBackoff, !includesWatch { continue }
+            while core.queue.isScheduled(timer) { core.queue.runDelayed(only: timer) }
+        }
     }
 }

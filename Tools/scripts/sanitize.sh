@@ -3,7 +3,7 @@
 # Usage: sanitize.sh [target…]       by default all of Tests/Hearth*
 set -eu
 
-[ $# -gt 0 ] || set -- $(cd Tests && ls -d Hearth*)
+[ $# -gt 0 ] || set -- $(cd Tests && ls -d Hearth*) HearthEndToEndTests
 folder=$(pwd)/.build/sanitize
 mkdir -p "$folder"
 clang -O1 -g -shared -fPIC -o "$folder/mutex.so" Tests/Sanitizers/mutex.c -ldl

@@ -194,7 +194,10 @@ public final class Firestore: Sendable {
             let folder = try CacheFolder.standard(environment: ProcessInfo.processInfo.environment)
             cache = .persistent(folder: folder, sizeBytes: size)
         }
-        return SyncConfiguration(database: databaseName, appName: app.name, cache: cache)
+        var configuration = SyncConfiguration(database: databaseName, appName: app.name, cache: cache)
+        configuration.onWarning = { Log.warning($0) }
+        configuration.onDamage = { Log.warning($0.message) }
+        return configuration
     }
 
     // MARK: Ends

@@ -6,9 +6,13 @@ final class Maintenance {
     static let collectionSeconds = 300.0
     static let backfillFirstSeconds = 15.0
     static let backfillSeconds = 60.0
+    /// The pause between two runs while there is more to write: a new index of many documents is whole in seconds, and the
+    /// engine is never held up for long.
+    static let backfillPauseSeconds = 0.01
 
     private unowned let engine: SyncEngine
     private let queue: WorkerQueue
+    private var backfill: WorkerQueue.Delayed?
 
     init(_ engine: SyncEngine, _ queue: WorkerQueue) {
         self.engine = engine
@@ -28,11 +32,16 @@ final class Maintenance {
         }
     }
 
+    /// There are new indexes: begins to write their entries. Only from the queue.
+    func fillIndexesSoon() { scheduleBackfill(Self.backfillPauseSeconds) }
+
     private func scheduleBackfill(_ seconds: Double) {
-        _ = queue.schedule(.indexBackfill, afterSeconds: seconds) { [weak self] in
+        backfill?.cancel()
+        backfill = queue.schedule(.indexBackfill, afterSeconds: seconds) { [weak self] in
             guard let self else { return }
-            engine.attempt { () throws(Status) in try engine.localStore.backfillIndexes() }
-            scheduleBackfill(Self.backfillSeconds)
+            var count = 0
+            engine.attempt { () throws(Status) in count = try engine.localStore.backfillIndexes() }
+            scheduleBackfill(count < LocalStore.backfillCountMax ? Self.backfillSeconds : Self.backfillPauseSeconds)
         }
     }
 }

@@ -232,6 +232,7 @@ public final class SyncClient: Sendable {
             core.enqueue(
                 { engine throws(Status) in
                     try engine.localStore.configure(indexes)
+                    self.core.fillIndexesSoon()
                     tell(nil)
                 }, refused: { tell($0) })
         } catch {

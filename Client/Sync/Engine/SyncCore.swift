@@ -80,6 +80,9 @@ final class SyncCore: @unchecked Sendable {
         }
     }
 
+    /// Begins to write the entries of new indexes; only from the queue.
+    func fillIndexesSoon() { maintenance?.fillIndexesSoon() }
+
     private func fetchToken(_ completion: @escaping (Result<String?, Status>) -> Void) {
         let completion = OnQueue(body: completion)
         let credentials = credentials

@@ -176,11 +176,17 @@ final class SyncEngine {
         let queries = (viewsOfTarget.removeValue(forKey: targetID) ?? []).map(\.query)
         for query in queries { views[query] = nil }
         if error.code == .permissionDenied || error.code == .failedPrecondition {
-            for query in queries { onWarning("Listen for \(query.canonicalID) was refused: \(error)") }
+            for query in queries { onWarning("Listening to \(Self.name(of: query)) was refused: \(error)") }
         }
         try localStore.release(targetID)
         for query in queries { eventManager.fail(query, error) }
         dropLimbo(of: targetID)
+    }
+
+    /// What a person calls a query.
+    private static func name(of query: ClientQuery) -> String {
+        guard let group = query.collectionGroup else { return query.path.text }
+        return "the collection group \(group)" + (query.path.isRoot ? "" : " below \(query.path.text)")
     }
 
     // MARK: Limbo

@@ -23,6 +23,10 @@ extension SyncEngine {
 
     func reject(_ batchID: Int, _ error: Status) throws(Status) {
         let changed = try localStore.reject(batchID)
+        if writeCompletions[user]?[batchID] == nil {
+            let paths = changed.keys.map(\.text).sorted().joined(separator: ", ")
+            onWarning("A write of an earlier run was refused and undone: \(error) Documents: \(paths)")
+        }
         complete(batchID, error)
         try emit(changed)
     }

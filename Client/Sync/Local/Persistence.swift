@@ -116,7 +116,7 @@ protocol BundleCache: AnyObject {
     func save(_ query: NamedQuery) throws(Status)
 }
 
-/// When documents may go: see section 11 of the engine's description in `docs/client.md`.
+/// When documents may go: see "What goes, and when" in `docs/client.md`.
 protocol ReferenceDelegate: AnyObject {
     /// The keys that active views hold: set once by the local store.
     var localViewReferences: (any LocalViewReferences)? { get set }

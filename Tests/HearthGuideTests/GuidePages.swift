@@ -1,0 +1,72 @@
+import Foundation
+
+/// The pages of `docs/guide`, and the samples in `Samples`.
+enum GuidePages {
+    struct Block: Sendable {
+        var page: String
+        var line: Int
+        var text: String
+    }
+
+    struct Sample: Sendable {
+        var name: String
+        var file: String
+        var text: String
+    }
+
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    static func file(_ path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    private static func names(in folder: String, ending: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: root.appendingPathComponent(folder).path)
+            .filter { $0.hasSuffix(ending) }.sorted()
+    }
+
+    /// All blocks of Swift, in the order of the pages.
+    static func blocks() throws -> [Block] {
+        var blocks: [Block] = []
+        for page in try names(in: "docs/guide", ending: ".md") {
+            var open: Block?
+            for (index, line) in try file("docs/guide/\(page)").components(separatedBy: "\n").enumerated() {
+                if line.hasPrefix("```") {
+                    if let block = open {
+                        blocks.append(block)
+                        open = nil
+                    } else if line == "```swift" {
+                        open = Block(page: page, line: index + 1, text: "")
+                    }
+                } else {
+                    open?.text += line + "\n"
+                }
+            }
+        }
+        return blocks
+    }
+
+    /// What stands between `// sample: NAME` and `// end`, without the indentation of the first mark.
+    static func samples() throws -> [Sample] {
+        var samples: [Sample] = []
+        for file in try names(in: "Tests/HearthGuideTests/Samples", ending: ".swift") {
+            var open: (sample: Sample, indentation: Int)?
+            for line in try self.file("Tests/HearthGuideTests/Samples/\(file)").components(separatedBy: "\n") {
+                let text = line.drop { $0 == " " }
+                if text.hasPrefix("// sample: ") {
+                    let name = String(text.dropFirst("// sample: ".count))
+                    open = (Sample(name: name, file: file, text: ""), line.count - text.count)
+                } else if text == "// end" {
+                    guard var sample = open?.sample else { continue }
+                    while sample.text.hasSuffix("\n\n") { sample.text.removeLast() }
+                    samples.append(sample)
+                    open = nil
+                } else if let indentation = open?.indentation {
+                    open?.sample.text += line.dropFirst(indentation) + "\n"
+                }
+            }
+        }
+        return samples
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+/// What the command line says.
+struct BenchOptions {
+    static let measures = ["write", "index", "start", "bundle", "idle", "churn"]
+    var measures: [String] = []
+    var server: (host: String, port: Int)?
+    var folder = FileManager.default.temporaryDirectory.path
+
+    init(_ arguments: [String]) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--server":
+                guard let text = rest.popFirst(), let colon = text.lastIndex(of: ":"),
+                    let port = Int(text[text.index(after: colon)...])
+                else { Self.fail("--server expects HOST:PORT.") }
+                server = (String(text[..<colon]), port)
+            case "--folder":
+                guard let text = rest.popFirst() else { Self.fail("--folder expects the name of a folder.") }
+                folder = text
+            case _ where Self.measures.contains(argument): measures.append(argument)
+            default: Self.fail("\(argument) is none of: \(Self.measures.joined(separator: ", ")), --server, --folder.")
+            }
+        }
+        if measures.isEmpty { measures = Self.measures.filter { $0 != "idle" || server != nil } }
+        if measures.contains("idle"), server == nil { Self.fail("idle needs --server HOST:PORT.") }
+    }
+
+    private static func fail(_ message: String) -> Never {
+        FileHandle.standardError.write(Data("hearth-client-bench: \(message)\n".utf8))
+        exit(64)
+    }
+}

@@ -1,0 +1,254 @@
+import Foundation
+import HearthFirestore
+
+/// Runs the measures that were asked for, each with clients and cache folders of its own, and prints their figures.
+struct ClientBench {
+    let options: BenchOptions
+
+    init(_ options: BenchOptions) { self.options = options }
+
+    func run() async throws {
+        for measure in options.measures {
+            switch measure {
+            case "write": try await write()
+            case "index": try await index()
+            case "start": try await start()
+            case "bundle": try await bundle()
+            case "idle": try await idle()
+            default: try await churn()
+            }
+        }
+    }
+
+    // MARK: Measures
+
+    /// From a local write to the snapshot of a listener that shows it.
+    private func write() async throws {
+        try await withFolder { folder in
+            let database = try await client(folder, isOnline: false)
+            let document = database.collection("notes").document("n")
+            let arrivals = Arrivals()
+            let registration = document.addSnapshotListener { snapshot, _ in
+                if let number = snapshot?.get("n") as? Int { arrivals.note(number) }
+            }
+            var times: [Double] = []
+            for number in 0..<2000 {
+                let start = now()
+                document.setData(["n": number, "text": String(repeating: "x", count: 200)], completion: nil)
+                await arrivals.wait(for: number)
+                times.append(now() - start)
+            }
+            registration.remove()
+            report("write: local write to local snapshot", times)
+            try await database.terminate()
+        }
+    }
+
+    /// A query for 100 of 100,000 documents in the cache, by an index.
+    private func index() async throws {
+        try await withFolder { folder in
+            let database = try await client(folder, isOnline: false)
+            try await load(100_000, into: database)
+            try await database.setIndexConfiguration(
+                """
+                {"indexes": [{"collectionGroup": "items", "queryScope": "COLLECTION", "fields": [
+                  {"fieldPath": "shard", "order": "ASCENDING"}]}]}
+                """)
+            let query = database.collection("items").whereField("shard", isEqualTo: 7)
+            // The index is filled in the background, some documents at a time.
+            var times: [Double] = []
+            let began = now()
+            repeat {
+                let start = now()
+                let found = try await query.getDocuments(source: .cache).count
+                times.append(now() - start)
+                guard found == 100 else { throw BenchFailure("the query found \(found) of 100 documents") }
+                if now() - began > 5, times.count > 20 { break }
+            } while times.count < 200
+            report("index: 100 of 100,000 cached documents, with an index definition", times)
+            try await database.terminate()
+        }
+    }
+
+    /// The first snapshot of 10,000 documents after the start of a client whose cache has them.
+    private func start() async throws {
+        try await withFolder { folder in
+            let first = try await client(folder, isOnline: false)
+            try await load(10_000, into: first)
+            try await first.terminate()
+            var times: [Double] = []
+            for _ in 0..<5 {
+                let start = now()
+                let database = try await client(folder, isOnline: false)
+                let arrivals = Arrivals()
+                let registration = database.collection("items").addSnapshotListener { snapshot, error in
+                    if snapshot?.count == 10_000 { arrivals.note(1) } else { complain(snapshot?.count, error) }
+                }
+                await arrivals.wait(for: 1)
+                times.append(now() - start)
+                registration.remove()
+                try await database.terminate()
+            }
+            report("start: first snapshot of 10,000 cached documents", times)
+        }
+    }
+
+    /// Loads a bundle of 10,000 documents.
+    private func bundle() async throws {
+        let data = BundleSample.bytes(count: 10_000)
+        let before = residentMegabytes()
+        try await withFolder { folder in
+            let database = try await client(folder, isOnline: false)
+            let start = now()
+            let progress = try await database.loadBundle(data)
+            let seconds = now() - start
+            guard progress.documentsLoaded == 10_000 else { throw BenchFailure("the bundle was not loaded whole") }
+            say(
+                "bundle: 10,000 documents of \(data.count / 10_000) bytes: \(Int(10_000 / seconds))/s, "
+                    + "\(Int(residentMegabytes() - before)) MB more at the peak")
+            try await database.terminate()
+        }
+    }
+
+    /// Resident memory of a client with ten listeners that have nothing to do.
+    private func idle() async throws {
+        try await withFolder { folder in
+            let database = try await client(folder, isOnline: true)
+            let arrivals = Arrivals()
+            var registrations: [any ListenerRegistration] = []
+            for number in 0..<10 {
+                registrations.append(
+                    database.collection("idle").whereField("n", isEqualTo: number).addSnapshotListener { snapshot, _ in
+                        if snapshot?.metadata.isFromCache == false { arrivals.note(number) }
+                    })
+            }
+            for number in 0..<10 { await arrivals.wait(for: number) }
+            try await Task.sleep(nanoseconds: 2_000_000_000)
+            say("idle: a client with ten listeners: \(Int(residentMegabytes(isPeak: false))) MB resident")
+            for registration in registrations { registration.remove() }
+            try await database.terminate()
+        }
+    }
+
+    /// The cache's size while far more goes through it than it may hold.
+    private func churn() async throws {
+        try await withFolder { folder in
+            let limit = 4_000_000
+            var largest = 0
+            // Collections of a bundle each: when their queries are no longer listened to, they may go.
+            for round in 0..<12 {
+                let database = try await client(folder, isOnline: false, cacheBytes: limit)
+                _ = try await database.loadBundle(BundleSample.bytes(count: 5000, name: "churn-\(round)"))
+                largest = max(largest, try folderBytes(folder))
+                try await database.terminate()
+            }
+            say(
+                "churn: largest \(largest * 100 / limit) % of cacheSizeBytes, on disk with the log, "
+                    + "while 60,000 documents went through (the collector runs a minute after a start)")
+        }
+    }
+
+    // MARK: Clients
+
+    private func client(_ folder: String, isOnline: Bool, cacheBytes: Int = 1_000_000_000) async throws -> Firestore {
+        let name = "bench-\(UUID().uuidString)"
+        FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: "demo-bench"))
+        guard let app = FirebaseApp.app(name: name) else { throw BenchFailure("there is no app \(name)") }
+        let database = Firestore.firestore(app: app)
+        let settings = FirestoreSettings()
+        settings.dispatchQueue = DispatchQueue(label: "callbacks")
+        settings.cacheSettings = PersistentCacheSettings(
+            sizeBytes: NSNumber(value: cacheBytes), directory: URL(fileURLWithPath: folder))
+        settings.host = options.server.map { "\($0.host):\($0.port)" } ?? "127.0.0.1:9"
+        settings.isSSLEnabled = false
+        database.settings = settings
+        if !isOnline { try await database.disableNetwork() }
+        return database
+    }
+
+    private func load(_ count: Int, into database: Firestore) async throws {
+        let progress = try await database.loadBundle(BundleSample.bytes(count: count))
+        guard progress.documentsLoaded == count else { throw BenchFailure("the bundle was not loaded whole") }
+    }
+
+    private func withFolder(_ body: (String) async throws -> Void) async throws {
+        let folder = options.folder + "/client-bench-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try await body(folder)
+    }
+
+    private func folderBytes(_ folder: String) throws -> Int {
+        guard let names = FileManager.default.enumerator(atPath: folder) else { return 0 }
+        var bytes = 0
+        for case let name as String in names {
+            bytes += (try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)[.size] as? Int) ?? 0
+        }
+        return bytes
+    }
+
+    // MARK: Figures
+
+    /// Figures are read as they come: nothing is buffered.
+    private func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+
+    private func now() -> Double { ProcessInfo.processInfo.systemUptime }
+
+    private func report(_ title: String, _ times: [Double]) {
+        let sorted = times.sorted()
+        func text(_ share: Double) -> String {
+            String(format: "%.2f", sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))] * 1000)
+        }
+        say(
+            "\(title): p50 \(text(0.5)) ms, p99 \(text(0.99)) ms, last \(String(format: "%.2f", times.last! * 1000)) ms"
+        )
+    }
+
+    private func residentMegabytes(isPeak: Bool = true) -> Double {
+        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        for line in text.split(separator: "\n") where line.hasPrefix(isPeak ? "VmHWM:" : "VmRSS:") {
+            return (Double(line.split(separator: " ").dropFirst().first ?? "") ?? 0) / 1000
+        }
+        return 0
+    }
+}
+
+/// Says what came in place of what was expected.
+private func complain(_ count: Int?, _ error: (any Error)?) {
+    let text = error?.localizedDescription ?? "a snapshot of \(count ?? 0) documents"
+    FileHandle.standardError.write(Data("hearth-client-bench: unexpected: \(text)\n".utf8))
+}
+
+struct BenchFailure: LocalizedError {
+    let errorDescription: String?
+
+    init(_ text: String) { errorDescription = text }
+}
+
+/// Numbers that listeners have seen.
+final class Arrivals: @unchecked Sendable {
+    private let lock = NSLock()
+    private var seen: Set<Int> = []
+    private var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+
+    func note(_ number: Int) {
+        lock.lock()
+        seen.insert(number)
+        let continuation = waiting.removeValue(forKey: number)
+        lock.unlock()
+        continuation?.resume()
+    }
+
+    func wait(for number: Int) async {
+        await withCheckedContinuation { continuation in
+            lock.lock()
+            if seen.contains(number) {
+                lock.unlock()
+                continuation.resume()
+            } else {
+                waiting[number] = continuation
+                lock.unlock()
+            }
+        }
+    }
+}

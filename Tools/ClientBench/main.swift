@@ -1,0 +1,17 @@
+import Foundation
+import HearthFirestore
+
+// hearth-client-bench: what the Swift client costs, through its public API. Everything but `idle` runs without a server.
+//
+//   hearth-client-bench [measure …] [--server HOST:PORT] [--folder FOLDER]
+//
+// Measures: write, index, start, bundle, idle, churn. Default: all, `idle` only with a server.
+
+let options = BenchOptions(Array(CommandLine.arguments.dropFirst()))
+do {
+    try await ClientBench(options).run()
+} catch {
+    FileHandle.standardError.write(Data("hearth-client-bench: \(error.localizedDescription)\n".utf8))
+    exit(1)
+}
+exit(0)

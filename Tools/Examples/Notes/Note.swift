@@ -1,0 +1,48 @@
+import HearthFirestore
+
+/// A note as it is stored.
+struct Note: Codable {
+    @DocumentID var id: String?
+    var text: String
+    /// The words of the text that begin with #, without it and in lower case: what `find` looks for.
+    var tags: [String]
+    /// nil is written as the server's time.
+    @ServerTimestamp var changed: Date?
+
+    init(text: String) {
+        self.text = text
+        tags = Self.tags(in: text)
+    }
+
+    static func tags(in text: String) -> [String] {
+        var tags: [String] = []
+        for word in text.split(whereSeparator: \.isWhitespace) where word.hasPrefix("#") && word.count > 1 {
+            let tag = word.dropFirst().lowercased()
+            if !tags.contains(tag) { tags.append(tag) }
+        }
+        return tags
+    }
+}
+
+/// Notes as they are at one moment on this device.
+struct NoteList {
+    struct Entry {
+        var id: String
+        var text: String
+        /// Whether the server hasn't got the present text yet.
+        var isPending: Bool
+    }
+
+    var entries: [Entry]
+    /// Whether the server could not be asked, so that others' changes may be missing.
+    var isOffline: Bool
+
+    init(_ snapshot: QuerySnapshot) throws {
+        entries = try snapshot.documents.map { document in
+            Entry(
+                id: document.documentID, text: try document.data(as: Note.self).text,
+                isPending: document.metadata.hasPendingWrites)
+        }
+        isOffline = snapshot.metadata.isFromCache
+    }
+}
