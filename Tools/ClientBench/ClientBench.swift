@@ -55,17 +55,25 @@ struct ClientBench {
                   {"fieldPath": "shard", "order": "ASCENDING"}]}]}
                 """)
             let query = database.collection("items").whereField("shard", isEqualTo: 7)
-            // The index is filled in the background, some documents at a time.
+            // The index is filled in the background, some documents at a time; meanwhile it serves the rest of a query.
             var times: [Double] = []
             let began = now()
-            repeat {
+            var whole: Double?
+            while times.count < 200 {
                 let start = now()
                 let found = try await query.getDocuments(source: .cache).count
-                times.append(now() - start)
+                let time = now() - start
                 guard found == 100 else { throw BenchFailure("the query found \(found) of 100 documents") }
-                if now() - began > 5, times.count > 20 { break }
-            } while times.count < 200
-            report("index: 100 of 100,000 cached documents, with an index definition", times)
+                if whole == nil, time < 0.01 { whole = now() - began }
+                if whole != nil { times.append(time) }
+                if now() - began > 180 { throw BenchFailure("the index was not filled in 180 s") }
+                if ProcessInfo.processInfo.environment["BENCH_VERBOSE"] != nil {
+                    say("  \(now() - began) s: \(time * 1000) ms")
+                }
+                if whole == nil { try await Task.sleep(nanoseconds: 500_000_000) }
+            }
+            say("index: filled within \(Int(whole ?? 0)) s of its definition")
+            report("index: 100 of 100,000 cached documents", times)
             try await database.terminate()
         }
     }
@@ -151,9 +159,11 @@ struct ClientBench {
     // MARK: Clients
 
     private func client(_ folder: String, isOnline: Bool, cacheBytes: Int = 1_000_000_000) async throws -> Firestore {
-        let name = "bench-\(UUID().uuidString)"
-        FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: "demo-bench"))
-        guard let app = FirebaseApp.app(name: name) else { throw BenchFailure("there is no app \(name)") }
+        // One app: caches are named by it, and a client that starts again has to find its own.
+        if FirebaseApp.app(name: "bench") == nil {
+            FirebaseApp.configure(name: "bench", options: FirebaseOptions(projectID: "demo-bench"))
+        }
+        guard let app = FirebaseApp.app(name: "bench") else { throw BenchFailure("there is no app") }
         let database = Firestore.firestore(app: app)
         let settings = FirestoreSettings()
         settings.dispatchQueue = DispatchQueue(label: "callbacks")

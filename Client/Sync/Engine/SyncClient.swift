@@ -208,8 +208,8 @@ public final class SyncClient: Sendable {
         read: @escaping @Sendable (Int) throws -> [UInt8],
         onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void
     ) {
-        let callbacks = callbacks
-        BundleLoader(core, read: read) { progress, error in callbacks { onProgress(progress, error) } }.start()
+        let relay = ProgressRelay(callbacks, onProgress)
+        BundleLoader(core, read: read) { relay.take($0, $1) }.start()
     }
 
     public func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {

@@ -71,13 +71,7 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
         let offsetKey = CacheKey.encode(offset.key)
         var documents: [ResourcePath: ClientDocument] = [:]
         var count = 0
-        // In the order of the index, which is nearly that of the rows: documents that came together lie together.
-        try database.rows(
-            """
-            SELECT kind, is_committed, version, create_time, read_time, fields, key
-            FROM documents INDEXED BY documents_by_collection WHERE collection_id = ? AND kind > 0 AND read_time >= ?
-            """, .integer(collection.id), .time(offset.readTime)
-        ) { row throws(Status) in
+        func take(_ row: CacheRow) throws(Status) -> Bool {
             count += 1
             let keyBytes = row.bytes(6)
             if row.time(4) == offset.readTime, UTF8Order.compare(keyBytes, offsetKey) <= 0 { return true }
@@ -92,6 +86,23 @@ final class SQLiteRemoteDocumentCache: RemoteDocumentCache {
             let document = try document(key, row, from: 0)
             if isMutated || matcher.matches(document) { documents[key] = document }
             return true
+        }
+        if offset.key.isRoot {
+            // In the order of the index, which is nearly that of the rows: documents that came together lie together.
+            try database.rows(
+                """
+                SELECT kind, is_committed, version, create_time, read_time, fields, key FROM documents
+                INDEXED BY documents_by_collection WHERE collection_id = ? AND kind > 0 AND read_time >= ?
+                """, .integer(collection.id), .time(offset.readTime), body: take)
+        } else {
+            // Behind a document, as where an index ends: others of its read time are passed over by their keys.
+            try database.rows(
+                """
+                SELECT kind, is_committed, version, create_time, read_time, fields, key FROM documents
+                INDEXED BY documents_by_group
+                WHERE group_id = ? AND kind > 0 AND (read_time, key) > (?, ?) AND collection_id = ?
+                """, .integer(collection.groupID), .time(offset.readTime), .bytes(offsetKey), .integer(collection.id),
+                body: take)
         }
         onRead(count)
         return documents
