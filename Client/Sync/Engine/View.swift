@@ -60,7 +60,8 @@ final class View {
     private func fill(_ result: inout ViewDocumentChanges, with documents: some Sequence<ClientDocument>) {
         let matching = documents.filter { matcher.matches($0) }
         result.documents = DocumentSet(matching, comparator: comparator)
-        for document in matching {
+        // In their order, in which they'll be told.
+        for document in result.documents {
             result.changes.add(ViewSnapshot.Change(kind: .added, document: document))
             if document.hasLocalMutations { result.mutatedKeys.insert(document.key) }
         }

@@ -46,13 +46,18 @@ public struct DocumentComparator: Sendable {
     public init(orders: [Query.Order]) {
         precondition(orders.contains { $0.field.isDocumentName }, "an order that ends in the key")
         self.orders = orders
+        isByKey = orders.first.map { $0.field.isDocumentName && !$0.descending } ?? false
     }
+
+    /// The order is that of the keys alone.
+    private let isByKey: Bool
 
     public static let byKey = DocumentComparator(orders: [Query.Order(field: .documentName, descending: false)])
 
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`. A missing field sorts first; matching
     /// documents have none.
     public func compare(_ lhs: ClientDocument, _ rhs: ClientDocument) -> Int {
+        if isByKey { return ResourcePath.compare(lhs.key, rhs.key) }
         for order in orders {
             var result: Int
             if order.field.isDocumentName {

@@ -33,7 +33,12 @@ public struct DocumentSet: Sendable {
     }
 
     public init(_ documents: some Sequence<ClientDocument>, comparator: DocumentComparator) {
-        self.init(sorted: documents.sorted { comparator.compare($0, $1) < 0 }, comparator: comparator)
+        let documents = Array(documents)
+        // Positions are sorted: moving documents about costs more than comparing them.
+        let order = documents.withUnsafeBufferPointer { documents in
+            (0..<Int32(documents.count)).sorted { comparator.compare(documents[Int($0)], documents[Int($1)]) < 0 }
+        }
+        self.init(sorted: order.map { documents[Int($0)] }, comparator: comparator)
     }
 
     public subscript(key: ResourcePath) -> ClientDocument? { buckets[bucket(of: key)][key] }
