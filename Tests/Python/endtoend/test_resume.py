@@ -226,7 +226,7 @@ def test_a_client_that_has_not_what_it_should(
     kept = [name for name in names[10:] if contains(found.unchanged_names, f"{listen.root}/c/{name}")]
     # Every one that is still there; of the others a Bloom filter may hold one by chance.
     assert count <= len(kept) <= count + 2
-    assert not any(contains(found.unchanged_names, f"{listen.root}/c/other{i}") for i in range(300))
+    assert sum(contains(found.unchanged_names, f"{listen.root}/c/other{i}") for i in range(300)) <= 3
 
 
 def test_no_filter_for_those_who_do_not_ask(db: firestore.Client, listen: Listen) -> None:
