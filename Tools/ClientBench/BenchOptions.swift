@@ -2,7 +2,7 @@ import Foundation
 
 /// What the command line says.
 struct BenchOptions {
-    static let measures = ["write", "index", "start", "bundle", "idle", "churn"]
+    static let measures = ["write", "index", "start", "bundle", "idle"]
     var measures: [String] = []
     var server: (host: String, port: Int)?
     var folder = FileManager.default.temporaryDirectory.path

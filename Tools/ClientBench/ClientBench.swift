@@ -14,8 +14,7 @@ struct ClientBench {
             case "index": try await index()
             case "start": try await start()
             case "bundle": try await bundle()
-            case "idle": try await idle()
-            default: try await churn()
+            default: try await idle()
             }
         }
     }
@@ -67,9 +66,6 @@ struct ClientBench {
                 if whole == nil, time < 0.01 { whole = now() - began }
                 if whole != nil { times.append(time) }
                 if now() - began > 180 { throw BenchFailure("the index was not filled in 180 s") }
-                if ProcessInfo.processInfo.environment["BENCH_VERBOSE"] != nil {
-                    say("  \(now() - began) s: \(time * 1000) ms")
-                }
                 if whole == nil { try await Task.sleep(nanoseconds: 500_000_000) }
             }
             say("index: filled within \(Int(whole ?? 0)) s of its definition")
@@ -138,24 +134,6 @@ struct ClientBench {
         }
     }
 
-    /// The cache's size while far more goes through it than it may hold.
-    private func churn() async throws {
-        try await withFolder { folder in
-            let limit = 4_000_000
-            var largest = 0
-            // Collections of a bundle each: when their queries are no longer listened to, they may go.
-            for round in 0..<12 {
-                let database = try await client(folder, isOnline: false, cacheBytes: limit)
-                _ = try await database.loadBundle(BundleSample.bytes(count: 5000, name: "churn-\(round)"))
-                largest = max(largest, try folderBytes(folder))
-                try await database.terminate()
-            }
-            say(
-                "churn: largest \(largest * 100 / limit) % of cacheSizeBytes, on disk with the log, "
-                    + "while 60,000 documents went through (the collector runs a minute after a start)")
-        }
-    }
-
     // MARK: Clients
 
     private func client(_ folder: String, isOnline: Bool, cacheBytes: Int = 1_000_000_000) async throws -> Firestore {
@@ -186,15 +164,6 @@ struct ClientBench {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try await body(folder)
-    }
-
-    private func folderBytes(_ folder: String) throws -> Int {
-        guard let names = FileManager.default.enumerator(atPath: folder) else { return 0 }
-        var bytes = 0
-        for case let name as String in names {
-            bytes += (try? FileManager.default.attributesOfItem(atPath: folder + "/" + name)[.size] as? Int) ?? 0
-        }
-        return bytes
     }
 
     // MARK: Figures

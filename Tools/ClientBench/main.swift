@@ -5,7 +5,7 @@ import HearthFirestore
 //
 //   hearth-client-bench [measure …] [--server HOST:PORT] [--folder FOLDER]
 //
-// Measures: write, index, start, bundle, idle, churn. Default: all, `idle` only with a server.
+// Measures: write, index, start, bundle, idle. Default: all, `idle` only with a server.
 
 let options = BenchOptions(Array(CommandLine.arguments.dropFirst()))
 do {

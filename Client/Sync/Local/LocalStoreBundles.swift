@@ -20,9 +20,10 @@ extension LocalStore {
         return try persistence.transaction("Store a bundle's documents") { () throws(Status) in
             var updates: [ResourcePath: ClientDocument] = [:]
             for document in documents { updates[document.key] = document }
+            // The documents first: a key that has its row already costs the target less.
+            let (changed, existenceChanged) = try store(updates) { $0.version }
             try targets.removeAllKeys(of: umbrella.targetID)
             try targets.addKeys(Set(updates.values.filter(\.isFound).map(\.key)), to: umbrella.targetID)
-            let (changed, existenceChanged) = try store(updates) { $0.version }
             return try view.localView(of: changed, existenceChanged: existenceChanged)
         }
     }
