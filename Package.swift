@@ -7,7 +7,8 @@ let fuzzing: [Target] = [
     .executableTarget(
         name: "HearthFuzz",
         dependencies: [
-            "HearthBundle", "HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthWire",
+            "HearthBundle", "HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthTree",
+            "HearthWebSocket", "HearthWire",
         ],
         path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
@@ -19,6 +20,7 @@ let package = Package(
     products: [
         .executable(name: "hearth", targets: ["hearth"]),
         .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
+        .library(name: "HearthDatabase", targets: ["HearthDatabase"]),
     ],
     targets: [
         // Core: what server and client share; no sockets, no HTTP.
@@ -31,9 +33,18 @@ let package = Package(
             name: "HearthSQLite", dependencies: ["HearthModel", "HearthStorage", "CSQLite"], path: "Core/SQLite",
             exclude: ["CSQLite"]),
 
+        // The Realtime Database's tree, and its form in a store; WebSocket for both ends.
+        .target(name: "HearthTree", dependencies: ["HearthModel", "COpenSSL"], path: "Core/Tree"),
+        .target(
+            name: "HearthTreeStorage", dependencies: ["HearthModel", "HearthStorage", "HearthTree"],
+            path: "Core/TreeStorage"),
+        .target(
+            name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
+
         // Rules.
         .target(name: "CRE2", path: "Rules/CRE2", linkerSettings: [.linkedLibrary("re2")]),
-        .target(name: "HearthRules", dependencies: ["HearthModel", "CRE2"], path: "Rules", exclude: ["CRE2"]),
+        .target(
+            name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules", exclude: ["CRE2"]),
 
         // Server.
         .systemLibrary(name: "CLinux", path: "Server/Network/CLinux"),
@@ -45,7 +56,8 @@ let package = Package(
         .systemLibrary(
             name: "CZlib", path: "Server/Network/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
-            name: "HearthNetwork", dependencies: ["HearthModel", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
+            name: "HearthNetwork",
+            dependencies: ["HearthModel", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
             path: "Server/Network", exclude: ["CLinux", "CNghttp2", "COpenSSL", "CZlib"]),
         .systemLibrary(
             name: "CCurl", path: "Server/Services/CCurl", pkgConfig: "libcurl",
@@ -54,19 +66,20 @@ let package = Package(
             name: "HearthServer",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "HearthRules",
-                "HearthBundle", "COpenSSL",
-                "CCurl",
+                "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthWebSocket", "COpenSSL", "CCurl",
             ],
             path: "Server/Services", exclude: ["CCurl"]),
 
         // Bundles: shared by the server, the tool and the client.
         .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
 
-        // The client. `HearthSync` is the engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
+        // The client. `HearthApp` is what its products share: the app, the signed-in user, the coders. `HearthSync` is
+        // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
+        .target(name: "HearthApp", dependencies: ["HearthModel"], path: "Client/App"),
         .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
         .target(
             name: "HearthTransport",
-            dependencies: ["HearthModel", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
+            dependencies: ["HearthModel", "HearthWebSocket", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
             path: "Client/Transport", exclude: ["CNetlink"]),
         .target(
             name: "HearthSync",
@@ -75,15 +88,25 @@ let package = Package(
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthStorage", "HearthBundle", "HearthSync", "HearthTransport",
+                "HearthModel", "HearthApp", "HearthWire", "HearthStorage", "HearthBundle", "HearthSync",
+                "HearthTransport",
             ], path: "Client/Firestore"),
+        .target(
+            name: "HearthDatabase",
+            dependencies: [
+                "HearthModel", "HearthApp", "HearthTree", "HearthTransport", "HearthWebSocket", "HearthSQLite",
+                "CSQLite",
+            ],
+            path: "Client/Database",
+            // The inner modules' names never appear in public signatures.
+            swiftSettings: [.enableUpcomingFeature("InternalImportsByDefault")]),
 
         // The tool.
         .executableTarget(
             name: "hearth",
             dependencies: [
                 "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
-                "HearthSQLite", "HearthBundle", "CSQLite",
+                "HearthSQLite", "HearthBundle", "HearthTree", "HearthTreeStorage", "CSQLite",
             ], path: "Tools/hearth"),
 
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
@@ -95,29 +118,47 @@ let package = Package(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
             exclude: ["Golden"]),
         .testTarget(
+            name: "HearthTreeTests", dependencies: ["HearthModel", "HearthTree"], path: "Tests/HearthTreeTests"),
+        .testTarget(
+            name: "HearthTreeStorageTests",
+            dependencies: ["HearthModel", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage"],
+            path: "Tests/HearthTreeStorageTests"),
+        .testTarget(
+            name: "HearthWebSocketTests", dependencies: ["HearthModel", "HearthWebSocket"],
+            path: "Tests/HearthWebSocketTests"),
+        .testTarget(
             name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
             path: "Tests/HearthStorageTests"),
         .testTarget(
-            name: "HearthRulesTests", dependencies: ["HearthModel", "HearthRules"], path: "Tests/HearthRulesTests",
+            name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules"],
+            path: "Tests/HearthRulesTests",
             exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
-            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork"], path: "Tests/HearthNetworkTests"
-        ),
+            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork", "HearthWebSocket"],
+            path: "Tests/HearthNetworkTests"),
         .testTarget(
             name: "HearthServerTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle", "HearthServer",
+                "HearthTree",
             ],
             path: "Tests/HearthServerTests"),
+        .testTarget(
+            name: "HearthRealtimeTests",
+            dependencies: [
+                "HearthModel", "HearthStorage", "HearthTree", "HearthTreeStorage", "HearthRules", "HearthNetwork",
+                "HearthServer",
+            ],
+            path: "Tests/HearthRealtimeTests"),
         .testTarget(
             name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle"],
             path: "Tests/HearthBundleTests"),
         .testTarget(
             name: "HearthTransportTests",
-            dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "COpenSSL"],
+            dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "HearthWebSocket", "COpenSSL"],
             path: "Tests/HearthTransportTests"),
         .testTarget(
             name: "HearthSyncTests",
@@ -125,16 +166,24 @@ let package = Package(
             path: "Tests/HearthSyncTests"),
         .testTarget(
             name: "HearthFirestoreTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore"],
+            dependencies: [
+                "HearthModel", "HearthApp", "HearthWire", "HearthSync", "HearthTransport", "HearthFirestore",
+            ],
             path: "Tests/HearthFirestoreTests"),
+        .testTarget(
+            name: "HearthDatabaseTests",
+            dependencies: ["HearthModel", "HearthApp", "HearthTree", "HearthWebSocket", "HearthDatabase"],
+            path: "Tests/HearthDatabaseTests"),
         // The guide's samples, compiled and run against a server in the test's process.
         .testTarget(
-            name: "HearthGuideTests", dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore"],
-            path: "Tests/HearthGuideTests", exclude: ["guarded.rules"]),
+            name: "HearthGuideTests",
+            dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore", "HearthDatabase"],
+            path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "locked.rules.json"]),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
-            dependencies: ["HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore"], path: "Tests/EndToEnd"),
+            dependencies: ["HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore", "HearthDatabase"],
+            path: "Tests/EndToEnd"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),

@@ -9,6 +9,7 @@
 // name exists on both sides, `ModelNames.swift` has another for the inner one.
 
 @_exported public import Foundation
+@_exported public import HearthApp
 
 /// Where a transaction's closure puts its error. Foundation on Linux has no such name.
 public typealias NSErrorPointer = UnsafeMutablePointer<NSError?>?
@@ -20,20 +21,4 @@ public func * (left: NSNumber, right: NSNumber) -> NSNumber {
         return NSNumber(value: left.doubleValue * right.doubleValue)
     }
     return NSNumber(value: left.int64Value * right.int64Value)
-}
-
-extension NSNumber {
-    /// There are two objects for booleans. Their type's letter alone, `c`, is also that of some small integers.
-    var holdsBoolean: Bool {
-        guard objCType.pointee == CChar(UInt8(ascii: "c")) else { return false }
-        return self === NSNumber(value: true) || self === NSNumber(value: false)
-    }
-
-    var holdsFloatingPoint: Bool {
-        let type = UInt8(bitPattern: objCType.pointee)
-        return type == UInt8(ascii: "d") || type == UInt8(ascii: "f")
-    }
-
-    /// Only what is above `Int64.max` is kept so.
-    var holdsUnsigned64: Bool { objCType.pointee == CChar(UInt8(ascii: "Q")) }
 }

@@ -6,6 +6,7 @@ import HearthModel
 // - `GRPCChannel` makes gRPC calls to one server: whole requests (`unary`, `collect`) and streams (`openStream`).
 // - `HTTPClient` makes plain requests, whose answers come in pieces.
 // - `RawConnection` is a socket without a protocol, plain or TLS, through the same proxies.
+// - `WebSocketClient` is a WebSocket over such a connection.
 // - `RawSocket` is beneath streams and raw connections: a TCP connection by libcurl, with TLS by OpenSSL over memory
 //   (`TLSClientSession`). Calls and plain requests have libcurl's own TLS.
 // - `NetworkMonitor` tells when the machine's addresses or routes change.

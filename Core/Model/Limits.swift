@@ -204,4 +204,108 @@ public enum Limits {
     /// After so many seconds a kept bundle is made anew although nothing has changed, so that listens can still go on
     /// from its read time: half of the retention.
     public static let bundleKeptSecondsMax = 1800
+
+    // MARK: Realtime Database: trees
+
+    /// Keys from the root down to a leaf.
+    public static let treeDepthMax = 32
+    /// The UTF-8 length of a key.
+    public static let treeKeySizeBytesMax = 768
+    /// The UTF-8 length of a path that an SDK writes to.
+    public static let treeClientPathSizeBytesMax = 768
+    /// The UTF-8 length of a string.
+    public static let treeStringSizeBytesMax = 10 << 20
+    /// Arrays and objects within each other in any JSON text, envelopes included (ours).
+    public static let treeNestingMax = 100
+    /// Names that are asked for at a time when what is left of a place's children is looked for (ours).
+    public static let treeKeysPerLookMax = 64
+    /// Ranges of a compound hash (ours): a client with a gigabyte makes some three thousand.
+    public static let treeHashRangesMax = 10_000
+
+    // MARK: Realtime Database over HTTP; bounds of ours where no source is given
+
+    /// The UTF-8 length of a namespace's name.
+    public static let realtimeNameBytesMax = 100
+    /// A request's body. The service takes 256 MB; ours has to fit into what the unfinished requests of all clients may
+    /// hold together (`NetworkLimits.bufferedInputBytesMax`). What is larger is written in parts, as `import` does.
+    public static let realtimeBodyBytesMax = 120 << 20
+    /// An answer. Source: as above.
+    public static let realtimeReadBytesMax = 256 << 20
+    /// An answer beyond which it goes to a file before it is sent.
+    public static let realtimeReadMemoryBytesMax = 2 << 20
+    /// What is read on an event loop.
+    public static let realtimeReadInlineBytesMax = 16 << 10
+    /// Answers that are in files together.
+    public static let realtimeSpoolBytesMax: Int64 = 4 << 30
+    /// Requests that are with a worker, or wait for one, together.
+    public static let realtimeWorkingBytesMax: Int64 = 300 << 20
+    /// A text of rules.
+    public static let realtimeRulesBytesMax = 1 << 20
+
+    // MARK: The Realtime Database's storage; bounds of ours
+
+    /// Bytes that one read may go through: documented as 256 MB.
+    public static let treeReadSizeBytesMax = 256 << 20
+    /// Bytes that one write may have: documented as 256 MB for REST.
+    public static let treeWriteSizeBytesMax = 256 << 20
+    /// Children of a window of which only the keys are looked up first.
+    public static let treeWindowKeysMax = 2_000_000
+    /// Writes that wait for the writer.
+    public static let treeWriteQueueMax = 20_000
+    /// Bytes of queued writes.
+    public static let treeWriteQueueBytesMax = 512 << 20
+    /// Bytes that one session may leave to do at its end.
+    public static let treeJournalRecordSizeBytesMax = 16 << 20
+    /// Indexes of one database.
+    public static let treeIndexesMax = 10_000
+    /// Children that are indexed between two groups of writes.
+    public static let treeIndexSliceMax = 500
+
+    // MARK: Realtime Database: sockets and streams; bounds of ours where no source is given
+
+    /// A message of a client. Source: the largest write of an SDK in "Limits" of the documentation.
+    public static let realtimeMessageBytesMax = 16 << 20
+    /// Frames that a message is cut into.
+    public static let realtimePiecesMax = 10_000
+    /// Listens of one connection.
+    public static let realtimeListensMax = 10_000
+    /// Bytes that wait for a client; beyond them changes are not queued, but sent as a whole when it has read some.
+    public static let realtimeQueueBytesMax = 4 << 20
+    /// Changes that wait while a listen is loaded; beyond them it is loaded again.
+    public static let realtimePendingChangesMax = 10_000
+    /// Their bytes.
+    public static let realtimePendingBytesMax = 4 << 20
+    /// What lies below a write and is compared with what was there, to find out whether there is anything to tell.
+    public static let realtimeCompareBytesMax = 64 << 10
+    /// Requests of a connection that were not begun; beyond them no more are read.
+    public static let realtimeRequestsWaitingMax = 1000
+    /// Their bytes.
+    public static let realtimeWaitingBytesMax = 16 << 20
+    /// Answers of a connection that are not sent yet; beyond them no request is begun.
+    public static let realtimeAnswersWaitingMax = 10_000
+    /// Reads of a connection at a time.
+    public static let realtimeReadsInFlightMax = 8
+    /// Places that a connection may want written when it ends.
+    public static let realtimeDisconnectWritesMax = 1000
+    /// Their text.
+    public static let realtimeDisconnectBytesMax = 1 << 20
+    /// How often a quiet event stream is written to. Source: the documentation of streaming.
+    public static let realtimeKeepAliveSeconds = 30
+
+    // MARK: Long polling of the Realtime Database; bounds of ours
+
+    /// Sessions open at a time.
+    public static let longPollSessionsMax = 20_000
+    /// Seconds that a poll waits for something to say; clients ask again by themselves after 25.
+    public static let longPollWaitSeconds = 20
+    /// Seconds without a poll after which a client is taken to be gone; browsers call what isn't seen once a minute.
+    public static let longPollIdleSeconds = 75
+    /// Seconds for which a client may fetch what was said last.
+    public static let longPollFarewellSeconds = 30
+    /// Bytes of messages in one answer, beyond which the rest waits for the next.
+    public static let longPollAnswerBytesMax = 1 << 20
+    /// Pieces of a client's messages that came before one with a lower number.
+    public static let longPollEarlySegmentsMax = 500
+    /// Pieces of one message.
+    public static let longPollSegmentsMax = 20_000
 }

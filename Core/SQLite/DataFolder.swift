@@ -8,7 +8,8 @@ import Musl
 import Darwin
 #endif
 
-/// The folder that holds the files of all databases, locked for this process as long as this object lives.
+/// The folder that holds the files of all databases, locked for this process as long as this object lives, or
+/// until `unlock`.
 ///
 /// The lock is `flock` on the file `.lock`, which the system drops when the process ends, however it ends. The file holds
 /// the process's number, for people; no project's folder begins with a dot.
@@ -43,6 +44,9 @@ package final class DataFolder: Sendable {
     }
 
     deinit { closeDescriptor(lock) }
+
+    /// Gives up the lock before the object's end; nothing may be written afterwards.
+    func unlock() { _ = flock(lock, LOCK_UN) }
 
     private static let lockName = ".lock"
 
@@ -138,7 +142,7 @@ package final class DataFolder: Sendable {
     }
 
     /// Makes the names in a folder durable.
-    static func synchronize(_ folder: String) throws(Status) {
+    package static func synchronize(_ folder: String) throws(Status) {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if descriptor < 0 { throw failure("open the folder \(folder)") }
         defer { closeDescriptor(descriptor) }

@@ -19,6 +19,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let monitor = Monitor()
     // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
     private var stores: [DatabaseFileName: SQLiteStore] = [:]
+    private var isClosed = false
 
     /// Locks the data folder for as long as the provider or a store of it lives.
     /// - Parameter createsFolder: false for a tool, which must not take any folder for one of data.
@@ -40,9 +41,20 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
+    public func close() {
+        monitor.lock()
+        defer { monitor.unlock() }
+        if isClosed { return }
+        isClosed = true
+        for store in stores.values where store.isOpen { store.close() }
+        stores = [:]
+        folder.unlock()
+    }
+
     public func open(_ database: DatabaseName) throws(Status) -> any Store {
         monitor.lock()
         defer { monitor.unlock() }
+        if isClosed { throw .unavailable("The server is shutting down.") }
         for id in [database.project, database.database] {
             if id.isEmpty || id.utf8.count > Limits.idSizeBytesMax {
                 throw .invalidArgument(

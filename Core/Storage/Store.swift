@@ -160,4 +160,10 @@ public protocol StoreProvider: Sendable {
     func databases() throws(Status) -> [DatabaseName]
     /// Deletes a database whose store is closed.
     func delete(_ database: DatabaseName) throws(Status)
+    /// Closes all stores and gives up what keeps others from using the data, whoever still holds something of it.
+    func close()
+}
+
+extension StoreProvider {
+    public func close() {}
 }

@@ -7,7 +7,7 @@ import Musl
 /// A thread that takes everything that was put into its queue, in order, and works on it in batches.
 ///
 /// The queue's mutex guards `pending`, `waker` and `isStopping`; everything else belongs to the thread.
-final class WorkerThread<Element: Sendable>: @unchecked Sendable {
+package final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var pending: [Element] = []
@@ -23,7 +23,7 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     /// - Parameters:
     ///   - body: gets all that has gathered, at least one element.
     ///   - idle: called once when nothing has come for a tenth of a second.
-    init(idle: @escaping @Sendable () -> Void = {}, body: @escaping @Sendable ([Element]) -> Void) {
+    package init(idle: @escaping @Sendable () -> Void = {}, body: @escaping @Sendable ([Element]) -> Void) {
         self.body = body
         self.idle = idle
         pthread_mutex_init(mutex, nil)
@@ -39,7 +39,7 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
 
     /// Adds an element; the thread is started with the first. False when the thread is stopping or can't be started.
     @discardableResult
-    func push(_ element: Element) -> Bool {
+    package func push(_ element: Element) -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         if isStopping { return false }
@@ -52,7 +52,7 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
         return true
     }
 
-    var count: Int {
+    package var count: Int {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return pending.count
@@ -61,7 +61,7 @@ final class WorkerThread<Element: Sendable>: @unchecked Sendable {
     /// Works off what is waiting, and ends the thread.
     /// - Returns: what is not worked off, when the thread stops itself: it can't wait for its own end.
     @discardableResult
-    func stop() -> [Element] {
+    package func stop() -> [Element] {
         pthread_mutex_lock(mutex)
         let wasRunning = isRunning && !isStopping
         isStopping = true

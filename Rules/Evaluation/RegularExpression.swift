@@ -10,13 +10,19 @@ final class RegularExpression: @unchecked Sendable {
 
     /// Nil when RE2 refuses the pattern, or it is too large.
     /// - Parameter isLiteral: whether it stands in the rules as it is. Others may be a client's.
-    init?(_ pattern: String, isLiteral: Bool) {
+    convenience init?(_ pattern: String, isLiteral: Bool) {
         if !isLiteral, pattern.utf8.count > RulesLimits.dynamicPatternBytesMax { return nil }
-        let memory = isLiteral ? RulesLimits.patternMemoryBytesMax : RulesLimits.dynamicPatternMemoryBytesMax
+        self.init(
+            pattern,
+            memoryBytes: isLiteral ? RulesLimits.patternMemoryBytesMax : RulesLimits.dynamicPatternMemoryBytesMax)
+    }
+
+    /// Nil when RE2 refuses the pattern, or it takes more memory.
+    init?(_ pattern: String, memoryBytes: Int) {
         var pattern = pattern
         let compiled = pattern.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
-                hearth_re2_new(characters.baseAddress, characters.count, memory)
+                hearth_re2_new(characters.baseAddress, characters.count, memoryBytes)
             }
         }
         guard let compiled else { return nil }
@@ -34,6 +40,21 @@ final class RegularExpression: @unchecked Sendable {
         return text.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
                 hearth_re2_matches(expression, characters.baseAddress, characters.count)
+            }
+        }
+    }
+
+    /// Whether a part of the text matches.
+    func isFound(in text: String) -> Bool {
+        var text = text
+        var span = (0, 0)
+        return text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { characters in
+                withUnsafeMutablePointer(to: &span) { pointer in
+                    pointer.withMemoryRebound(to: Int.self, capacity: 2) { spans in
+                        hearth_re2_find(expression, characters.baseAddress, characters.count, 0, spans, 0)
+                    }
+                }
             }
         }
     }

@@ -1,12 +1,12 @@
 import HearthModel
 
 /// `value.name`
-final class MemberNode: Node, @unchecked Sendable {
-    let receiver: Node
+final class MemberNode: CompiledNode, @unchecked Sendable {
+    let receiver: CompiledNode
     let name: String
     private let known: KnownMember?
 
-    init(_ id: Int, _ receiver: Node, _ name: String) {
+    init(_ id: Int, _ receiver: CompiledNode, _ name: String) {
         self.receiver = receiver
         self.name = name
         known = KnownMember(rawValue: name)
@@ -27,11 +27,11 @@ final class MemberNode: Node, @unchecked Sendable {
 }
 
 /// `value[index]`
-final class IndexNode: Node, @unchecked Sendable {
-    let receiver: Node
-    let index: Node
+final class IndexNode: CompiledNode, @unchecked Sendable {
+    let receiver: CompiledNode
+    let index: CompiledNode
 
-    init(_ id: Int, _ receiver: Node, _ index: Node) {
+    init(_ id: Int, _ receiver: CompiledNode, _ index: CompiledNode) {
         self.receiver = receiver
         self.index = index
         super.init(id)
@@ -47,12 +47,12 @@ final class IndexNode: Node, @unchecked Sendable {
 }
 
 /// `value[from:to]`
-final class SliceNode: Node, @unchecked Sendable {
-    let receiver: Node
-    let from: Node?
-    let to: Node?
+final class SliceNode: CompiledNode, @unchecked Sendable {
+    let receiver: CompiledNode
+    let from: CompiledNode?
+    let to: CompiledNode?
 
-    init(_ id: Int, _ receiver: Node, from: Node?, to: Node?) {
+    init(_ id: Int, _ receiver: CompiledNode, from: CompiledNode?, to: CompiledNode?) {
         self.receiver = receiver
         self.from = from
         self.to = to
@@ -69,15 +69,16 @@ final class SliceNode: Node, @unchecked Sendable {
 }
 
 /// A call of a method.
-final class MethodNode: Node, @unchecked Sendable {
-    let receiver: Node
+final class MethodNode: CompiledNode, @unchecked Sendable {
+    let receiver: CompiledNode
     let name: String
-    let arguments: [Node]
+    let arguments: [CompiledNode]
     private let method: Method?
     /// Of a literal pattern.
     private let pattern: RegularExpression?
 
-    init(_ id: Int, _ receiver: Node, _ name: String, _ arguments: [Node], pattern: RegularExpression?) {
+    init(_ id: Int, _ receiver: CompiledNode, _ name: String, _ arguments: [CompiledNode], pattern: RegularExpression?)
+    {
         self.receiver = receiver
         self.name = name
         self.arguments = arguments
@@ -112,11 +113,11 @@ final class MethodNode: Node, @unchecked Sendable {
 }
 
 /// A call of a built-in function.
-final class BuiltinNode: Node, @unchecked Sendable {
+final class BuiltinNode: CompiledNode, @unchecked Sendable {
     let function: BuiltinFunction
-    let arguments: [Node]
+    let arguments: [CompiledNode]
 
-    init(_ id: Int, _ function: BuiltinFunction, _ arguments: [Node]) {
+    init(_ id: Int, _ function: BuiltinFunction, _ arguments: [CompiledNode]) {
         self.function = function
         self.arguments = arguments
         super.init(id)
@@ -146,26 +147,26 @@ final class FunctionProgram: @unchecked Sendable {
     let name: String
     let parameterCount: Int
     /// Filled once its body is compiled, which may call functions that are declared later.
-    fileprivate(set) var variables: [Node] = []
-    fileprivate(set) var result: Node?
+    fileprivate(set) var variables: [CompiledNode] = []
+    fileprivate(set) var result: CompiledNode?
 
     init(name: String, parameterCount: Int) {
         self.name = name
         self.parameterCount = parameterCount
     }
 
-    func fill(variables: [Node], result: Node?) {
+    func fill(variables: [CompiledNode], result: CompiledNode?) {
         self.variables = variables
         self.result = result
     }
 }
 
 /// A call of a function of the ruleset. Arguments are bound with their errors: one matters only where it is read.
-final class CallNode: Node, @unchecked Sendable {
+final class CallNode: CompiledNode, @unchecked Sendable {
     let function: FunctionProgram
-    let arguments: [Node]
+    let arguments: [CompiledNode]
 
-    init(_ id: Int, _ function: FunctionProgram, _ arguments: [Node]) {
+    init(_ id: Int, _ function: FunctionProgram, _ arguments: [CompiledNode]) {
         self.function = function
         self.arguments = arguments
         super.init(id)

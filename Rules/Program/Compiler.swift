@@ -130,7 +130,7 @@ struct Compiler {
             running = function
             scope = function.scope ?? Scope(parent: nil)
             locals = declaration.parameters.map { Local(name: $0.name, range: $0.range, isParameter: true) }
-            var variables: [Node] = []
+            var variables: [CompiledNode] = []
             for variable in declaration.variables {
                 variables.append(root(variable.value).node)
                 locals.append(Local(name: variable.name, range: variable.range, isParameter: false))
@@ -230,7 +230,7 @@ struct Compiler {
             }
         }
         self.scope = scope
-        var condition: Node?
+        var condition: CompiledNode?
         var conditionPosition = lines.position(allow.range.start)
         if let expression = allow.condition {
             let compiled = root(expression)
@@ -250,7 +250,7 @@ struct Compiler {
 
     // MARK: Expressions
 
-    typealias Compiled = (node: Node, type: StaticType)
+    typealias Compiled = (node: CompiledNode, type: StaticType)
 
     /// An expression that is no operand.
     private mutating func root(_ expression: Expression) -> Compiled {

@@ -64,7 +64,7 @@ extension Compiler {
     // MARK: Literals and names
 
     private mutating func map(_ entries: [MapEntry], _ id: Int) -> Compiled {
-        var compiled: [(key: Node, value: Node)] = []
+        var compiled: [(key: CompiledNode, value: CompiledNode)] = []
         for entry in entries {
             let key = compile(entry.key)
             expect(.string, key.type, at: entry.key)
@@ -73,7 +73,7 @@ extension Compiler {
         return (MapNode(id, compiled), .map)
     }
 
-    private mutating func path(_ parts: [PathPart], _ id: Int) -> Node {
+    private mutating func path(_ parts: [PathPart], _ id: Int) -> CompiledNode {
         PathNode(
             id,
             parts.map { part in

@@ -43,7 +43,7 @@ struct MethodSet: OptionSet, Sendable {
 /// An `allow` statement, compiled.
 struct AllowProgram: Sendable {
     var methods: MethodSet
-    var condition: Node?
+    var condition: CompiledNode?
     var line: Int
     var column: Int
     /// Of the condition.

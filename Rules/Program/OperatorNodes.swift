@@ -1,13 +1,13 @@
 import HearthModel
 
 /// `&&` and `||`: an operand that decides alone does so even when the other one is an error.
-final class LogicNode: Node, @unchecked Sendable {
-    let left: Node
-    let right: Node
+final class LogicNode: CompiledNode, @unchecked Sendable {
+    let left: CompiledNode
+    let right: CompiledNode
     /// The value that decides: false for `&&`, true for `||`.
     let decisive: Bool
 
-    init(_ id: Int, _ left: Node, _ right: Node, decisive: Bool) {
+    init(_ id: Int, _ left: CompiledNode, _ right: CompiledNode, decisive: Bool) {
         self.left = left
         self.right = right
         self.decisive = decisive
@@ -33,10 +33,10 @@ final class LogicNode: Node, @unchecked Sendable {
     }
 }
 
-final class NotNode: Node, @unchecked Sendable {
-    let operand: Node
+final class NotNode: CompiledNode, @unchecked Sendable {
+    let operand: CompiledNode
 
-    init(_ id: Int, _ operand: Node) {
+    init(_ id: Int, _ operand: CompiledNode) {
         self.operand = operand
         super.init(id)
     }
@@ -51,10 +51,10 @@ final class NotNode: Node, @unchecked Sendable {
     }
 }
 
-final class NegateNode: Node, @unchecked Sendable {
-    let operand: Node
+final class NegateNode: CompiledNode, @unchecked Sendable {
+    let operand: CompiledNode
 
-    init(_ id: Int, _ operand: Node) {
+    init(_ id: Int, _ operand: CompiledNode) {
         self.operand = operand
         super.init(id)
     }
@@ -74,12 +74,12 @@ final class NegateNode: Node, @unchecked Sendable {
 }
 
 /// `==` and `!=`
-final class EqualityNode: Node, @unchecked Sendable {
-    let left: Node
-    let right: Node
+final class EqualityNode: CompiledNode, @unchecked Sendable {
+    let left: CompiledNode
+    let right: CompiledNode
     let isNegated: Bool
 
-    init(_ id: Int, _ left: Node, _ right: Node, isNegated: Bool) {
+    init(_ id: Int, _ left: CompiledNode, _ right: CompiledNode, isNegated: Bool) {
         self.left = left
         self.right = right
         self.isNegated = isNegated
@@ -102,12 +102,12 @@ final class EqualityNode: Node, @unchecked Sendable {
 }
 
 /// `<`, `<=`, `>` and `>=`
-final class ComparisonNode: Node, @unchecked Sendable {
-    let left: Node
-    let right: Node
+final class ComparisonNode: CompiledNode, @unchecked Sendable {
+    let left: CompiledNode
+    let right: CompiledNode
     let comparison: BinaryOperator
 
-    init(_ id: Int, _ left: Node, _ right: Node, _ comparison: BinaryOperator) {
+    init(_ id: Int, _ left: CompiledNode, _ right: CompiledNode, _ comparison: BinaryOperator) {
         self.left = left
         self.right = right
         self.comparison = comparison
@@ -129,12 +129,12 @@ final class ComparisonNode: Node, @unchecked Sendable {
 }
 
 /// `+ - * / %`
-final class ArithmeticNode: Node, @unchecked Sendable {
-    let left: Node
-    let right: Node
+final class ArithmeticNode: CompiledNode, @unchecked Sendable {
+    let left: CompiledNode
+    let right: CompiledNode
     let operation: BinaryOperator
 
-    init(_ id: Int, _ left: Node, _ right: Node, _ operation: BinaryOperator) {
+    init(_ id: Int, _ left: CompiledNode, _ right: CompiledNode, _ operation: BinaryOperator) {
         self.left = left
         self.right = right
         self.operation = operation
@@ -151,11 +151,11 @@ final class ArithmeticNode: Node, @unchecked Sendable {
 }
 
 /// `element in collection`: the collection is evaluated first.
-final class MembershipNode: Node, @unchecked Sendable {
-    let element: Node
-    let collection: Node
+final class MembershipNode: CompiledNode, @unchecked Sendable {
+    let element: CompiledNode
+    let collection: CompiledNode
 
-    init(_ id: Int, _ element: Node, _ collection: Node) {
+    init(_ id: Int, _ element: CompiledNode, _ collection: CompiledNode) {
         self.element = element
         self.collection = collection
         super.init(id)
@@ -174,11 +174,11 @@ final class MembershipNode: Node, @unchecked Sendable {
     }
 }
 
-final class TypeTestNode: Node, @unchecked Sendable {
-    let operand: Node
+final class TypeTestNode: CompiledNode, @unchecked Sendable {
+    let operand: CompiledNode
     let test: TypeTest
 
-    init(_ id: Int, _ operand: Node, _ test: TypeTest) {
+    init(_ id: Int, _ operand: CompiledNode, _ test: TypeTest) {
         self.operand = operand
         self.test = test
         super.init(id)
@@ -192,12 +192,12 @@ final class TypeTestNode: Node, @unchecked Sendable {
     }
 }
 
-final class ConditionalNode: Node, @unchecked Sendable {
-    let condition: Node
-    let first: Node
-    let second: Node
+final class ConditionalNode: CompiledNode, @unchecked Sendable {
+    let condition: CompiledNode
+    let first: CompiledNode
+    let second: CompiledNode
 
-    init(_ id: Int, _ condition: Node, _ first: Node, _ second: Node) {
+    init(_ id: Int, _ condition: CompiledNode, _ first: CompiledNode, _ second: CompiledNode) {
         self.condition = condition
         self.first = first
         self.second = second

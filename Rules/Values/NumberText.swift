@@ -54,4 +54,21 @@ enum Decimal {
         let fraction = digits.count > 1 ? String(digits[1...]) : "0"
         return sign + "\(digits[0]).\(fraction)E\(exponent - 1)"
     }
+
+    /// As JavaScript writes it: from 10^21 and below 10^-6 with an exponent, whole numbers without a point.
+    static func javaScript(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value == 0 { return "0" }
+        let sign = value < 0 ? "-" : ""
+        if value.isInfinite { return sign + "Infinity" }
+        let (digits, exponent) = parts(value)
+        if exponent > 21 || exponent <= -6 {
+            let fraction = digits.count > 1 ? "." + String(digits[1...]) : ""
+            return sign + "\(digits[0])\(fraction)e\(exponent > 0 ? "+" : "")\(exponent - 1)"
+        }
+        if exponent >= digits.count {
+            return sign + String(digits) + String(repeating: "0", count: exponent - digits.count)
+        }
+        return sign + plain(digits, exponent)
+    }
 }

@@ -19,6 +19,10 @@ public struct NetworkLimits: Sendable {
     public var pingAfterSilenceMilliseconds = 60_000
     /// …and is closed when after this further time still nothing came.
     public var pingAnswerMilliseconds = 30_000
+    /// A WebSocket from which nothing came for this time is sent a ping…
+    public var webSocketPingMilliseconds = 30_000
+    /// …and is closed when nothing has come for this time, pings notwithstanding.
+    public var webSocketSilenceMilliseconds = 75_000
     /// After an error the connection is read (and what comes is dropped) for this time, so that a TCP reset
     /// doesn't destroy the answer that explains the error.
     public var lingerMilliseconds = 2_000
@@ -72,7 +76,8 @@ public struct NetworkLimits: Sendable {
     public var resetsBurstMax = 500
     /// …and this many a second in the long run, then GOAWAY with ENHANCE_YOUR_CALM.
     public var resetsPerSecondMax = 100
-    /// SETTINGS, PING, PRIORITY, empty DATA and other frames that carry nothing: this many at once…
+    /// SETTINGS, PING, PRIORITY, empty DATA and other frames that carry nothing, and pings and pongs of WebSockets: this
+    /// many at once…
     public var controlFramesBurstMax = 2_000
     /// …and this many a second in the long run.
     public var controlFramesPerSecondMax = 200

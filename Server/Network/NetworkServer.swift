@@ -24,6 +24,7 @@ public final class NetworkServer: @unchecked Sendable {
         var contexts: [LoopContext] = []
         var isStopped = false
         var port = 0
+        var furtherPorts: [Int] = []
     }
 
     /// On the first loop's thread.
@@ -37,6 +38,9 @@ public final class NetworkServer: @unchecked Sendable {
 
     /// The port that is listened on; 0 before `start`.
     public var port: Int { state.withLock { $0.port } }
+
+    /// The ports of the further addresses, in their order.
+    public var furtherPorts: [Int] { state.withLock { $0.furtherPorts } }
 
     public var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
 
@@ -55,6 +59,13 @@ public final class NetworkServer: @unchecked Sendable {
         signal(SIGPIPE, SIG_IGN)
         let tls = try configuration.tls.map { configuration throws(Status) in try TLSContext.server(configuration) }
         let sockets = try ListeningSockets.open(host: configuration.host, port: configuration.port)
+        let further: [ListeningSockets]
+        do {
+            further = try ListeningSockets.open(configuration.furtherAddresses)
+        } catch {
+            sockets.close()
+            throw error
+        }
         let budget = InputBudget(bytesMax: configuration.limits.bufferedInputBytesMax)
         let count = configuration.loopCount > 0 ? configuration.loopCount : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         var contexts: [LoopContext] = []
@@ -77,9 +88,11 @@ public final class NetworkServer: @unchecked Sendable {
         state.withLock { state in
             state.contexts = contexts
             state.port = sockets.port
+            state.furtherPorts = further.map(\.port)
         }
+        let descriptors = sockets.descriptors + further.flatMap(\.descriptors)
         contexts[0].loop.execute { [contexts] in
-            for descriptor in sockets.descriptors { self.listen(descriptor, contexts) }
+            for descriptor in descriptors { self.listen(descriptor, contexts) }
         }
     }
 

@@ -5,6 +5,8 @@ public struct ServerConfiguration: Sendable {
     public var host: String
     /// 0 lets the system choose; `NetworkServer.port` tells which.
     public var port: Int
+    /// Further addresses at which the same is served.
+    public var furtherAddresses: [ListeningAddress] = []
     /// Event loops, each with a thread. 0 means one for each core.
     public var loopCount: Int
     /// With TLS the port refuses plaintext.
@@ -28,6 +30,17 @@ public struct ServerConfiguration: Sendable {
         self.limits = limits
         self.serverHeader = serverHeader
         self.grpcCompressionThresholdBytes = grpcCompressionThresholdBytes
+    }
+}
+
+/// A host and a port to listen on: see `ServerConfiguration`.
+public struct ListeningAddress: Sendable, Equatable {
+    public var host: String
+    public var port: Int
+
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
     }
 }
 

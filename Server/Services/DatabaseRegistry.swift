@@ -110,5 +110,6 @@ public final class DatabaseRegistry: Sendable {
             return state.open.values.map(\.database)
         }
         for database in databases { database.close() }
+        provider.close()
     }
 }

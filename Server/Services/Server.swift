@@ -30,6 +30,9 @@ public final class Server: Sendable {
         public var bundles: [String: BundleDefinition] = [:]
         /// Whose tokens are believed.
         public var identity = IdentityConfiguration()
+        /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
+        public var realtimeRules: String?
+        public var realtimeRulesByName: [String: String] = [:]
 
         public init() {}
     }
@@ -40,6 +43,7 @@ public final class Server: Sendable {
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
+    let realtime: RealtimeService
     private let bundles: BundleKeeper
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
@@ -71,9 +75,10 @@ public final class Server: Sendable {
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
+        let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
+        realtime = try Self.realtime(configuration, authenticator, pool)
         let service = FirestoreService(
-            registry: registry, pool: pool, options: configuration.firestore,
-            authenticator: Authenticator(isEmulator: configuration.isEmulator, configuration.identity),
+            registry: registry, pool: pool, options: configuration.firestore, authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
         streams = service.streams
@@ -89,14 +94,17 @@ public final class Server: Sendable {
             requireIndexes: configuration.firestore.requireIndexes)
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let watchedNetwork = watchedNetwork
+        let realtime = realtime
         let metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
-            databases: { registry.openDatabases })
+            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
         network = NetworkServer(
-            configuration: configuration.network,
+            configuration: Self.network(configuration),
             http: RESTFrontEnd(
                 service,
                 extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
+                    LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
+                    RealtimeHTTP(service: realtime, observer: observer),
                     WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
                     BundleHTTP(
                         service: service, keeper: bundles, definitions: configuration.bundles,
@@ -110,22 +118,52 @@ public final class Server: Sendable {
         watchedNetwork.value = network
     }
 
+    /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
+    public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
+
+    private static func realtime(
+        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool
+    ) throws(Status) -> RealtimeService {
+        let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
+        let provider: any StoreProvider
+        if let folder { provider = try SQLiteStoreProvider(path: folder) } else { provider = MemoryStoreProvider() }
+        return try RealtimeService(
+            RealtimeService.Configuration(
+                isEmulator: configuration.isEmulator, project: configuration.project,
+                rules: RealtimeRulesFiles.Paths(
+                    common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
+                folder: folder, log: configuration.log),
+            provider: provider, authenticator: authenticator, pool: pool)
+    }
+
+    /// Requests of the Realtime Database may be larger than all others.
+    private static func network(_ configuration: Configuration) -> ServerConfiguration {
+        var network = configuration.network
+        network.limits.bodyBytesMax = max(network.limits.bodyBytesMax, Limits.realtimeBodyBytesMax + 1)
+        return network
+    }
+
     /// Begins to take connections.
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
     public func start() throws {
         try network.start()
-        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, rulesFiles, count: 0) }
+        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, realtime, rulesFiles, count: 0) }
     }
 
     public var port: Int { network.port }
 
+    /// The ports of the further addresses, in their order.
+    public var furtherPorts: [Int] { network.furtherPorts }
+
     /// Refuses new requests, waits for the open ones, and closes the data.
     public func shutdown(graceSeconds: Double) {
         streams.close()
+        realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
         bundles.stop()
         pool.stop()
+        realtime.close()
         registry.close()
     }
 
@@ -133,16 +171,20 @@ public final class Server: Sendable {
 
     /// Leases, expiry and old versions are looked after from one loop.
     private static func scheduleTicks(
-        _ loop: EventLoop, _ registry: DatabaseRegistry, _ rules: RulesFiles, count: Int
+        _ loop: EventLoop, _ registry: DatabaseRegistry, _ realtime: RealtimeService, _ rules: RulesFiles, count: Int
     ) {
         loop.schedule(afterMilliseconds: tickMilliseconds) { [weak registry] in
             guard let registry else { return }
             registry.tick()
-            if count % 10 == 9 { rules.poll() }
+            realtime.tick()
+            if count % 10 == 9 {
+                rules.poll()
+                realtime.pollRules()
+            }
             if count % 600 == 599 {
                 for database in registry.openDatabases { collectGarbage(database) }
             }
-            scheduleTicks(loop, registry, rules, count: count + 1)
+            scheduleTicks(loop, registry, realtime, rules, count: count + 1)
         }
     }
 

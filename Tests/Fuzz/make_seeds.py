@@ -94,6 +94,20 @@ HEADS = {
     "frames": b"\0\0\0\0\3abc\1\0\0\0\2de\0\0\0\4\1",
 }
 
+# Rules of the Realtime Database: documents, expressions, patterns and paths.
+DATABASE_RULES = {
+    "document": '// rules\n{ "rules": { ".read": "auth != null && auth.uid == \'a\'", /* none */ ".write": true,\n  "items": { ".indexOn": ["a/b", ".value"], "$id": { ".validate": "newData.hasChildren([\'n\', \'s\'])",\n    "n": { ".validate": "newData.isNumber() && newData.val() >= data.val() + 1" }, "$other": { ".validate": false, }, }, }, } }',
+    "nested": '{"rules":{"a":{"$x":{"b":{"$y":{".read":"$x == $y","$z":{}}}}},"\\u00e4\\ud83d\\ude00":{}}}',
+    "query": "query.orderByChild == 'owner/id' && query.equalTo == auth.uid && query.limitToFirst <= 10 || query.orderByKey",
+    "texts": 'newData.val().replace(\'a\', $id + 1.5e3).toLowerCase().contains(\'\\u00e4\\n\') ? \'a\'.length == -1 : data.child(\'s\').val().beginsWith("x")',
+    "members": "auth.token['list'][0] == 'x' && auth.token[$id] === null || root.child('items/' + auth.uid).parent().hasChild('b')",
+    "arithmetic": "(1 + 2 * 3 - 4 / 0 % 5 < now) == !(1e3 >= .5 || 1. != 2) && data['exists']()",
+    "snapshots": "newData.child('o').getPriority() == null && data.hasChildren([]) && newData.hasChildren() && newData.parent().child('..').isString()",
+    "pattern": "data.child('s').val().matches(/^(a|b)+[^x\\-z\\]]{2,3}\\s\\w.*\\/$/i)",
+    "bare-pattern": '^[A-Z0-9._%+-]+@[a-z\\d-]+\\.([A-Z]{2,4}|x)$',
+    "path": 'a/./../b@c/..//x.y/é',
+}
+
 # Sources of Security Rules, and conditions, which the entry point puts into a source.
 RULES = {
     "source": """rules_version = '2';
@@ -130,6 +144,31 @@ def fields(value: object) -> bytes:
     return json_format.ParseDict({"fields": {"v": value}}, message_class("Document")()).SerializeToString(deterministic=True)
 
 
+def frame(opcode: int, payload: bytes = b"", final: int = 1, reserved: int = 0, mask: bytes = b"\1\2\3\4") -> bytes:
+    """A WebSocket frame; `mask` is empty for a server's."""
+    head = bytes([final << 7 | reserved << 4 | opcode])
+    bit = 0x80 if mask else 0
+    head += bytes([bit | len(payload)]) if len(payload) < 126 else bytes([bit | 126, *len(payload).to_bytes(2, "big")])
+    if not mask:
+        return head + payload
+    return head + mask + bytes(byte ^ mask[index & 3] for index, byte in enumerate(payload))
+
+
+def websocket_seeds() -> dict[str, bytes]:
+    """The first byte chooses the role and what was agreed on: see `WebSocketFuzzing`."""
+    hello = bytes.fromhex("f248cdc9c90700")
+    again = bytes.fromhex("f200110000")
+    return {
+        "text": b"\0" + frame(1, "aä€😀".encode()) + frame(9, b"p") + frame(2, bytes(130)) + frame(8, b"\x03\xe8ok"),
+        "fragments": b"\0" + frame(1, b"a", 0) + frame(10, b"x") + frame(0, b"\xf0\x9f", 0) + frame(0, b"\x98\x80"),
+        "deflate": b"\2" + frame(1, hello, 1, 4) + frame(1, hello[:3], 0, 4) + frame(9) + frame(0, hello[3:]),
+        "takeover": b"\x0a" + frame(1, hello, 1, 4) + frame(1, again, 1, 4),
+        "client": b"\7" + frame(1, hello, 1, 4, b"") + frame(2, bytes(200), mask=b"") + frame(8, mask=b""),
+        "small": b"\x12" + frame(1, bytes.fromhex("4a4c1c05a360140c770000"), 1, 4) + frame(2, bytes(299)),
+        "extensions": b"\0" + b'permessage-deflate; client_max_window_bits="10", a;b=c',
+    }
+
+
 def main() -> None:
     for name, (method, body) in REQUESTS.items():
         message = parse(METHODS[method], body)
@@ -160,6 +199,36 @@ def main() -> None:
     write("rest", "partition", f"POST {base}:partitionQuery\n".encode() + query)
     stream_seeds()
     bundle_seeds()
+    tree_seeds()
+
+
+def tree_seeds() -> None:
+    """Trees of the Realtime Database (the client's, the server's, an update) and queries with what they are asked of."""
+    people = '{"ann":{"age":7,"name":"Ann"},"bob":{"age":9.5,".priority":"b"},"10":true,"9":{"x":{}},"01":null,"c":"\\ud83d\\ude00"}'
+    scalars = '[0,-0.0,1.5,1e21,9007199254740993,-9223372036854775808,true,false,"",{".value":1,".priority":"p"},[[null,2]]]'
+    values = '{"n":{".sv":{"increment":1}},"t":{".value":{".sv":"timestamp"},".priority":{".sv":{"increment":0.5}}}}'
+    update = '{"ann/age":8,"bob":null,"c/d/e":{"f":[1]},"10/.priority":"\\u00e4",".priority":3}'
+    nested = '{"a":' * 31 + "[1]" + "}" * 31
+    write("tree", "people", f"{people}\n{people.replace('7', '8')}\n{update}".encode())
+    write("tree", "gone", f"{people}\nnull\n{update}".encode())
+    write("tree", "scalars", f"{scalars}\n{people}\n{values}".encode())
+    write("tree", "deferred", f"{values}\n{values}\n{values}".encode())
+    write("tree", "nested", f"{nested}\n{nested.replace('1', '2')}\n".encode())
+    write("tree", "priorities", b'{"!":1,"z":2,".priority":1}\n{"!":1,".priority":2,"-":{"a":1,".priority":3}}\n{"!":null,"-/a":null}')
+    write("tree", "leaf", b'{".value":"x\\"y",".priority":3}\n7\n{"a/.priority":1,"a/b":null}')
+    queries = {
+        "unfiltered": "{}",
+        "child": '{"i":"age","sp":7,"ep":9.5,"l":1,"vf":"r"}',
+        "after": '{"i":"age","sp":7,"sn":"[MAX_NAME]","sin":false}',
+        "key": '{"i":".key","sp":"10","ep":"c","ein":false}',
+        "value": '{"i":".value","sp":null,"sn":"a","ep":true}',
+        "priority": '{"sp":"b","sn":"bob","ep":"b","en":"bob"}',
+        "rest": 'orderBy="age"&startAt=7,"ann"&endBefore=10&limitToFirst=2',
+        "shallow": "shallow=true&startAfter=ann&limitToLast=1",
+    }
+    for name, query in queries.items():
+        write("treequery", name, f"{query}\n{people}".encode())
+        write("treequery", f"{name}-scalars", f"{query}\n{scalars}".encode())
 
 
 def bundle_seeds() -> None:
@@ -248,6 +317,10 @@ def stream_seeds() -> None:
         write("webchannel", name, "\n".join(lines).encode())
     for name, text in RULES.items():
         write("rules", name, text.encode())
+    for name, seed in websocket_seeds().items():
+        write("websocket", name, seed)
+    for name, text in DATABASE_RULES.items():
+        write("databaserules", name, text.encode())
 
 
 if __name__ == "__main__":

@@ -33,6 +33,15 @@ struct BundleTests {
         #expect(engine.state.with { $0.bundleBytes } == Array("123456789".utf8))
     }
 
+    @Test func aLateObserverHearsTheEnd() async {
+        bench.engine.state.with { $0.bundleProgress = steps }
+        let heard = Locked<[String]>([])
+        let task = bench.firestore.loadBundle(Data("123456789".utf8)) { _, _ in heard.with { $0.append("done") } }
+        #expect(await eventually { heard.with { $0 == ["done"] } })
+        task.addObserver { progress in heard.with { $0.append("late \(progress.bytesLoaded) \(progress.state)") } }
+        #expect(await eventually { heard.with { $0 == ["done", "late 9 success"] } })
+    }
+
     @Test func errors() async {
         let error = Status.invalidArgument("no bundle")
         bench.engine.state.with { $0.bundleProgress = [(BundleProgress(state: .error), error)] }

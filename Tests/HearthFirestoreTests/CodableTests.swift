@@ -2,6 +2,7 @@ import Foundation
 import HearthModel
 import Testing
 
+@testable import HearthApp
 @testable import HearthFirestore
 
 struct CodableTests {

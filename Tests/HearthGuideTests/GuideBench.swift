@@ -7,14 +7,17 @@ import Synchronization
 
 /// A server in this process, and what each test has of its own: a project, an app, a folder.
 struct GuideBench {
-    /// In memory, on a port that the system chose, for as long as the process lives. The database `guarded` has rules;
-    /// all others are open.
+    /// In memory, on a port that the system chose, for as long as the process lives. The database `guarded` and the
+    /// Realtime Database `locked` have rules; all others are open.
     private static let server = Result {
         var configuration = Server.Configuration()
         configuration.dataFolder = nil
         configuration.log = HearthServer.Log(level: .error)
         configuration.rules = [
             "guarded": GuidePages.root.appendingPathComponent("Tests/HearthGuideTests/guarded.rules").path
+        ]
+        configuration.realtimeRulesByName = [
+            "locked": GuidePages.root.appendingPathComponent("Tests/HearthGuideTests/locked.rules.json").path
         ]
         configuration.network = ServerConfiguration(host: "127.0.0.1", port: 0, loopCount: 1)
         let server = try Server(configuration)

@@ -64,6 +64,15 @@ final class RawConnection: @unchecked Sendable {
     }
 
     func read(_ count: Int) async throws -> [UInt8] { try await blocking { try self.readNow(count) } }
+    /// What has come, or comes next; throws at the end.
+    func readSome() async throws -> [UInt8] {
+        try await blocking {
+            let bytes = self.buffered.isEmpty ? try self.receive() : self.buffered
+            self.buffered = []
+            if bytes.isEmpty { throw Failure(text: "the connection ended") }
+            return bytes
+        }
+    }
     func readToEnd() async throws -> [UInt8] { try await blocking { try self.readToEndNow() } }
     func readTextToEnd() async throws -> String { String(decoding: try await readToEnd(), as: UTF8.self) }
 

@@ -54,12 +54,30 @@ import Testing
         RulesFuzzing.fuzz(Array(lines.map(\.text).joined(separator: "\n").utf8))
     }
 
+    /// Those of rules of the Realtime Database.
+    @Test(arguments: [
+        "document", "nested", "query", "texts", "members", "arithmetic", "snapshots", "pattern", "bare-pattern", "path",
+    ])
+    func databaseSeedsBreakNoPromise(name: String) throws {
+        let lines = try CaseFile.lines("../../Fuzz/databaserules/seeds/" + name)
+        TreeRulesFuzzing.fuzz(Array(lines.map(\.text).joined(separator: "\n").utf8))
+    }
+
     @Test func largeSourcesEnd() {
         let size = RulesLimits.sourceSizeBytesMax - 1
         for piece in [
             "(", "a.", "a&&", "'", "/*", "match /a {", "/a", "1-", "\u{1F600}", "let a=1;", "{'a':[", "allow get;",
         ] {
             RulesFuzzing.fuzz(Array(String(repeating: piece, count: size / piece.utf8.count / 8).utf8))
+        }
+    }
+
+    @Test func largeDatabaseSourcesEnd() {
+        for piece in [
+            "(", "a.", "true&&", "'", "/*", "{\"a\":", "a[", "1-", "\u{1F600}", "!", "[", "\\", "(a|b)", "a{1000}",
+            "auth.a+",
+        ] {
+            TreeRulesFuzzing.fuzz(Array(String(repeating: piece, count: 30_000 / piece.utf8.count).utf8))
         }
     }
 }

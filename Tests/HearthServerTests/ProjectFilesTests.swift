@@ -47,6 +47,42 @@ import Testing
         }
     }
 
+    @Test func rulesOfTheRealtimeDatabase() throws {
+        let folder = TemporaryFolder()
+        folder.write(
+            "firebase.json",
+            #"{"database": {"rules": "d.json"}, "emulators": {"database": {"host": "::1", "port": 9001}}}"#)
+        let files = try ProjectFiles(folder: folder.path).realtime
+        #expect(files.rules == folder.path + "/d.json")
+        #expect(files.host == "::1" && files.port == 9001)
+    }
+
+    @Test func rulesOfSeveralRealtimeDatabases() throws {
+        let folder = TemporaryFolder()
+        folder.write(
+            ".firebaserc",
+            #"{"projects": {"default": "p"}, "targets": {"p": {"database": {"main": ["p-1", "p-2"]}}}}"#)
+        folder.write(
+            "firebase.json",
+            """
+            {"database": [{"target": "main", "rules": "m.json"}, {"instance": "i", "rules": "i.json"},
+                          {"target": "other", "rules": "o.json"}, {"rules": "all.json"}]}
+            """)
+        let files = try ProjectFiles(folder: folder.path)
+        #expect(files.realtime.rules == folder.path + "/all.json")
+        #expect(
+            files.realtime.rulesByName == [
+                "p-1": folder.path + "/m.json", "p-2": folder.path + "/m.json", "i": folder.path + "/i.json",
+            ])
+        #expect(files.warnings.count == 1 && files.warnings[0].contains("other"))
+    }
+
+    @Test func rulesOfTheRealtimeDatabaseAloneAreTaken() throws {
+        let folder = TemporaryFolder()
+        folder.write("database.rules.json", "{}")
+        #expect(try ProjectFiles(folder: folder.path).realtime.rules == folder.path + "/database.rules.json")
+    }
+
     @Test func anIndexFileAloneIsTaken() throws {
         let folder = TemporaryFolder()
         folder.write("firestore.indexes.json", Self.indexes)

@@ -1,5 +1,6 @@
 import Foundation
 import HearthModel
+import HearthSQLite
 import Testing
 
 @testable import HearthSync

@@ -191,12 +191,41 @@ import Testing
         #expect(try settings([], ["HEARTH_SERVICE_PORT_HTTP": "1"]).warnings.isEmpty)
     }
 
+    @Test func theRealtimeDatabaseHasSettingsOfItsOwn() throws {
+        let folder = TemporaryFolder()
+        folder.write(
+            "firebase.json",
+            #"{"database": {"rules": "d.json"}, "emulators": {"database": {"host": "0.0.0.0", "port": 9001}}}"#)
+        func settings(_ words: [String], _ environment: [String: String] = [:]) throws -> ServeSettings {
+            try ServeResolution.settings(words, environment: environment, folder: folder.path)
+        }
+        let plain = try settings([])
+        #expect(plain.databasePort == 9001 && plain.databaseHost == "0.0.0.0")
+        #expect(plain.databaseRules == folder.path + "/d.json")
+        // Others than this machine reach the second address.
+        #expect(!plain.isEmulator)
+        #expect(try settings(["--emulator"]).warnings.contains { $0.contains("0.0.0.0") })
+        let none = try settings(["--database-port", "none"])
+        #expect(none.databasePort == nil && none.databaseHost == nil && none.isEmulator)
+        let other = try settings(["--host", "127.0.0.2"], ["HEARTH_DATABASE_PORT": "9100"])
+        #expect(other.databasePort == 9100 && other.databaseHost == nil && other.isEmulator)
+        #expect(try settings(["--host", "127.0.0.1", "--port", "9001"]).databasePort == nil)
+        #expect(try settings(["--database-rules", "x.json"]).databaseRules == "x.json")
+        #expect(throws: ToolFailure.usage("--database-port: expected a whole number from 0 to 65535, found \"x\".")) {
+            try settings(["--database-port", "x"])
+        }
+    }
+
     @Test func theStartTextSaysWhatToExport() {
         var settings = ServeSettings()
         settings.host = "0.0.0.0"
         let text = StartText.block(settings, port: 4567, folder: "/data")
         #expect(text.contains("  address   http://0.0.0.0:4567  (gRPC and REST)\n"))
         #expect(text.contains("  export FIRESTORE_EMULATOR_HOST=127.0.0.1:4567\n"))
+        #expect(text.contains("  export FIREBASE_DATABASE_EMULATOR_HOST=127.0.0.1:4567\n"))
+        #expect(
+            StartText.block(settings, port: 4567, databasePort: 9000, folder: nil)
+                .contains("  database  http://127.0.0.1:9000/?ns=demo-hearth-default-rtdb"))
         settings.host = "::"
         #expect(StartText.block(settings, port: 1, folder: nil).contains("FIRESTORE_EMULATOR_HOST=[::1]:1\n"))
     }

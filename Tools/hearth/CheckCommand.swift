@@ -1,7 +1,9 @@
+import Glibc
 import HearthModel
 import HearthSQLite
 import HearthServer
 import HearthStorage
+import HearthTreeStorage
 
 /// `hearth check`
 enum CheckCommand {
@@ -18,7 +20,8 @@ enum CheckCommand {
         Usage: hearth check [options]
 
         Reads every database of a data folder that no server uses, and compares documents, index entries, the change
-        feed and deletions with each other, and the files with their own checksums and structure.
+        feed and deletions with each other, the trees of the Realtime Database with their index entries, and the files
+        with their own checksums and structure.
 
         \(OptionHelp.text(options))
 
@@ -42,6 +45,7 @@ enum CheckCommand {
             let names = try provider.databases().sorted { $0.description < $1.description }
             var found: [DatabaseCheck] = []
             for name in names { found.append(DatabaseCheck(name, provider, isRepairing: isRepairing)) }
+            found += try trees(Server.realtimeFolder(in: folder))
             results = found
         } catch {
             throw ToolFailure(.data, error.message)
@@ -55,6 +59,16 @@ enum CheckCommand {
             "\(failures.count) of \(CheckReport.count(results.count, "database")) "
                 + (failures.count == 1 ? "has problems." : "have problems.")
                 + (canRepair ? " `hearth check --repair` rebuilds index entries from documents." : ""))
+    }
+
+    /// The namespaces of the Realtime Database; there need not be any.
+    private static func trees(_ folder: String) throws(Status) -> [DatabaseCheck] {
+        guard access(folder, F_OK) == 0 else { return [] }
+        var options = SQLiteStoreOptions()
+        options.isReadOnly = true
+        let provider = try SQLiteStoreProvider(path: folder, options: options, createsFolder: false)
+        return try provider.databases().sorted { $0.description < $1.description }
+            .map { DatabaseCheck(tree: $0, provider) }
     }
 
     private static func folder(_ parsed: ParsedOptions) throws(ToolFailure) -> String {
@@ -75,7 +89,36 @@ struct DatabaseCheck {
     var isSound: Bool { report.isSound }
     var isRepairable: Bool { report.entryProblemCount > 0 }
 
+    /// Whether it is a namespace of the Realtime Database.
+    private(set) var isTree = false
+
     init(_ name: DatabaseName) { self.name = name }
+
+    init(tree name: DatabaseName, _ provider: SQLiteStoreProvider) {
+        self.name = name
+        isTree = true
+        do throws(Status) {
+            let store = try provider.open(name)
+            let damage = try store.damage(max: IntegrityCheck.problemsMax)
+            let database: TreeDatabase
+            do throws(Status) {
+                database = try TreeDatabase(name: name.database, store: store, clock: SystemClock())
+            } catch {
+                store.close()
+                throw error
+            }
+            defer { database.close() }
+            let view = try database.view()
+            defer { view.close() }
+            let findings = try TreeIntegrityCheck.run(view, max: IntegrityCheck.problemsMax)
+            report.problems = Array((damage.map { "file: \($0)" } + findings).prefix(IntegrityCheck.problemsMax))
+            report.problemCount = damage.count + findings.count
+        } catch {
+            remark = error.message
+            // A file whose making was interrupted held nothing yet.
+            if error.code != .notFound { report.problemCount += 1 }
+        }
+    }
 
     init(_ name: DatabaseName, _ provider: SQLiteStoreProvider, isRepairing: Bool) {
         self.name = name
@@ -121,8 +164,10 @@ enum CheckReport {
 
     private static func lines(_ check: DatabaseCheck) -> [String] {
         let report = check.report
-        var lines = ["  \(check.name.project) \(check.name.database)"]
-        if report.documents + report.entries + report.feedRecords + report.tombstones > 0 || check.remark == nil {
+        var lines = ["  \(check.isTree ? "Realtime Database" : check.name.project) \(check.name.database)"]
+        if !check.isTree,
+            report.documents + report.entries + report.feedRecords + report.tombstones > 0 || check.remark == nil
+        {
             lines.append(
                 "    \(count(report.documents, "document")), \(count(report.entries, "index entry", "index entries")), "
                     + "\(count(report.feedRecords, "feed record")), \(count(report.tombstones, "tombstone"))")

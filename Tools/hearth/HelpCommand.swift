@@ -15,7 +15,7 @@ enum HelpCommand {
             "  " + command.name + String(repeating: " ", count: width - command.name.count) + command.summary
         }
         return """
-            Hearth: Cloud Firestore as one program.
+            Hearth: Cloud Firestore and the Realtime Database as one program.
 
             Usage: hearth COMMAND [options]
 

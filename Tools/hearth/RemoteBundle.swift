@@ -1,10 +1,8 @@
-import Glibc
 import HearthBundle
 import HearthModel
 import HearthNetwork
 import HearthServer
 import HearthWire
-import Synchronization
 
 /// Reads what goes into a bundle from a running server, over gRPC and in one read-only transaction, so that everything is
 /// of one time.
@@ -13,15 +11,7 @@ struct RemoteBundle {
     private let token: String
 
     init(_ address: String, _ parsed: ParsedOptions) throws(ToolFailure) {
-        guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]),
-            (1...65_535).contains(port), colon != address.startIndex
-        else { throw .usage("--host expects ADDRESS:PORT, not \"\(address)\".") }
-        var host = String(address[..<colon])
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        var configuration = HTTP2Client.Configuration(host: host, port: port)
-        configuration.isSecure = parsed.flag("tls") || parsed.string("tls-ca") != nil
-        configuration.trustedCertificatesPath = parsed.string("tls-ca")
-        self.configuration = configuration
+        configuration = try HTTP2Client.Configuration(address, option: "host", parsed)
         guard let file = parsed.string("credential") else {
             token = "owner"
             return
@@ -58,6 +48,20 @@ struct RemoteBundle {
         } catch {
             throw .unavailable("Cannot reach \(configuration.host):\(configuration.port): \(error.message)")
         }
+    }
+}
+
+extension HTTP2Client.Configuration {
+    /// Of a server that an option names, with the options of TLS beside it.
+    init(_ address: String, option: String, _ parsed: ParsedOptions) throws(ToolFailure) {
+        guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]),
+            (1...65_535).contains(port), colon != address.startIndex
+        else { throw .usage("--\(option) expects ADDRESS:PORT, not \"\(address)\".") }
+        var host = String(address[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        self.init(host: host, port: port)
+        isSecure = parsed.flag("tls") || parsed.string("tls-ca") != nil
+        trustedCertificatesPath = parsed.string("tls-ca")
     }
 }
 
@@ -180,36 +184,5 @@ private struct Calls {
             call.halfClose()
         }
         try outcome.wait()
-    }
-}
-
-/// What one thread waits for and another one brings.
-///
-/// `@unchecked Sendable`: the semaphore orders the two, and the mutex guards the value.
-private final class Outcome<Value>: @unchecked Sendable {
-    private let result = Mutex<Box?>(nil)
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-    private struct Box: @unchecked Sendable {
-        let result: Result<Value, Status>
-    }
-
-    init() { sem_init(semaphore, 0, 0) }
-
-    deinit {
-        sem_destroy(semaphore)
-        semaphore.deallocate()
-    }
-
-    func set(_ value: Result<Value, Status>) {
-        let box = Box(result: value)
-        result.withLock { $0 = $0 ?? box }
-        sem_post(semaphore)
-    }
-
-    func wait() throws(Status) -> Value {
-        while sem_wait(semaphore) != 0 {}
-        guard let box = result.withLock({ $0 }) else { throw .internalError("There is no result.") }
-        return try box.result.get()
     }
 }

@@ -19,7 +19,8 @@ enum RulesCommand {
                hearth rules test FILE CASES [options]
                hearth rules explain FILE CASES
 
-        check    compiles the rules and prints what is wrong with them.
+        check    compiles the rules and prints what is wrong with them. A FILE that begins with a brace has rules of the
+                 Realtime Database, in their JSON; only this command takes them.
         test     judges the cases of a JSON file, in the shape of the Rules test API, and compares with what they expect.
         explain  judges them and prints each expression with its value.
 
@@ -36,7 +37,7 @@ enum RulesCommand {
     private static func run(_ words: [String]) throws(ToolFailure) {
         let parsed = try ParsedOptions(words, options: options, argumentsMax: 3)
         switch (parsed.arguments.first, parsed.arguments.count) {
-        case ("check", 2): _ = try compile(parsed.arguments[1], printsWarnings: true)
+        case ("check", 2): try check(parsed.arguments[1])
         case ("test", 3): try test(parsed.arguments[1], parsed.arguments[2], coverage: parsed.string("coverage"))
         case ("explain", 3): try explain(parsed.arguments[1], parsed.arguments[2])
         default: throw .usage("Expected `hearth rules check FILE`, `test FILE CASES` or `explain FILE CASES`.")
@@ -51,8 +52,26 @@ enum RulesCommand {
         }
     }
 
+    private static func check(_ path: String) throws(ToolFailure) {
+        let text = try read(path)
+        guard TreeRuleset.isDocument(text) else {
+            _ = try compile(path, printsWarnings: true)
+            return
+        }
+        do throws(TreeRulesError) {
+            _ = try TreeRuleset.compile(text)
+        } catch {
+            Output.line("\(path):\(error.line):\(error.column): error: \(error.message)")
+            throw .configuration("\(path): 1 error.")
+        }
+    }
+
     private static func compile(_ path: String, printsWarnings: Bool) throws(ToolFailure) -> Ruleset {
-        guard let text = String(validating: try read(path), as: UTF8.self) else {
+        let bytes = try read(path)
+        if TreeRuleset.isDocument(bytes) {
+            throw .configuration("\(path) has rules of the Realtime Database, which are only checked.")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             throw .configuration("\(path) is not valid UTF-8.")
         }
         let compilation = Ruleset.compile(text)

@@ -6,7 +6,7 @@ import HearthServer
 /// `hearth serve`
 enum ServeCommand {
     static let command = Tool.Command(
-        name: "serve", summary: "Serve Cloud Firestore.", help: { ServeOptions.help() },
+        name: "serve", summary: "Serve Cloud Firestore and the Realtime Database.", help: { ServeOptions.help() },
         run: { arguments throws(ToolFailure) in
             try run(try ServeResolution.settings(arguments, environment: Environment.all))
         })
@@ -18,7 +18,7 @@ enum ServeCommand {
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         for warning in settings.warnings { log.warning(warning) }
         let server = try start(settings, log)
-        announce(settings, port: server.port, log)
+        announce(settings, port: server.port, databasePort: server.furtherPorts.first, log)
         signals.wait()
         log.info("shutting down", ("graceSeconds", .integer(settings.graceSeconds)))
         // Whoever signals twice doesn't want to wait.
@@ -37,11 +37,18 @@ enum ServeCommand {
         configuration.isEmulator = settings.isEmulator
         configuration.project = settings.project
         configuration.rules = settings.rules
+        configuration.realtimeRules = settings.databaseRules
+        configuration.realtimeRulesByName = settings.databaseRulesByName
         configuration.identity = settings.identity
         configuration.bundles = settings.bundles
         configuration.firestore.requireIndexes = settings.requiresIndexes
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)
+        if let port = settings.databasePort {
+            configuration.network.furtherAddresses = [
+                ListeningAddress(host: settings.databaseHost ?? settings.host, port: port)
+            ]
+        }
         if let certificate = settings.tlsCertificate, let key = settings.tlsKey {
             configuration.network.tls = TLSConfiguration(certificatePath: certificate, keyPath: key)
         }
@@ -70,12 +77,22 @@ enum ServeCommand {
 
     // MARK: The start-up text
 
-    private static func announce(_ settings: ServeSettings, port: Int, _ log: Log) {
+    private static func announce(_ settings: ServeSettings, port: Int, databasePort: Int?, _ log: Log) {
         switch settings.logFormat {
-        case .text: Output.text(StartText.block(settings, port: port, folder: StartText.absolute(settings.dataFolder)))
+        case .text:
+            Output.text(
+                StartText.block(
+                    settings, port: port, databasePort: databasePort, folder: StartText.absolute(settings.dataFolder)))
         case .json:
             log.info(
                 "serving", ("address", .text(StartText.address(settings.host, port))),
+                (
+                    "databaseAddress",
+                    .text(
+                        StartText.address(
+                            databasePort == nil ? settings.host : settings.databaseHost ?? settings.host,
+                            databasePort ?? port))
+                ),
                 ("data", .text(StartText.absolute(settings.dataFolder) ?? "memory")),
                 ("project", .text(settings.project)),
                 ("version", .text(HearthVersion.text)))
@@ -85,11 +102,15 @@ enum ServeCommand {
 
 /// What a person reads when the server has started.
 enum StartText {
-    static func block(_ settings: ServeSettings, port: Int, folder: String?) -> String {
+    /// - Parameter databasePort: of the second address; nil when there is none.
+    static func block(_ settings: ServeSettings, port: Int, databasePort: Int? = nil, folder: String?) -> String {
         let scheme = settings.tlsCertificate == nil ? "http" : "https"
+        let databaseHost = databasePort == nil ? settings.host : settings.databaseHost ?? settings.host
+        let database = address(reachable(databaseHost), databasePort ?? port)
         var lines = [
-            "Hearth \(HearthVersion.text) is serving Cloud Firestore.", "",
+            "Hearth \(HearthVersion.text) is serving Cloud Firestore and the Realtime Database.", "",
             "  address   \(scheme)://\(address(settings.host, port))  (gRPC and REST)",
+            "  database  \(scheme)://\(database)/?ns=\(settings.project)-default-rtdb  (Realtime Database)",
             "  data      \(folder ?? "in memory, lost at the end")",
             "  project   \(settings.project)",
         ]
@@ -103,7 +124,8 @@ enum StartText {
         lines.append("  access    \(access(settings))")
         lines += [
             "", "  export FIRESTORE_EMULATOR_HOST=\(address(reachable(settings.host), port))",
-            "  export GOOGLE_CLOUD_PROJECT=\(settings.project)", "", "Ctrl-C ends it.", "",
+            "  export FIREBASE_DATABASE_EMULATOR_HOST=\(database)", "  export GOOGLE_CLOUD_PROJECT=\(settings.project)",
+            "", "Ctrl-C ends it.", "",
         ]
         return lines.joined(separator: "\n")
     }

@@ -15,6 +15,14 @@ enum ServeOptions {
                 + "local development, may use any."
         ),
         Option("indexes", "FILE", "Index definitions of the default database, in place of those firebase.json names."),
+        Option(
+            "database-port", "PORT",
+            "A second port, for clients of the Realtime Database that want one of their own; 0 takes a free one, none leaves "
+                + "it out. Both ports serve everything. Default: emulators.database.port of firebase.json, if it is there."
+        ),
+        Option(
+            "database-rules", "FILE",
+            "Rules of the Realtime Database, for every namespace, in place of those firebase.json names."),
         Option("rules", "FILE", "Security rules of the default database, in place of those firebase.json names."),
         Option("tls-cert", "FILE", "Certificate chain (PEM). With it the port speaks TLS only."),
         Option("tls-key", "FILE", "Private key of the certificate (PEM)."),
@@ -45,12 +53,13 @@ enum ServeOptions {
         """
         Usage: hearth serve [options]
 
-        Serves Cloud Firestore over gRPC, REST and WebChannel on one port.
+        Serves Cloud Firestore over gRPC, REST and WebChannel, and the Realtime Database, on one port.
 
         \(OptionHelp.text(options))
 
         The same settings may stand in the environment (HEARTH_TLS_CERT) and in hearth.json ("tlsCert"). An option goes
-        before the environment, that before hearth.json, that before firebase.json (emulators.firestore.host and .port).
+        before the environment, that before hearth.json, that before firebase.json (emulators.firestore.host and .port,
+        and those of emulators.database).
 
         Exit codes: 0 ended by a signal or on request, 64 wrong usage, 69 the address can't be had, 73 the data folder
         can't be used, 78 a configuration file or a certificate is wrong.
@@ -62,6 +71,9 @@ enum ServeOptions {
 struct ServeSettings: Sendable, Equatable {
     var host = "127.0.0.1"
     var port = 8080
+    /// A second address, for the Realtime Database.
+    var databaseHost: String?
+    var databasePort: Int?
     /// Nil keeps everything in memory.
     var dataFolder: String? = "hearth-data"
     var project = "demo-hearth"
@@ -78,6 +90,10 @@ struct ServeSettings: Sendable, Equatable {
     var isEmulator = true
     /// Files with security rules, by database id.
     var rules: [String: String] = [:]
+    /// The file with rules of the Realtime Database for every namespace that has none of its own.
+    var databaseRules: String?
+    /// Those by namespace.
+    var databaseRulesByName: [String: String] = [:]
     var identity = IdentityConfiguration()
     /// Definitions of bundles by name.
     var bundles: [String: BundleDefinition] = [:]

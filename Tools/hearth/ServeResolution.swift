@@ -105,6 +105,7 @@ struct ServeResolution {
         let files: ProjectFiles
         do throws(Status) {
             files = try ProjectFiles(folder: folder)
+            settings.warnings += files.warnings
             try resolveIndexes(files, &settings)
         } catch {
             throw .configuration(error.message)
@@ -125,6 +126,7 @@ struct ServeResolution {
         try resolveLog(&settings)
         settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
+        try resolveDatabase(files, &settings)
         settings.identity = identity
         resolveRules(files, &settings)
         if let bundles {
@@ -156,6 +158,29 @@ struct ServeResolution {
         if let port = origin("port") { settings.port = try port.integer(0...65_535) }
     }
 
+    /// The Realtime Database's own settings.
+    private func resolveDatabase(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {
+        settings.databaseRules = files.realtime.rules
+        settings.databaseRulesByName = files.realtime.rulesByName
+        if let path = origin("database-rules")?.text {
+            settings.databaseRules = path
+            settings.databaseRulesByName = [:]
+        }
+        settings.databasePort = files.realtime.port
+        if let port = origin("database-port") {
+            settings.databasePort = port.text == "none" ? nil : try port.integer(0...65_535)
+        }
+        settings.databaseHost = origin("host") == nil && origin("host-port") == nil ? files.realtime.host : nil
+        // One that is the first is there already.
+        let isSame = settings.databaseHost.map { $0 == settings.host } ?? true
+        if isSame, settings.databasePort == settings.port, settings.port != 0 { settings.databasePort = nil }
+        if settings.databasePort == nil { settings.databaseHost = nil }
+        // What is for local development only must not be served at the second address either.
+        if origin("emulator") == nil, let host = settings.databaseHost, !Self.isLoopback(host) {
+            settings.isEmulator = false
+        }
+    }
+
     private func resolveLog(_ settings: inout ServeSettings) throws(ToolFailure) {
         if let format = origin("log-format") {
             guard let known = Log.Format(rawValue: format.text) else { throw format.failure("text or json") }
@@ -184,7 +209,7 @@ struct ServeResolution {
     private func resolveRules(_ files: ProjectFiles, _ settings: inout ServeSettings) {
         for database in files.databases { settings.rules[database.database] = database.rules }
         if let path = origin("rules")?.text { settings.rules[DatabaseName.defaultDatabase] = path }
-        if settings.rules.isEmpty, !settings.isEmulator {
+        if settings.rules.isEmpty, settings.databaseRules == nil, !settings.isEmulator {
             settings.warnings.append(
                 "There are no security rules: only administrators may read and write. Name some with --rules.")
         }
@@ -193,9 +218,10 @@ struct ServeResolution {
                 "No issuer of tokens and no credential is configured (\"auth\" in hearth.json): all clients are nobody."
             )
         }
-        if settings.isEmulator, !Self.isLoopback(settings.host) {
-            settings.warnings.append(
-                "--emulator on \(settings.host): whoever reaches the port may do everything.")
+        if settings.isEmulator,
+            let host = [settings.host, settings.databaseHost].compactMap({ $0 }).first(where: { !Self.isLoopback($0) })
+        {
+            settings.warnings.append("--emulator on \(host): whoever reaches the port may do everything.")
         }
     }
 

@@ -12,8 +12,9 @@ enum Tool {
     }
 
     static let commands: [Command] = [
-        ServeCommand.command, CheckCommand.command, RulesCommand.command, BundleCommand.command, TokenCommand.command,
-        BenchCommand.command, VersionCommand.command, HelpCommand.command,
+        ServeCommand.command, CheckCommand.command, RulesCommand.command, BundleCommand.command,
+        DatabaseCommand.command, TokenCommand.command, BenchCommand.command, VersionCommand.command,
+        HelpCommand.command,
     ]
 
     /// Not for people, so in no list.

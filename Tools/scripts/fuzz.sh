@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzzes one entry point with libFuzzer and AddressSanitizer, from the kept seeds; new inputs stay in .build/fuzz.
-# Usage: fuzz.sh TARGET [SECONDS] [arguments for libFuzzer]     TARGET: protobuf json bundle http1 rest indexkeys listen write webchannel rules
+# Usage: fuzz.sh TARGET [SECONDS] [arguments for libFuzzer]     TARGET: a folder of Tests/Fuzz that has seeds
 set -eu
 
 target=$1
@@ -10,7 +10,7 @@ shift
 
 seeds=Tests/Fuzz/$target/seeds
 if [ -z "$target" ] || [ ! -d "$seeds" ]; then
-    echo "fuzz: TARGET is one of: protobuf json bundle http1 rest indexkeys listen write webchannel rules" >&2
+    echo "fuzz: TARGET is one of:" $(cd Tests/Fuzz && ls -d */seeds | cut -d/ -f1) >&2
     exit 64
 fi
 scratch=.build/fuzz

@@ -69,6 +69,7 @@ public final class Firestore: Sendable {
         orTrap { () throws(Status) in
             if database.isEmpty { throw .invalidArgument("Database identifier cannot be empty.") }
         }
+        _ = endsWithApp
         return instances.with { instances in
             let name = InstanceName(app: ObjectIdentifier(app), database: database)
             if let firestore = instances[name] { return firestore }
@@ -76,6 +77,11 @@ public final class Firestore: Sendable {
             instances[name] = firestore
             return firestore
         }
+    }
+
+    /// Once for the program.
+    private static let endsWithApp: Void = FirebaseApp.atDeletion { app in
+        for firestore in instances(of: app) { await firestore.shutDown() }
     }
 
     static func instances(of app: FirebaseApp) -> [Firestore] {

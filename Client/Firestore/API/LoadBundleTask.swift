@@ -10,7 +10,7 @@ public final class LoadBundleTask {
 
     init(_ loading: BundleLoading) { self.loading = loading }
 
-    /// - Parameter observer: hears every later step on the user's queue.
+    /// - Parameter observer: hears every later step on the user's queue; after the end, how it ended.
     @discardableResult
     public func addObserver(_ observer: @escaping (LoadBundleTaskProgress) -> Void) -> LoadBundleObserverHandle {
         loading.add(Carried(observer))

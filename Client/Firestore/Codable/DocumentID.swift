@@ -43,10 +43,8 @@ public struct DocumentID<Value: DocumentIDWrappable & Codable> {
     private init(decoded value: Value) { self.value = value }
 }
 
-/// Lets the coders tell the property from fields.
-protocol DocumentIDProperty {}
-
-extension DocumentID: DocumentIDProperty {}
+/// A document's id is no field of it, and a field of the same name none of its business.
+extension DocumentID: OmittedProperty {}
 
 extension DocumentID: Codable {
     public init(from decoder: any Swift.Decoder) throws {

@@ -1,24 +1,11 @@
 internal import HearthModel
 
-/// Ends the program when a call broke the API's rules. On Apple platforms such calls raise an exception, which Swift can't
-/// catch either.
-///
-/// The body is the call's checked twin: tests call the twin, and see the status.
+/// Ends the program when a call broke the API's rules: see HearthApp's `orTrap`.
 func orTrap<Result>(
     file: StaticString = #fileID, line: UInt = #line, _ body: () throws(Status) -> Result
-) -> Result {
-    do {
-        return try body()
-    } catch {
-        fatalError("FirebaseFirestore: \(error.message)", file: file, line: line)
-    }
-}
+) -> Result { orTrap("FirebaseFirestore", file: file, line: line, body) }
 
 /// The same for what gives an object that needn't be used.
 func orTrap(file: StaticString = #fileID, line: UInt = #line, _ body: () throws(Status) -> Void) {
-    do {
-        try body()
-    } catch {
-        fatalError("FirebaseFirestore: \(error.message)", file: file, line: line)
-    }
+    orTrap("FirebaseFirestore", file: file, line: line, body)
 }

@@ -173,12 +173,3 @@ struct UserDataWalk {
         return names.isEmpty ? "" : " (found in field \(ModelFieldPath(segments: names).text))"
     }
 }
-
-/// Looks into an `Optional` that was put into an `Any`.
-protocol OptionalValue {
-    var wrappedValue: Any? { get }
-}
-
-extension Optional: OptionalValue {
-    var wrappedValue: Any? { self }
-}

@@ -9,11 +9,14 @@ final class BundleLoading: Sendable {
     private struct State {
         var observers: [(handle: Int, observer: Observer)] = []
         var nextHandle = 1
+        /// The last step, when it was told: an observer who comes later hears it at once.
+        var end: LoadBundleTaskProgress?
     }
 
     private let state = Locked(State())
+    private let firestore: Firestore
 
-    private init() {}
+    private init(_ firestore: Firestore) { self.firestore = firestore }
 
     @discardableResult
     static func start(
@@ -41,27 +44,40 @@ final class BundleLoading: Sendable {
         _ firestore: Firestore, _ source: BundleSource,
         atEnd: @escaping @Sendable (LoadBundleTaskProgress, Result<Void, Status>) -> Void
     ) -> BundleLoading {
-        let loading = BundleLoading()
+        let loading = BundleLoading(firestore)
         firestore.engine.loadBundle(read: source.read) { progress, status in
             let told = LoadBundleTaskProgress(progress)
             firestore.deliver {
-                for (_, observer) in loading.state.with({ $0.observers }) { observer.value(told) }
+                for observer in loading.observers(of: told) { observer.value(told) }
                 switch progress.state {
                 case .inProgress: return
                 case .success: atEnd(told, .success(()))
                 case .error: atEnd(told, .failure(status ?? .internalError("Loading the bundle failed.")))
                 }
-                loading.removeAll()
             }
         }
         return loading
     }
 
     func add(_ observer: Observer) -> Int {
-        state.with { state in
+        let (handle, end) = state.with { state in
             defer { state.nextHandle += 1 }
-            state.observers.append((state.nextHandle, observer))
-            return state.nextHandle
+            if state.end == nil { state.observers.append((state.nextHandle, observer)) }
+            return (state.nextHandle, state.end)
+        }
+        if let end { firestore.deliver { observer.value(end) } }
+        return handle
+    }
+
+    /// Those who are to hear a step. The last one is kept in the same moment, so that nobody who comes misses it.
+    private func observers(of step: LoadBundleTaskProgress) -> [Observer] {
+        state.with { state in
+            let observers = state.observers.map(\.observer)
+            if step.state != .inProgress {
+                state.end = step
+                state.observers = []
+            }
+            return observers
         }
     }
 

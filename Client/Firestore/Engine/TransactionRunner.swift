@@ -7,9 +7,10 @@ struct TransactionRunner: Sendable {
 
     let firestore: Firestore
     let attemptsMax: Int
-    /// Waits some seconds: tests count instead.
+    /// Waits some seconds: tests count instead. In a task of its own, so that a caller who was cancelled doesn't try again
+    /// without a pause: as in Apple's library a transaction goes on to its end.
     var sleep: @Sendable (Double) async -> Void = { seconds in
-        try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000))
+        await Task.detached { try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000)) }.value
     }
 
     /// The first attempt at once; then 1 s, half as much more each time, at most 60 s, each give or take a half.

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthWebSocket
 
 /// Takes HTTP requests. `begin` is called on the loop's thread when a head is complete.
 public protocol HTTPHandler: Sendable {
@@ -15,6 +16,10 @@ protocol ExchangeTransport: AnyObject {
     /// The handler has taken (or will never want) this many bytes of the body.
     func consumed(_ bytes: Int)
     func setReadingPaused(_ isPaused: Bool)
+    /// Goes on as a WebSocket. Nil: it can't.
+    func upgradeToWebSocket(
+        fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
+    ) -> WebSocketChannel?
 }
 
 /// One request and its answer. All methods are called on `loop`'s thread, and all callbacks come on it.
@@ -143,6 +148,20 @@ public final class HTTPExchange: @unchecked Sendable {
         checkThread()
         guard !isFinished else { return }
         finish { $0.abort() }
+    }
+
+    /// Ends the exchange when it succeeds.
+    func upgrade(
+        _ fields: [HTTPHeader], _ limits: WebSocketLimits, _ deflate: WebSocketDeflate?
+    ) -> WebSocketChannel? {
+        checkThread()
+        precondition(!hasStarted, "an answer has begun")
+        guard let channel = transport?.upgradeToWebSocket(fields: fields, limits: limits, deflate: deflate) else {
+            return nil
+        }
+        hasStarted = true
+        finish { _ in }
+        return channel
     }
 
     /// A second head is a mistake of the handler, and one in an error's path that tests easily miss: the client must

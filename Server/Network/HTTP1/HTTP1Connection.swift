@@ -4,8 +4,8 @@ import HearthModel
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
 final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
-    private let channel: SocketChannel
-    private let context: LoopContext
+    let channel: SocketChannel
+    let context: LoopContext
     private var parser: HTTP1Parser
     private var output = OutputQueue()
 
@@ -27,6 +27,11 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     /// Bytes after the current request.
     private var leftover: [UInt8] = []
     private var isParsing = false
+    private var requestHasBody = false
+    /// The socket is a WebSocket's.
+    private var isHandedOver = false
+    /// Where the parser stands in its input, for a successor that begins there.
+    private var unparsed: UnsafeRawBufferPointer?
     private var continuesLater = false
     /// Answer bytes that the loop's count knows of, and when some left for the last time.
     private var countedBytes = 0
@@ -96,7 +101,9 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 return
             case .head(let head):
                 headSince = nil
+                unparsed = UnsafeRawBufferPointer(rebasing: bytes[position...])
                 begin(head)
+                unparsed = nil
             case .body(let range): receivedBody(UnsafeRawBufferPointer(rebasing: bytes[range]))
             case .end:
                 isRequestComplete = true
@@ -130,6 +137,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         progress = BodyProgress(now: channel.loop.now)
         requestIsHead = head.method == "HEAD"
         requestIsVersion1_0 = head.isVersion1_0
+        requestHasBody = head.body != .none
         keepsAlive = head.keepsAlive && !isShuttingDown
         if case .length(let length) = head.body, length > context.limits.bodyBytesMax {
             return refuse(
@@ -169,6 +177,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     }
 
     private func updateReading() {
+        guard !isHandedOver else { return }
         let isHeld = isReadingPausedByHandler || (exchange?.bufferedBytes ?? 0) > 0
         if isHeld || leftover.count > context.limits.pipelinedBytesMax {
             channel.pauseReading()
@@ -221,6 +230,20 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
             output.append(text)
         }
         close()
+    }
+
+    /// What is to be sent, and what came behind the request. Nil when a body is on its way. Afterwards the connection
+    /// is over, and its socket somebody else's.
+    func handOver() -> (output: OutputQueue, leftover: [UInt8])? {
+        guard !isClosing, !requestHasBody else { return nil }
+        let result = (output, unparsed.map(Array.init) ?? leftover)
+        isClosing = true
+        isHandedOver = true
+        exchange = nil
+        leftover = []
+        output.removeAll()
+        countAnswers()
+        return result
     }
 
     private func close() {

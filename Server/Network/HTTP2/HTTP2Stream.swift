@@ -1,5 +1,6 @@
 import CNghttp2
 import HearthModel
+import HearthWebSocket
 
 /// One stream of the server: the request's head, the answer's queue, and who handles it.
 final class HTTP2Stream {
@@ -411,6 +412,11 @@ private func readOutput(
 }
 
 extension HTTP2Stream: ExchangeTransport {
+    /// WebSocket over HTTP/2 (RFC 8441) isn't offered, and so isn't asked for.
+    func upgradeToWebSocket(
+        fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
+    ) -> WebSocketChannel? { nil }
+
     func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         var fields = answerFields(status: status, headers: headers)
         let hasNoBody = status == 204 || status == 304

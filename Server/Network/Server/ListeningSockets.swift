@@ -14,10 +14,26 @@ struct ListeningSockets {
         do {
             try sockets.openAll(host: host)
         } catch {
-            for descriptor in sockets.descriptors { close(descriptor) }
+            sockets.close()
             throw error
         }
         return sockets
+    }
+
+    /// All of several addresses, or none.
+    static func open(_ addresses: [ListeningAddress]) throws(Status) -> [ListeningSockets] {
+        var all: [ListeningSockets] = []
+        do throws(Status) {
+            for address in addresses { all.append(try open(host: address.host, port: address.port)) }
+        } catch {
+            for sockets in all { sockets.close() }
+            throw error
+        }
+        return all
+    }
+
+    func close() {
+        for descriptor in descriptors { Glibc.close(descriptor) }
     }
 
     private init(port: Int) { self.port = port }
@@ -57,7 +73,7 @@ struct ListeningSockets {
             Glibc.listen(descriptor, backlog) == 0
         else {
             let error = SystemError.last
-            close(descriptor)
+            Glibc.close(descriptor)
             throw refused(address, error)
         }
         return descriptor

@@ -1,3 +1,4 @@
+import HearthWebSocket
 import Synchronization
 
 /// What the connections of one loop share.
@@ -17,6 +18,8 @@ final class LoopContext: @unchecked Sendable {
     var tls: TLSContext?
     let http2Options: HTTP2Options
     let table = ChannelTable()
+    /// For the messages of WebSockets; used within one event only.
+    let deflateCodecs = DeflateCodecs()
     /// The header block that is being read; used within one read only.
     let fields = FieldBuffer()
     var isShuttingDown = false
@@ -102,6 +105,7 @@ final class LoopContext: @unchecked Sendable {
                 limits.tlsHandshakeMilliseconds, limits.headMilliseconds, limits.idleHTTP1Milliseconds,
                 limits.idleHTTP2Milliseconds, limits.bodyProgressMilliseconds, limits.writeStallMilliseconds,
                 limits.pingAfterSilenceMilliseconds, limits.pingAnswerMilliseconds, limits.lingerMilliseconds,
+                limits.webSocketPingMilliseconds, limits.webSocketSilenceMilliseconds,
             ].min() ?? 1_000
         return max(10, min(1_000, shortest / 4))
     }

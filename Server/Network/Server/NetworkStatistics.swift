@@ -17,6 +17,10 @@ public struct NetworkStatistics: Sendable, Equatable {
     public var abuses = 0
     /// Requests that broke the protocol or a size limit.
     public var badRequests = 0
+    public var webSocketsOpened = 0
+    public var webSocketsOpen = 0
+    public var webSocketMessagesReceived = 0
+    public var webSocketMessagesSent = 0
 
     public init() {}
 }
@@ -45,6 +49,10 @@ final class LoopCounters: Sendable {
     let timeouts = LoopCounter()
     let abuses = LoopCounter()
     let badRequests = LoopCounter()
+    let webSocketsOpened = LoopCounter()
+    let webSocketsOpen = LoopCounter()
+    let webSocketMessagesReceived = LoopCounter()
+    let webSocketMessagesSent = LoopCounter()
 
     func add(to sum: inout NetworkStatistics) {
         sum.connectionsAccepted += connectionsAccepted.current
@@ -58,6 +66,10 @@ final class LoopCounters: Sendable {
         sum.timeouts += timeouts.current
         sum.abuses += abuses.current
         sum.badRequests += badRequests.current
+        sum.webSocketsOpened += webSocketsOpened.current
+        sum.webSocketsOpen += webSocketsOpen.current
+        sum.webSocketMessagesReceived += webSocketMessagesReceived.current
+        sum.webSocketMessagesSent += webSocketMessagesSent.current
     }
 }
 

@@ -2,8 +2,8 @@ import HearthModel
 import HearthStorage
 import Synchronization
 
-/// Writes to the log what rules denied and why: so many lines a second, and of the others their number, so that who asks for
-/// what he may not see cannot fill the disk.
+/// Writes to the log what rules denied and why: so many lines a second, and of the others their number with the next line,
+/// so that who asks for what he may not see cannot fill the disk.
 final class DenialLog: Sendable {
     private struct State {
         var second: Int64 = 0

@@ -37,7 +37,7 @@ struct BundleAnswer {
             return exchange.respond(status: 200, headers: headers, body: [])
         }
         exchange.start(status: 200, headers: headers)
-        FileSender(content, exchange, call, readers).proceed()
+        FileSender(content, exchange, readers) { call.end($0) }.proceed()
     }
 
     private var cacheControl: String {
@@ -76,64 +76,5 @@ struct BundleAnswer {
         var text = text.drop { $0 == " " || $0 == "\t" }
         while text.last == " " || text.last == "\t" { text.removeLast() }
         return String(text)
-    }
-}
-
-/// Sends a file as fast as the client takes it: a thread reads a piece, the loop sends it.
-///
-/// `@unchecked Sendable`: belongs to the exchange's loop, but for the file, which doesn't change.
-private final class FileSender: @unchecked Sendable {
-    private static let pieceBytes: Int64 = 256 << 10
-
-    private let file: SpillFile
-    private let exchange: HTTPExchange
-    private let call: RESTCall
-    private let readers: WorkerPool
-    private var position: Int64 = 0
-    private var isReading = false
-
-    init(_ file: SpillFile, _ exchange: HTTPExchange, _ call: RESTCall, _ readers: WorkerPool) {
-        self.file = file
-        self.exchange = exchange
-        self.call = call
-        self.readers = readers
-    }
-
-    func proceed() {
-        if isReading || exchange.isFinished { return }
-        let range = position..<min(position + Self.pieceBytes, file.count)
-        if range.isEmpty {
-            call.end(.ok)
-            return exchange.end()
-        }
-        position = range.upperBound
-        guard !file.isInMemory else { return deliver(Result { () throws(Status) in try file.read(range) }) }
-        isReading = true
-        readers.run { [self] in
-            let piece = Result { () throws(Status) in try file.read(range) }
-            exchange.loop.execute { [self] in
-                isReading = false
-                deliver(piece)
-            }
-        }
-    }
-
-    private func deliver(_ piece: Result<[UInt8], Status>) {
-        switch piece {
-        case .success(let bytes):
-            let hasRoom = exchange.write(bytes)
-            if hasRoom {
-                exchange.loop.execute { [self] in proceed() }
-            } else {
-                exchange.onWritable = { [self] in
-                    exchange.onWritable = nil
-                    proceed()
-                }
-            }
-        case .failure(let status):
-            // The head is gone; only a broken answer tells the client.
-            call.end(status)
-            exchange.abort()
-        }
     }
 }

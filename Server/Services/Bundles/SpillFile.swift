@@ -1,6 +1,7 @@
 import Glibc
 import HearthBundle
 import HearthModel
+import Synchronization
 
 /// Bytes that are kept in memory while they are few and in a file without a name when they are many. Written by one
 /// thread, then read by any.
@@ -9,17 +10,27 @@ import HearthModel
 public final class SpillFile: @unchecked Sendable {
     private let folder: String
     private let memoryBytesMax: Int
+    private let budget: SpillBudget?
     private var memory: [UInt8] = []
     private var descriptor: Int32 = -1
     public private(set) var count: Int64 = 0
 
     /// - Parameter folder: where the file is made, when there is to be one.
-    public init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
-        self.folder = folder
-        self.memoryBytesMax = memoryBytesMax
+    public convenience init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
+        self.init(folder: folder, memoryBytesMax: memoryBytesMax, budget: nil)
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    /// - Parameter budget: what all files of its kind together may take; nil for no bound.
+    init(folder: String, memoryBytesMax: Int, budget: SpillBudget?) {
+        self.folder = folder
+        self.memoryBytesMax = memoryBytesMax
+        self.budget = budget
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+        budget?.release(count)
+    }
 
     var isInMemory: Bool { descriptor < 0 }
 
@@ -28,13 +39,16 @@ public final class SpillFile: @unchecked Sendable {
 
     /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
     public func append(_ bytes: [UInt8]) throws(Status) {
+        if let budget, !budget.reserve(Int64(bytes.count)) {
+            throw .unavailable("The server holds too many large answers.")
+        }
+        count += Int64(bytes.count)
         if descriptor < 0, memory.count + bytes.count <= memoryBytesMax {
             memory += bytes
         } else {
             if descriptor < 0 { try spill() }
             try write(bytes)
         }
-        count += Int64(bytes.count)
     }
 
     /// - Throws: UNAVAILABLE when the file can't be read.
@@ -81,6 +95,23 @@ public final class SpillFile: @unchecked Sendable {
         let code: Status.Code = errno == ENOSPC || errno == EDQUOT ? .resourceExhausted : .unavailable
         return Status(code, "Cannot \(what) in \(folder): \(String(cString: strerror(errno))).")
     }
+}
+
+/// Bytes that files of one kind take together.
+final class SpillBudget: Sendable {
+    private let bytesMax: Int64
+    private let taken = Atomic<Int64>(0)
+
+    init(bytesMax: Int64) { self.bytesMax = bytesMax }
+
+    /// False when there is no room.
+    func reserve(_ bytes: Int64) -> Bool {
+        if taken.add(bytes, ordering: .relaxed).newValue <= bytesMax { return true }
+        release(bytes)
+        return false
+    }
+
+    func release(_ bytes: Int64) { taken.subtract(bytes, ordering: .relaxed) }
 }
 
 /// The documents of a bundle that is being made.

@@ -161,6 +161,8 @@ final class Authenticator: Sendable {
         }
     }
 
+    static let expired = refused("it has expired")
+
     private static func refused(_ reason: String) -> Status {
         Status(.unauthenticated, "The token is refused: \(reason).")
     }
@@ -171,7 +173,7 @@ final class Authenticator: Sendable {
         }
         let now = clock.now().microseconds / 1_000_000
         guard let expiry = token.time("exp") else { throw Self.refused("it has no time of expiry") }
-        if expiry + Self.skewSeconds <= now { throw Self.refused("it has expired") }
+        if expiry + Self.skewSeconds <= now { throw Self.expired }
         for name in ["nbf", "iat", "auth_time"] {
             if let time = token.time(name), time > now + Self.skewSeconds { throw Self.refused("it is of the future") }
         }

@@ -13,6 +13,8 @@ public final class RequestMetrics: Sendable {
         case admin
         /// Fetching a bundle.
         case bundle
+        /// The Realtime Database over HTTP: reading, writing, and rules and settings.
+        case realtimeRead, realtimeWrite, realtimeAdmin
         case other
 
         /// As in gRPC: `GetDocument`.

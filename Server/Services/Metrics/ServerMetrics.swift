@@ -2,12 +2,14 @@ import Glibc
 import HearthModel
 import HearthNetwork
 import HearthStorage
+import HearthTreeStorage
 
 /// All that `/metrics` tells, gathered when it is asked for.
 public struct ServerMetrics: Sendable {
     let requests: RequestMetrics
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
+    let trees: @Sendable () -> [TreeDatabase]
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
     /// likes and each label costs whoever keeps the figures.
@@ -15,11 +17,12 @@ public struct ServerMetrics: Sendable {
 
     public init(
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
-        databases: @escaping @Sendable () -> [Database]
+        databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase] = { [] }
     ) {
         self.requests = requests
         self.network = network
         self.databases = databases
+        self.trees = trees
     }
 
     public func text() -> [UInt8] {
@@ -30,6 +33,7 @@ public struct ServerMetrics: Sendable {
         requests.write(to: &text)
         Self.write(network(), to: &text)
         Self.write(databases(), to: &text)
+        RealtimeMetrics.write(trees(), to: &text)
         return text.writer.bytes
     }
 
@@ -54,6 +58,16 @@ public struct ServerMetrics: Sendable {
             ("hearth_timeouts_total", .counter, "Connections and streams given up for slowness.", network.timeouts),
             ("hearth_abuses_total", .counter, "Connections that broke a limit on rates.", network.abuses),
             ("hearth_bad_requests_total", .counter, "Requests that broke the protocol.", network.badRequests),
+            ("hearth_websockets_open", .gauge, "WebSockets that are open.", network.webSocketsOpen),
+            ("hearth_websockets_total", .counter, "WebSockets that were opened.", network.webSocketsOpened),
+            (
+                "hearth_websocket_messages_received_total", .counter, "Messages received over WebSockets.",
+                network.webSocketMessagesReceived
+            ),
+            (
+                "hearth_websocket_messages_sent_total", .counter, "Messages sent over WebSockets.",
+                network.webSocketMessagesSent
+            ),
         ]
         for (name, kind, help, value) in figures {
             text.family(name, kind, help)

@@ -4,7 +4,7 @@ import HearthModel
 /// files that they name.
 ///
 /// Members that belong to other products are left alone. Without `firebase.json` a `firestore.indexes.json` and a
-/// `firestore.rules` in the folder are taken for the default database.
+/// `firestore.rules` in the folder are taken for the default database, and a `database.rules.json` for the Realtime Database.
 public struct ProjectFiles: Sendable, Equatable {
     public struct DatabaseFiles: Sendable, Equatable {
         public var database: String
@@ -25,6 +25,22 @@ public struct ProjectFiles: Sendable, Equatable {
     public var host: String?
     public var port: Int?
     public var databases: [DatabaseFiles] = []
+    /// What concerns the Realtime Database.
+    public var realtime = RealtimeFiles()
+    /// Sentences about what was found and is without effect.
+    public var warnings: [String] = []
+
+    public struct RealtimeFiles: Sendable, Equatable {
+        /// `emulators.database.host` and `.port` of `firebase.json`.
+        public var host: String?
+        public var port: Int?
+        /// The rules file of every namespace that has none of its own, relative to where the server runs.
+        public var rules: String?
+        /// Rules files by namespace.
+        public var rulesByName: [String: String] = [:]
+
+        public init() {}
+    }
 
     public init() {}
 
@@ -34,14 +50,27 @@ public struct ProjectFiles: Sendable, Equatable {
         func file(_ name: String) -> String {
             name.hasPrefix("/") || folder.isEmpty || folder == "." ? name : "\(folder)/\(name)"
         }
+        var projects: ConfigurationValue?
+        if let text = try TextFile.read(file(".firebaserc")) {
+            let root = try ConfigurationValue(parsing: text, file: file(".firebaserc"))
+            projects = root
+            defaultProject = try root.member("projects")?.member("default")?.string()
+        }
         if let text = try TextFile.read(file("firebase.json")) {
             let root = try ConfigurationValue(parsing: text, file: file("firebase.json"))
             try readFirestore(try root.member("firestore"), file)
-            if let emulator = try root.member("emulators")?.member("firestore") {
+            try readRealtime(try root.member("database"), projects, file)
+            let emulators = try root.member("emulators")
+            if let emulator = try emulators?.member("firestore") {
                 host = try emulator.member("host")?.string()
                 port = try emulator.member("port")?.integer(0...65_535)
             }
+            if let emulator = try emulators?.member("database") {
+                realtime.host = try emulator.member("host")?.string()
+                realtime.port = try emulator.member("port")?.integer(0...65_535)
+            }
         } else {
+            if try TextFile.read(file("database.rules.json")) != nil { realtime.rules = file("database.rules.json") }
             let indexes =
                 try TextFile.read(file("firestore.indexes.json")) == nil ? nil : file("firestore.indexes.json")
             let rules = try TextFile.read(file("firestore.rules")) == nil ? nil : file("firestore.rules")
@@ -51,10 +80,43 @@ public struct ProjectFiles: Sendable, Equatable {
                 ]
             }
         }
-        if let text = try TextFile.read(file(".firebaserc")) {
-            let root = try ConfigurationValue(parsing: text, file: file(".firebaserc"))
-            defaultProject = try root.member("projects")?.member("default")?.string()
+    }
+
+    /// `database` is one object, or a list with one for each namespace (`instance`) or name for several (`target`), which
+    /// `.firebaserc` explains.
+    private mutating func readRealtime(
+        _ value: ConfigurationValue?, _ projects: ConfigurationValue?, _ place: (String) -> String
+    ) throws(Status) {
+        guard let value else { return }
+        guard case .array(let entries) = value.content else {
+            // Paths are relative to firebase.json.
+            realtime.rules = try value.member("rules").map { rules throws(Status) in place(try rules.string()) }
+            return
         }
+        for entry in entries {
+            guard let rules = try entry.member("rules")?.string() else { continue }
+            var names = try entry.member("instance").map { value throws(Status) in [try value.string()] } ?? []
+            if let target = try entry.member("target")?.string() {
+                let known = try namespaces(ofTarget: target, projects)
+                if known.isEmpty {
+                    warnings.append(
+                        "The target \(target) of firebase.json stands for no database in .firebaserc; its rules hold for none."
+                    )
+                }
+                names += known
+            } else if names.isEmpty {
+                realtime.rules = place(rules)
+            }
+            for name in names { realtime.rulesByName[name] = place(rules) }
+        }
+    }
+
+    /// `targets.PROJECT.database.TARGET` of `.firebaserc`.
+    private func namespaces(ofTarget target: String, _ projects: ConfigurationValue?) throws(Status) -> [String] {
+        guard let project = defaultProject,
+            let names = try projects?.member("targets")?.member(project)?.member("database")?.member(target)
+        else { return [] }
+        return try names.elements().map { name throws(Status) in try name.string() }
     }
 
     /// `firestore` is one object, or a list with one for each database.

@@ -93,7 +93,8 @@ extension ListenStream {
     }
 
     func send(_ net: PendingChanges.Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
-        let removed = net.targets.filter { $0.was && !$0.now }.map(\.target.id)
+        // Also of targets that it entered and left since: a client may show it, if the client itself wrote it.
+        let removed = net.targets.filter { !$0.now }.map(\.target.id)
         guard let after = net.after else {
             if removed.isEmpty { return false }
             send(

@@ -13,7 +13,7 @@ final class OpenStreams: Sendable {
     private static let shutdown = Status.unavailable("The server is shutting down.")
 
     /// - Parameter end: ends the stream; called once at most, from any thread.
-    func add(_ call: any StreamCall, end: @escaping @Sendable (Status) -> Void) {
+    func add(_ call: AnyObject, end: @escaping @Sendable (Status) -> Void) {
         let isClosed = state.withLock { state in
             if !state.isClosed { state.ends[ObjectIdentifier(call)] = end }
             return state.isClosed
@@ -21,7 +21,7 @@ final class OpenStreams: Sendable {
         if isClosed { end(Self.shutdown) }
     }
 
-    func remove(_ call: any StreamCall) {
+    func remove(_ call: AnyObject) {
         state.withLock { $0.ends[ObjectIdentifier(call)] = nil }
     }
 

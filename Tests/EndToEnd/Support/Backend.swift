@@ -12,6 +12,7 @@ final class Backend: Sendable {
     /// What clients connect to.
     let network: Proxy
     private let rulesPath: String?
+    private let databaseRulesPath: String?
     private let bundles: [String: BundleDefinition]
     private let key: SigningKey?
     private let running = Mutex<Server?>(nil)
@@ -19,12 +20,16 @@ final class Backend: Sendable {
 
     /// - Parameters:
     ///   - rules: security rules; without them everybody may do everything.
+    ///   - databaseRules: the same for the Realtime Database.
     ///   - bundle: the definition of a bundle of the name `bundle`, as JSON.
     ///   - secret: with it the server is none for local development: it believes only tokens that are signed with it.
-    init(rules: String? = nil, bundle: String? = nil, secret: String? = nil) throws {
+    init(
+        rules: String? = nil, databaseRules: String? = nil, bundle: String? = nil, secret: String? = nil
+    ) throws {
         let folder = try TemporaryFolder()
         self.folder = folder
         rulesPath = try rules.map { try folder.write("firestore.rules", $0) }
+        databaseRulesPath = try databaseRules.map { try folder.write("database.rules.json", $0) }
         bundles =
             try bundle.map { text in
                 [
@@ -34,7 +39,7 @@ final class Backend: Sendable {
                 ]
             } ?? [:]
         key = try secret.map { try SigningKey.secret(Array($0.utf8)) }
-        let server = try Self.start(folder: folder.path, rulesPath, bundles, key, port: 0)
+        let server = try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, port: 0)
         port = server.port
         network = try Proxy(to: server.port)
         running.withLock { $0 = server }
@@ -46,7 +51,8 @@ final class Backend: Sendable {
     }
 
     private static func start(
-        folder: String, _ rules: String?, _ bundles: [String: BundleDefinition], _ key: SigningKey?, port: Int
+        folder: String, _ rules: String?, _ databaseRules: String?, _ bundles: [String: BundleDefinition],
+        _ key: SigningKey?, port: Int
     ) throws -> Server {
         var configuration = Server.Configuration()
         configuration.dataFolder = "\(folder)/data"
@@ -54,6 +60,7 @@ final class Backend: Sendable {
         configuration.log = Log(format: .text, level: .error)
         configuration.project = project
         configuration.rules = rules.map { ["(default)": $0] } ?? [:]
+        configuration.realtimeRules = databaseRules
         configuration.bundles = bundles
         if let key {
             configuration.isEmulator = false
@@ -82,8 +89,8 @@ final class Backend: Sendable {
     /// Starts it again with its data, on the port that it had.
     func restart() async throws {
         // Meanwhile any connection on this machine may have got the port as its own end.
-        let server = try await Waiting.retry { [folder, rulesPath, bundles, key, port] in
-            try Self.start(folder: folder.path, rulesPath, bundles, key, port: port)
+        let server = try await Waiting.retry { [folder, rulesPath, databaseRulesPath, bundles, key, port] in
+            try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, port: port)
         }
         running.withLock { $0 = server }
     }

@@ -4,6 +4,8 @@ import HearthNetwork
 import HearthRules
 import HearthServer
 import HearthStorage
+import HearthTree
+import HearthWebSocket
 import HearthWire
 
 /// libFuzzer's target: the environment variable FUZZ_TARGET says which entry point it feeds. See docs/abuse.md.
@@ -17,6 +19,10 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "write": { StreamFuzzing.fuzzWrite($0) },
     "webchannel": { StreamFuzzing.fuzzWebChannel($0) },
     "rules": { RulesFuzzing.fuzz($0) },
+    "tree": { TreeFuzzing.fuzzTree($0) },
+    "treequery": { TreeFuzzing.fuzzQuery($0) },
+    "websocket": { WebSocketFuzzing.fuzz($0) },
+    "databaserules": { TreeRulesFuzzing.fuzz($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
 ]
 

@@ -18,6 +18,7 @@ from google.cloud import firestore
 
 from endtoend.people import Site
 from endtoend.rest import Rest
+from endtoend.trees import Tree
 from support.servers import Unavailable, hearth
 from support.wire import METHODS, parse
 
@@ -104,6 +105,14 @@ def rest(address: str, project: str) -> Iterator[Rest]:
     connection = http.client.HTTPConnection(host, int(port), timeout=20)
     yield Rest(connection, project)
     connection.close()
+
+
+@pytest.fixture
+def tree(address: str, project: str) -> Iterator[Tree]:
+    """A namespace of the Realtime Database."""
+    made = Tree(address, project)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -110,6 +110,30 @@ def test_what_a_commit_changes_comes_in_one_snapshot(db: firestore.Client, liste
     assert listen.is_silent()
 
 
+def test_what_comes_and_goes_at_once_is_told(db: firestore.Client, channel: grpc.Channel, project: str) -> None:
+    """Who wrote it shows it until the server's word on it comes, also when both commits are in one snapshot."""
+    listen = Listen(channel, project, is_paused=True)
+    listen.add_query(2, "c")
+    time.sleep(0.2)
+    # More than is sent to who doesn't read: what comes after is kept.
+    for number in range(6):
+        db.document("c", f"large{number}").set({"n": number, "text": "x" * 900_000})
+    names = [f"d{number}" for number in range(10)]
+    for name in names:
+        db.document("c", name).set({"n": 1})
+    for name in names:
+        db.document("c", name).delete()
+    db.document("c/last").set({"n": 1})
+    listen.resume()
+    told: list[Any] = []
+    while not any(message[1] == "c/last" for message in told):
+        told += listen.snapshot()
+    came = [message[1] for message in told if message[0] == "change" and message[1].startswith("c/d")]
+    gone = [message[1] for message in told if message[0] == "delete"]
+    assert came == [] and gone == [f"c/{name}" for name in names]
+    listen.cancel()
+
+
 def test_what_changes_nothing_is_not_told(db: firestore.Client, listen: Listen) -> None:
     fill(db, a=1)
     listen.add_query(2, "c", where=[("n", GREATER, 0)])

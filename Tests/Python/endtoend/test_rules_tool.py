@@ -126,6 +126,21 @@ def test_check(folder: Path) -> None:
     assert run(folder, "chekc", "firestore.rules").returncode == 64
 
 
+def test_check_of_the_realtime_database_s_rules(folder: Path) -> None:
+    (folder / "database.rules.json").write_text('// who\n{"rules": {".read": "auth != null", /* all */ },}\n')
+    done = run(folder, "check", "database.rules.json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (folder / "broken.json").write_text('{"rules": {\n  ".read": "auth != null && foo"}}')
+    done = run(folder, "check", "broken.json")
+    assert done.returncode == 78
+    assert done.stdout == "broken.json:2:29: error: Unknown variable 'foo'.\n"
+    assert "broken.json: 1 error." in done.stderr
+    # Cases are Firestore's.
+    (folder / "cases.json").write_text("[]")
+    done = run(folder, "test", "database.rules.json", "cases.json")
+    assert done.returncode == 78 and "which are only checked" in done.stderr
+
+
 def test_the_server_tells_what_requests_have_reached(folder: Path, tmp_path: Path) -> None:
     with program(tmp_path, "--memory") as server:
         assert server.send("GET", "/emulator/v1/projects/p:ruleCoverage")[0] == 404

@@ -72,6 +72,15 @@ struct BenchBar: Sendable {
         BenchBar(workload: "listen-idle", metric: "commit", kind: .limit(1.2)),
         BenchBar(workload: "listen-resume", metric: "time", kind: .limit(1)),
         BenchBar(workload: "listen-resume", metric: "bytes", kind: .limit(1)),
+        BenchBar(workload: "database-1", metric: "above the write", kind: .limit(1)),
+        BenchBar(workload: "database-32", metric: "rate", kind: .asGood(0.7, as: Base(workload: "commit-32-one"))),
+        BenchBar(workload: "database-fan-out", metric: "deliveries", kind: .limit(100_000)),
+        BenchBar(workload: "database-idle", metric: "resident each", kind: .limit(16)),
+        BenchBar(
+            workload: "database-32-large", metric: "p50", kind: .atMostTimes(1.3, Base(workload: "database-32"))),
+        BenchBar(
+            workload: "database-32-large", metric: "server cpu",
+            kind: .atMostTimes(1.3, Base(workload: "database-32"))),
         BenchBar(workload: "count-huge", metric: "p50", kind: .limit(100)),
     ]
 

@@ -13,6 +13,7 @@ struct BenchSettings: Sendable {
     var many: Int
     var large: Int
     var huge: Int
+    var leaves: Int
     var connections: Int
     var emulatorHeap: String
     var folder: String
@@ -36,6 +37,7 @@ struct BenchSettings: Sendable {
         Option("many", "N", "Documents that commit-32-many works on. Default 500000."),
         Option("large", "N", "Documents of the large collection. Default 100000."),
         Option("huge", "N", "Documents of the huge collection. Default 1000000."),
+        Option("leaves", "N", "Leaves of the Realtime Database's large tree. Default 10000000."),
         Option("connections", "N", "Idle connections that are opened. Default 5000."),
         Option("emulator-heap", "SIZE", "Of the emulator's Java, as -Xmx takes it. Default 3g."),
         Option("folder", "FOLDER", "Where servers keep their data for the time of the bench. Default /var/tmp."),
@@ -45,6 +47,8 @@ struct BenchSettings: Sendable {
     ]
 
     private static let smallDocuments = 1000
+    /// Leaves of the Realtime Database's small tree.
+    static let smallLeaves = 10_000
 
     init(_ arguments: [String]) throws(ToolFailure) {
         let parsed = try ParsedOptions(arguments, options: Self.options, argumentsMax: Workload.all.count)
@@ -58,6 +62,7 @@ struct BenchSettings: Sendable {
         many = try parsed.integer("many", 100...100_000_000, default: 500_000)
         large = try parsed.integer("large", 1000...10_000_000, default: 100_000)
         huge = try parsed.integer("huge", 1000...100_000_000, default: 1_000_000)
+        leaves = try parsed.integer("leaves", 20_000...1_000_000_000, default: 10_000_000)
         connections = try parsed.integer("connections", 1...20_000, default: 5000)
         emulatorHeap = parsed.string("emulator-heap") ?? "3g"
         folder = Self.absolute(parsed.string("folder") ?? "/var/tmp")

@@ -59,12 +59,13 @@ enum BenchTarget: Sendable {
         // These need processes that the bench has started itself.
         case (.address, .startup), (.address, .idleMemory), (.address, .memoryAfterLoad), (.address, .connections),
             (.address, .commit(_, _, .memory)), (.address, .listen(_, .memory)), (.address, .listenIdle),
-            (.address, .commitRules), (.address, .rules):
+            (.address, .commitRules), (.address, .rules), (.address, .databaseIdle):
             false
         case (.address, _): true
         // It has hours of work with collections of which nothing is asked of it, and no network engine of ours.
         case (.emulator, .commitRules), (.emulator, .rules), (.emulator, .listenIdle), (.emulator, .listenHot),
-            (.emulator, .listenResume),
+            (.emulator, .listenResume), (.emulator, .databaseWrites), (.emulator, .databaseLatency),
+            (.emulator, .databaseFanOut), (.emulator, .databaseIdle),
             (.emulator, .getConstant),
             (.emulator, .query(_, .huge)), (.emulator, .count(.huge)),
             (.emulator, .commit(_, _, .manyDocuments)):

@@ -30,6 +30,8 @@ final class FirestoreInstance {
     private let settings: BenchSettings
     private let source: any FirestoreServer
     private var filled: Set<Collection> = []
+    /// Leaves of the Realtime Database's tree.
+    var treeLeaves = 0
     private var runs: UInt64 = 0
 
     init(_ settings: BenchSettings, _ source: any FirestoreServer) throws(ToolFailure) {

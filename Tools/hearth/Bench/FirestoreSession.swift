@@ -18,6 +18,8 @@ final class FirestoreSession: BenchSession {
         case memory
         case manyDocuments
         case hugeCollection
+        case smallTree
+        case largeTree
         case constant
     }
 
@@ -60,7 +62,27 @@ final class FirestoreSession: BenchSession {
         case .listenHot: return try listening(name, shared).hot(listeners: 1000)
         case .listenIdle: return try listenIdle(name)
         case .listenResume: return try listening(name, shared).resume(documents: settings.large)
+        case .databaseLatency: return try database(name, shared).latency()
+        case .databaseFanOut: return try database(name, shared).fanOut(sockets: 1000)
+        case .databaseWrites(let inFlight, let size): return try databaseWrites(name, inFlight, size)
+        case .databaseIdle:
+            let instance = try FirestoreInstance(settings, source)
+            defer { instance.stop() }
+            return try database(name, instance).idle(connections: settings.connections)
         }
+    }
+
+    private func database(_ name: String, _ instance: FirestoreInstance) -> DatabaseWorkloads {
+        DatabaseWorkloads(instance: instance, settings: settings, name: name)
+    }
+
+    /// On a server of its own for each size; filled once for all runs.
+    private func databaseWrites(
+        _ name: String, _ inFlight: Int, _ size: Workload.TreeSize
+    ) throws(ToolFailure) -> [Figure] {
+        let instance = try instance(for: size == .small ? .smallTree : .largeTree)
+        return try database(name, instance).writes(
+            inFlight: inFlight, leaves: size == .small ? BenchSettings.smallLeaves : settings.leaves)
     }
 
     private func listening(_ name: String, _ instance: FirestoreInstance) -> ListenWorkloads {
@@ -92,7 +114,7 @@ final class FirestoreSession: BenchSession {
             case .constant: ConstantProcess(try SampleDocument(settings, housekeeping).message, housekeeping)
             case .memory: self.source.inMemory
             // A second process beside one that others run would not be that server.
-            case .manyDocuments, .hugeCollection: self.source.canStart ? self.source : nil
+            case .manyDocuments, .hugeCollection, .smallTree, .largeTree: self.source.canStart ? self.source : nil
             }
         guard let source else { return shared }
         let instance = try FirestoreInstance(settings, source)

@@ -104,6 +104,8 @@ enum HTTP1Framing: AnswerFraming {
         while let end = bytes[lineStart...].firstIndex(of: UInt8(ascii: "\n")) {
             let line = UnsafeRawBufferPointer(rebasing: bytes[lineStart..<end])
             if lineStart == 0, !isSuccess(line) { failure = String(decoding: line, as: UTF8.self) }
+            // No Content: without a body, and without a length.
+            if lineStart == 0, line.count > 12, line[9..<12].elementsEqual("204".utf8) { lengthBytes = 0 }
             lineStart = end + 1
             if line.count <= 1 {
                 // Without a length it is chunked; and as nothing follows it, the last chunk is the last that came.

@@ -24,6 +24,16 @@ struct Workload: Sendable, Equatable {
         case listenHot
         case listenIdle
         case listenResume
+        /// Writes of one leaf over WebSocket in a tree of so many.
+        case databaseWrites(inFlight: Int, in: TreeSize)
+        case databaseLatency
+        case databaseFanOut
+        case databaseIdle
+    }
+
+    enum TreeSize: Sendable {
+        case small
+        case large
     }
 
     enum CommitFields: Sendable {
@@ -147,14 +157,35 @@ struct Workload: Sendable, Equatable {
         Workload(
             name: "listen-resume", summary: "A listener of the large collection comes back after ten changes.",
             kind: .listenResume),
+        Workload(
+            name: "database-1", summary: "From the departure of a write over WebSocket to the event of one listener.",
+            kind: .databaseLatency),
+        Workload(
+            name: "database-32",
+            summary: "Realtime Database: writes of one leaf over four WebSockets, 32 in flight, in a small tree.",
+            kind: .databaseWrites(inFlight: 32, in: .small), base: "commit-32-one"),
+        Workload(
+            name: "database-fan-out", summary: "Events that reach 1,000 sockets that listen to one place.",
+            kind: .databaseFanOut),
+        Workload(
+            name: "database-idle", summary: "Resident memory that an idle WebSocket with a listener costs.",
+            kind: .databaseIdle),
+        Workload(
+            name: "database-32-large", summary: "database-32 in a large tree.",
+            kind: .databaseWrites(inFlight: 32, in: .large), base: "database-32"),
         Workload(name: "count-huge", summary: "count() over the huge collection.", kind: .count(.huge)),
     ]
 
-    /// - Parameter names: what was asked for.
+    /// - Parameter names: what was asked for; `database` is all whose names begin with `database-`.
     /// - Returns: these and what they are compared with, in the order in which they run.
     static func chosen(_ names: [String]) throws(ToolFailure) -> [Workload] {
         var wanted: Set<String> = []
         for name in names {
+            let group = all.filter { $0.name.hasPrefix(name + "-") }
+            if !all.contains(where: { $0.name == name }), !group.isEmpty {
+                wanted.formUnion(group.flatMap { workload in [workload.name] + (workload.base.map { [$0] } ?? []) })
+                continue
+            }
             guard let workload = all.first(where: { $0.name == name }) else {
                 throw .usage("There is no workload \"\(name)\"\(Spelling.hint(for: name, among: all.map(\.name)))")
             }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 
 /// The numbers that stand for documents, collections and users in the file.
 final class CacheNames {

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 
 /// The tables of the cache's file, and how a file of an older version becomes one of this.
 ///

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 import HearthWire
 
 /// Which bundles were loaded, and their named queries.

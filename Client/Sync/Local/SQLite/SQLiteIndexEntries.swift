@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 
 /// The entries of client-side indexes, in `index_entries`.
 ///

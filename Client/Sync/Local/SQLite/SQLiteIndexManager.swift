@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 
 /// Collection parents, and the client-side indexes as one user has them.
 final class SQLiteIndexManager: IndexManager {

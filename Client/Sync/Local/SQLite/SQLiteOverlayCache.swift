@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 import HearthWire
 
 /// What local writes made of documents, of one user, in `overlays`.

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthSQLite
 
 /// The cache on disk: one SQLite file (`CacheSchema`), one connection (`CacheDatabase`), used by the engine's thread only.
 ///

@@ -1,0 +1,200 @@
+public import Foundation
+package import HearthModel
+
+/// Signs users in with tokens that something else made: a server of yours, or Hearth's tool. There are no passwords here.
+///
+/// Each app has one `Auth`, and its databases take their tokens from it.
+public final class Auth: AuthTokenProvider, Sendable {
+    private struct State {
+        var user: User?
+        var tokenObservers: [ObjectIdentifier: @Sendable (String?) -> Void] = [:]
+        var stateObservers: [Int: Carried<(Auth, User?) -> Void>] = [:]
+        var nextHandle = 1
+    }
+
+    private static let instances = Locked<[ObjectIdentifier: Auth]>([:])
+
+    private let state = Locked(State())
+    private let refreshing = Locked<(@Sendable () async throws -> String)?>(nil)
+    /// The app that this belongs to, and which refers to it in no way.
+    public let app: FirebaseApp
+
+    private init(app: FirebaseApp) { self.app = app }
+
+    /// The default app's.
+    public class func auth() -> Auth {
+        orTrap("FirebaseAuth") { () throws(Status) in
+            guard let app = FirebaseApp.app() else {
+                throw .failedPrecondition(
+                    "The default FirebaseApp is not configured: call FirebaseApp.configure() first.")
+            }
+            return auth(app: app)
+        }
+    }
+
+    public class func auth(app: FirebaseApp) -> Auth {
+        instances.with { instances in
+            if let auth = instances[ObjectIdentifier(app)] { return auth }
+            let auth = Auth(app: app)
+            instances[ObjectIdentifier(app)] = auth
+            return auth
+        }
+    }
+
+    static func forget(app: FirebaseApp) { instances.with { $0[ObjectIdentifier(app)] = nil } }
+
+    public var currentUser: User? { state.with { $0.user } }
+
+    /// Takes a token as the user's: its claims `user_id`, `uid` or `sub` name him. The server, not this program, checks it.
+    /// - Parameter token: a JSON Web Token: of three parts, or of two when unsigned, which emulators accept.
+    /// - Throws: `AuthErrorCode.invalidCustomToken` when the token can't be read or names no user.
+    @discardableResult
+    nonisolated(nonsending) public func signIn(withCustomToken token: String) async throws -> AuthDataResult {
+        try signInNow(withCustomToken: token)
+    }
+
+    /// - Parameter completion: runs on the main queue.
+    public func signIn(withCustomToken token: String, completion: ((AuthDataResult?, (any Error)?) -> Void)? = nil) {
+        let result: Result<AuthDataResult, any Error> = Result { try signInNow(withCustomToken: token) }
+        guard let completion else { return }
+        let carried = Carried(completion)
+        DispatchQueue.main.async {
+            switch result {
+            case .success(let data): carried.value(data, nil)
+            case .failure(let error): carried.value(nil, error)
+            }
+        }
+    }
+
+    private func signInNow(withCustomToken token: String) throws -> AuthDataResult {
+        do {
+            let user = User(uid: try TokenClaims.uid(of: token), token: token, auth: self)
+            set(user)
+            return AuthDataResult(user: user)
+        } catch {
+            throw AuthErrorCode.invalidCustomToken.error(error.message)
+        }
+    }
+
+    /// How to get a new token when the server refuses the present one, or when `User.getIDToken(forcingRefresh:)` asks;
+    /// without it the present one is tried again.
+    public func setTokenRefresh(_ refresh: (@Sendable () async throws -> String)?) {
+        refreshing.with { $0 = refresh }
+    }
+
+    public func signOut() throws { set(nil) }
+
+    private func set(_ user: User?) {
+        let (tokenObservers, stateObservers) = state.with { state in
+            state.user = user
+            return (Array(state.tokenObservers.values), Array(state.stateObservers.values))
+        }
+        for observer in tokenObservers { observer(user?.uid) }
+        for observer in stateObservers { DispatchQueue.main.async { [self] in observer.value(self, user) } }
+    }
+
+    /// Calls on the main queue with the present user, and after each change.
+    @discardableResult
+    public func addStateDidChangeListener(_ listener: @escaping (Auth, User?) -> Void)
+        -> AuthStateDidChangeListenerHandle
+    {
+        let carried = Carried(listener)
+        let (handle, user) = state.with { state in
+            defer { state.nextHandle += 1 }
+            state.stateObservers[state.nextHandle] = carried
+            return (state.nextHandle, state.user)
+        }
+        DispatchQueue.main.async { [self] in carried.value(self, user) }
+        return NSNumber(value: handle)
+    }
+
+    public func removeStateDidChangeListener(_ handle: AuthStateDidChangeListenerHandle) {
+        guard let handle = handle as? NSNumber else { return }
+        state.with { $0.stateObservers[handle.intValue] = nil }
+    }
+
+    // MARK: AuthTokenProvider
+
+    public func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
+        guard let user = currentUser else { return nil }
+        return AuthToken(uid: user.uid, token: try await refreshedToken(of: user, forcing: isForcingRefresh))
+    }
+
+    func refreshedToken(of user: User, forcing isForcing: Bool) async throws -> String {
+        guard isForcing, let refresh = refreshing.with({ $0 }) else { return user.token }
+        let token = try await refresh()
+        let uid: String
+        do {
+            uid = try TokenClaims.uid(of: token)
+        } catch {
+            throw AuthErrorCode.invalidCustomToken.error(error.message)
+        }
+        guard uid == user.uid else {
+            throw AuthErrorCode.userMismatch.error("The refreshed token is of user \(uid), not of \(user.uid).")
+        }
+        user.replaceToken(token)
+        return token
+    }
+
+    /// Several databases of an app watch one `Auth`: this is the protocol's way in, which has one observer.
+    public func observeUser(_ changed: (@Sendable (String?) -> Void)?) { observeUser(changed, by: self) }
+
+    /// - Parameter owner: each has one observer.
+    func observeUser(_ changed: (@Sendable (String?) -> Void)?, by owner: AnyObject) {
+        let uid = state.with { state in
+            state.tokenObservers[ObjectIdentifier(owner)] = changed
+            return state.user?.uid
+        }
+        changed?(uid)
+    }
+}
+
+/// Stands for a listener of `Auth`.
+public typealias AuthStateDidChangeListenerHandle = any NSObjectProtocol
+
+/// What signing in gives.
+public final class AuthDataResult: Sendable {
+    public let user: User
+
+    init(user: User) { self.user = user }
+}
+
+/// Who is signed in.
+public final class User: Sendable {
+    public let uid: String
+    private let current: Locked<String>
+    private let auth: Auth
+
+    var token: String { current.with { $0 } }
+
+    init(uid: String, token: String, auth: Auth) {
+        self.uid = uid
+        self.auth = auth
+        current = Locked(token)
+    }
+
+    func replaceToken(_ token: String) { current.with { $0 = token } }
+
+    nonisolated(nonsending) public func getIDToken(forcingRefresh isForcing: Bool = false) async throws -> String {
+        try await auth.refreshedToken(of: self, forcing: isForcing)
+    }
+}
+
+/// Reads a token's claims without checking its signature: only the server can.
+package enum TokenClaims {
+    package static func uid(of token: String) throws(Status) -> String {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2 || parts.count == 3 else {
+            throw .invalidArgument("The custom token is no JSON Web Token: expected two or three parts joined by dots.")
+        }
+        var text = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
+        text += String(repeating: "=", count: (4 - text.count % 4) % 4)
+        guard let data = Data(base64Encoded: text),
+            let claims = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
+        else { throw .invalidArgument("The custom token's payload is no base64url of a JSON object.") }
+        for name in ["user_id", "uid", "sub"] {
+            if let uid = claims[name] as? String, !uid.isEmpty { return uid }
+        }
+        throw .invalidArgument("The custom token names no user: it has none of the claims user_id, uid and sub.")
+    }
+}

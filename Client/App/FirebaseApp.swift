@@ -1,0 +1,101 @@
+internal import Foundation
+package import HearthModel
+
+/// A program's tie to a Firebase project, under a name.
+public final class FirebaseApp: Sendable, Hashable {
+    package static let defaultName = "__FIRAPP_DEFAULT"
+
+    private static let apps = Locked<[String: FirebaseApp]>([:])
+    private static let endings = Locked<[@Sendable (FirebaseApp) async -> Void]>([])
+
+    public let name: String
+    private let kept: FirebaseOptions
+
+    /// A copy.
+    public var options: FirebaseOptions { kept.copy() as! FirebaseOptions }
+
+    private init(name: String, options: FirebaseOptions) {
+        self.name = name
+        kept = options.copy() as! FirebaseOptions
+    }
+
+    /// Configures the default app for the project that the environment names: see `FirebaseOptions.defaultOptions()`.
+    public class func configure() {
+        orTrap("FirebaseApp") { () throws(Status) in
+            guard let options = FirebaseOptions.defaultOptions() else {
+                throw .failedPrecondition(
+                    "FirebaseApp.configure() found no project. Set GOOGLE_CLOUD_PROJECT or FIREBASE_CONFIG, put a "
+                        + "google-services.json into the working directory, or call FirebaseApp.configure(options:).")
+            }
+            try add(name: defaultName, options: options)
+        }
+    }
+
+    public class func configure(options: FirebaseOptions) {
+        orTrap("FirebaseApp") { () throws(Status) in try add(name: defaultName, options: options) }
+    }
+
+    public class func configure(name: String, options: FirebaseOptions) {
+        orTrap("FirebaseApp") { () throws(Status) in
+            if name == defaultName || name.isEmpty {
+                throw .invalidArgument("App name cannot be empty, and not the default app's, \(defaultName).")
+            }
+            try add(name: name, options: options)
+        }
+    }
+
+    package static func add(name: String, options: FirebaseOptions) throws(Status) {
+        if (options.projectID ?? "").isEmpty {
+            throw .invalidArgument("FirebaseOptions.projectID must be set to a valid project ID.")
+        }
+        let app = FirebaseApp(name: name, options: options)
+        try apps.with { (apps) throws(Status) in
+            if apps[name] != nil {
+                throw .failedPrecondition(
+                    name == defaultName
+                        ? "Default app has already been configured." : "App named \(name) has already been configured.")
+            }
+            apps[name] = app
+        }
+    }
+
+    /// The default app; nil before it is configured.
+    @discardableResult
+    public class func app() -> FirebaseApp? { app(name: defaultName) }
+
+    @discardableResult
+    public class func app(name: String) -> FirebaseApp? { apps.with { $0[name] } }
+
+    /// nil when there is none.
+    public class var allApps: [String: FirebaseApp]? { apps.with { $0.isEmpty ? nil : $0 } }
+
+    /// What a product does when an app is deleted: each adds one, before its first instance.
+    package static func atDeletion(_ end: @escaping @Sendable (FirebaseApp) async -> Void) {
+        endings.with { $0.append(end) }
+    }
+
+    /// Ends the app's instances of all products and forgets it.
+    /// - Parameter completion: hears whether there was such an app; runs on a queue of the library's.
+    public func delete(_ completion: @escaping (Bool) -> Void) {
+        let carried = Carried(completion)
+        Task.detached { [self] in carried.value(await forget()) }
+    }
+
+    @discardableResult
+    nonisolated(nonsending) public func delete() async -> Bool { await forget() }
+
+    private func forget() async -> Bool {
+        let removed = Self.apps.with { apps in
+            guard apps[name] === self else { return false }
+            apps[name] = nil
+            return true
+        }
+        for end in Self.endings.with({ $0 }) { await end(self) }
+        Auth.forget(app: self)
+        return removed
+    }
+
+    public static func == (left: FirebaseApp, right: FirebaseApp) -> Bool { left === right }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

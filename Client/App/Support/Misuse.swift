@@ -1,0 +1,22 @@
+package import HearthModel
+
+/// Ends the program when a call broke the API's rules. On Apple platforms such calls raise an exception, which Swift can't
+/// catch either.
+///
+/// The body is the call's checked twin: tests call the twin, and see the status.
+/// - Parameter product: begins the message.
+package func orTrap<Result>(
+    _ product: StaticString, file: StaticString = #fileID, line: UInt = #line, _ body: () throws(Status) -> Result
+) -> Result {
+    do {
+        return try body()
+    } catch {
+        error.endProgram(product, file: file, line: line)
+    }
+}
+
+extension Status {
+    package func endProgram(_ product: StaticString, file: StaticString, line: UInt) -> Never {
+        fatalError("\(product): \(message)", file: file, line: line)
+    }
+}

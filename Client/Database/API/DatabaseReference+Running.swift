@@ -1,0 +1,41 @@
+import Foundation
+import HearthApp
+import HearthModel
+import HearthTree
+
+extension DatabaseReference {
+    /// A completion of the user's: the error, nil when the server has the write, and the reference.
+    public typealias Completion = (_ error: (any Error)?, _ reference: DatabaseReference) -> Void
+
+    /// Checks a write and runs it; the user's completion comes on his queue.
+    func run(_ completion: Completion?, _ change: (TreePath) throws(Status) -> Change) {
+        guard let completion else { return run(change) { _ in } }
+        let carried = Carried(completion)
+        run(change) { [self, repository] failure in
+            repository.deliver { carried.value(failure?.error, self) }
+        }
+    }
+
+    /// The same for `async` calls, which need no queue of the user's.
+    nonisolated(nonsending) func running(_ change: (TreePath) throws(Status) -> Change) async throws
+        -> DatabaseReference
+    {
+        try await withCheckedThrowingContinuation { continuation in
+            run(change) { [self] failure in
+                if let failure {
+                    continuation.resume(throwing: failure.error)
+                } else {
+                    continuation.resume(returning: self)
+                }
+            }
+        }
+    }
+
+    private func run(
+        _ change: (TreePath) throws(Status) -> Change, completion: @escaping @Sendable (WireFailure?) -> Void
+    ) {
+        let path = base.path
+        let change = orTrap { () throws(Status) in try change(path) }
+        repository.perform({ change.run(on: $0, at: path, completion: completion) }, otherwise: completion)
+    }
+}

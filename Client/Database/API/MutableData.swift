@@ -1,0 +1,89 @@
+public import Foundation
+import HearthModel
+import HearthTree
+
+/// Data in a transaction: what the function reads and changes.
+public class MutableData: NSObject {
+    /// The whole of the transaction's data, which children share.
+    private final class Whole {
+        var node: Node
+        init(_ node: Node) { self.node = node }
+    }
+
+    private let whole: Whole
+    /// Of the transaction.
+    private let base: TreePath
+    /// Below it.
+    private let path: TreePath
+
+    init(_ node: Node, at base: TreePath) {
+        whole = Whole(node)
+        self.base = base
+        path = .root
+    }
+
+    private init(_ whole: Whole, base: TreePath, path: TreePath) {
+        self.whole = whole
+        self.base = base
+        self.path = path
+    }
+
+    /// Of no use: data that belongs to no transaction.
+    public override init() {
+        whole = Whole(.empty)
+        base = .root
+        path = .root
+    }
+
+    var node: Node { whole.node.node(at: path) }
+
+    /// `NSNull` where nothing is. Setting nil or `NSNull` deletes.
+    public var value: Any? {
+        get { ValueWriter.plain(node) }
+        set { orTrap { () throws(Status) in try set(value: newValue) } }
+    }
+
+    func set(value: Any?) throws(Status) {
+        let node = try ValueReader(call: "MutableData.value").node(value, at: base + path)
+        whole.node = whole.node.setting(path, to: node)
+    }
+
+    /// `NSNull` for none.
+    public var priority: Any? {
+        get { node.priority.map { ValueWriter.any($0) } ?? NSNull() }
+        set { orTrap { () throws(Status) in try set(priority: newValue) } }
+    }
+
+    func set(priority: Any?) throws(Status) {
+        let priority = try ValueReader(call: "MutableData.priority").priority(priority, at: base + path)
+        whole.node = whole.node.setting(path, to: node.with(priority: priority))
+    }
+
+    /// nil at the database's root.
+    public var key: String? { (base + path).last?.text }
+
+    public var childrenCount: UInt { UInt(node.childCount) }
+
+    /// Of `MutableData`, by priority and then by key.
+    public var children: NSEnumerator {
+        let keys = TreeQuery().orderedChildren(of: node).map(\.key)
+        return ListEnumerator(keys.map { MutableData(whole, base: base, path: path.child($0)) })
+    }
+
+    public func hasChildren() -> Bool { node.childCount > 0 }
+
+    public func hasChild(atPath path: String) -> Bool {
+        orTrap { () throws(Status) in
+            !node.node(at: try Paths.path(path, below: .root, "hasChild(atPath:)")).isEmpty
+        }
+    }
+
+    /// Data below, through which the transaction's data can be changed.
+    public func childData(byAppendingPath path: String) -> MutableData {
+        orTrap { () throws(Status) in
+            MutableData(whole, base: base, path: try Paths.path(path, below: self.path, "childData(byAppendingPath:)"))
+        }
+    }
+
+    public override var description: String { "MutableData (\(key ?? "top-most")) \(value ?? NSNull())" }
+}

@@ -1,0 +1,29 @@
+import Foundation
+public import HearthApp
+
+extension Database {
+    /// Makes of an `Encodable` what `setValue` takes.
+    public typealias Encoder = FirebaseDataEncoder
+    /// Makes a `Decodable` of a snapshot's value.
+    public typealias Decoder = FirebaseDataDecoder
+}
+
+extension DatabaseReference {
+    /// - Parameter completion: runs when the server has answered, on the database's `callbackQueue`.
+    /// - Throws: what the encoding throws.
+    public func setValue<T: Encodable>(
+        from value: T, encoder: Database.Encoder = Database.Encoder(),
+        completion: (@Sendable ((any Error)?) -> Void)? = nil
+    ) throws {
+        let encoded = try encoder.encode(value)
+        guard let completion else { return setValue(encoded) }
+        setValue(encoded) { error, _ in completion(error) }
+    }
+}
+
+extension DataSnapshot {
+    /// Nothing decodes as an `Optional`'s nil.
+    public func data<T: Decodable>(as type: T.Type, decoder: Database.Decoder = Database.Decoder()) throws -> T {
+        try decoder.decode(type, from: value ?? NSNull())
+    }
+}

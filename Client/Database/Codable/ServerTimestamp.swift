@@ -1,0 +1,28 @@
+public import Foundation
+
+/// A property that the server sets to the time of the write, when it is nil; otherwise a date in whole milliseconds.
+@propertyWrapper
+public struct ServerTimestamp: Codable, Equatable, Hashable, Sendable {
+    public var wrappedValue: Date?
+
+    public init(wrappedValue value: Date?) { wrappedValue = value }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        wrappedValue =
+            container.decodeNil() ? nil : Date(timeIntervalSince1970: try container.decode(Double.self) / 1000)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        guard let wrappedValue else { return try container.encode([".sv": "timestamp"]) }
+        let milliseconds = (wrappedValue.timeIntervalSince1970 * 1000).rounded(.down)
+        guard let whole = Int64(exactly: milliseconds) else {
+            throw EncodingError.invalidValue(
+                wrappedValue,
+                EncodingError.Context(
+                    codingPath: encoder.codingPath, debugDescription: "The date is no number of milliseconds."))
+        }
+        try container.encode(whole)
+    }
+}

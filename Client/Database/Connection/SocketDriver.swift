@@ -1,0 +1,191 @@
+import Foundation
+import HearthApp
+import HearthModel
+import HearthTransport
+
+/// The connection's world: a socket, the clock, timers, tokens, and news of the network.
+///
+/// `@unchecked Sendable`: everything belongs to the database's queue, to which whatever comes from elsewhere is brought.
+final class SocketDriver: WireDriver, @unchecked Sendable {
+    private let configuration: Repository.Configuration
+    private let queue: DispatchQueue
+    private let transport: Transport
+    private weak var machine: WireConnection?
+    private var monitor: NetworkMonitor?
+    private var timers: [WireTimer: DispatchWorkItem] = [:]
+    private var socket: WebSocketClient?
+    private var attempt = 0
+    private var isStopped = false
+
+    static let make: Repository.MakeDriver = { (configuration, queue) throws(Status) in
+        try SocketDriver(configuration, queue)
+    }
+
+    private init(_ configuration: Repository.Configuration, _ queue: DispatchQueue) throws(Status) {
+        self.configuration = configuration
+        self.queue = queue
+        transport = try Transport(name: "hearth-database")
+    }
+
+    func start(_ machine: WireConnection) {
+        self.machine = machine
+        do throws(Status) {
+            monitor = try NetworkMonitor(transport: transport) { [weak self] in
+                self?.onQueue { $0.machine?.networkDidChange() }
+            }
+        } catch {
+            Log.warning("Changes of the network go unseen: \(error.message)")
+        }
+        let isFirst = Locked(true)
+        configuration.provider.observeUser { [weak self] _ in
+            // The present user is told at once; whom the connection is for it asks itself.
+            let isNews = isFirst.with { first in
+                defer { first = false }
+                return !first
+            }
+            if isNews { self?.onQueue { $0.machine?.userDidChange() } }
+        }
+    }
+
+    func stop() {
+        isStopped = true
+        configuration.provider.observeUser(nil)
+        monitor = nil
+        for timer in timers.values { timer.cancel() }
+        timers = [:]
+        close()
+        transport.shutDown()
+    }
+
+    private func onQueue(_ work: @escaping @Sendable (SocketDriver) -> Void) {
+        queue.async { [weak self] in
+            if let self, !isStopped { work(self) }
+        }
+    }
+
+    // MARK: Time and chance
+
+    var nowMilliseconds: Int64 { Repository.nowMilliseconds }
+
+    var random: Double { Double.random(in: 0..<1) }
+
+    func schedule(_ timer: WireTimer, afterMilliseconds milliseconds: Int) {
+        cancel(timer)
+        let item = DispatchWorkItem { [weak self] in
+            guard let self, !isStopped else { return }
+            timers[timer] = nil
+            machine?.timerDidFire(timer)
+        }
+        timers[timer] = item
+        queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: item)
+    }
+
+    func cancel(_ timer: WireTimer) { timers.removeValue(forKey: timer)?.cancel() }
+
+    func enqueue(_ work: @escaping () -> Void) {
+        let carried = Carried(work)
+        queue.async { carried.value() }
+    }
+
+    // MARK: Tokens
+
+    func fetchToken(forcingRefresh: Bool, request: Int) {
+        Task.detached { [weak self, provider = configuration.provider] in
+            let result: Result<String?, WireFailure>
+            do {
+                result = .success(try await provider.token(forcingRefresh: forcingRefresh)?.token)
+            } catch {
+                result = .failure(WireFailure("invalid_token", (error as NSError).localizedDescription))
+            }
+            self?.onQueue { $0.machine?.tokenDidArrive(result, request: request) }
+        }
+    }
+
+    // MARK: The socket
+
+    func open(attempt: Int, host: String?, lastSession: String?) {
+        close()
+        self.attempt = attempt
+        let address: ServerAddress
+        do throws(Status) {
+            address = try self.address(host: host)
+        } catch {
+            let reason = error.message
+            return onQueue { $0.machine?.didClose(attempt: attempt, reason: reason) }
+        }
+        log("Connecting to \(address.text).")
+        var options = WebSocketClient.Options()
+        options.messageBytesMax = WireLimits.messageBytesMax
+        options.compressionThresholdBytes = Self.compressionThresholdBytes
+        options.handshakeTimeoutMilliseconds = WireConnection.handshakeMilliseconds
+        socket = WebSocketClient(
+            transport: transport, address: address, path: target(lastSession: lastSession),
+            headers: [HTTPField("user-agent", "Firebase/5/\(Database.version)/linux/hearth")], options: options
+        ) { [weak self] event in
+            self?.onQueue { $0.take(event, attempt: attempt) }
+        }
+    }
+
+    /// Smaller messages are sent as they are.
+    private static let compressionThresholdBytes = 1 << 10
+
+    private func target(lastSession: String?) -> String {
+        let session = lastSession.map { "&ls=\(Self.encoded($0))" } ?? ""
+        return "/.ws?v=5&ns=\(Self.encoded(configuration.location.namespace))\(session)"
+    }
+
+    private static func encoded(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(CharacterSet(charactersIn: "-_.~")))
+            ?? ""
+    }
+
+    /// - Parameter host: that the server named, with or without port.
+    private func address(host: String?) throws(Status) -> ServerAddress {
+        var location = configuration.location
+        if let host {
+            let named = try DatabaseLocation((location.isSecure ? "https://" : "http://") + host)
+            location.host = named.host
+            location.port = named.port ?? (location.isSecure ? nil : 80)
+        }
+        let bare = location.host.hasPrefix("[") ? String(location.host.dropFirst().dropLast()) : location.host
+        // No proxy reaches what is on this machine.
+        let isLoopback = bare == "localhost" || bare == "::1" || bare.hasPrefix("127.")
+        return ServerAddress(
+            host: bare, port: location.port ?? 443, security: location.isSecure ? .tls(TLSOptions()) : .plaintext,
+            proxy: isLoopback ? .none : .environment, connectTimeoutMilliseconds: WireConnection.handshakeMilliseconds)
+    }
+
+    private func take(_ event: WebSocketClient.Event, attempt: Int) {
+        // A message before may have ended it.
+        guard attempt == self.attempt, socket != nil else { return }
+        switch event {
+        case .opened, .drained, .binary: break
+        case .text(let frame): machine?.didReceive(frame: frame, attempt: attempt)
+        case .closed(let end):
+            close()
+            machine?.didClose(attempt: attempt, reason: Self.text(of: end))
+        }
+    }
+
+    private static func text(of end: WebSocketClient.End) -> String {
+        switch end {
+        case .byPeer(let code, let reason):
+            "the server closed (\(code.map { "\($0.rawValue)" } ?? "no code")) \(reason)"
+        case .refused(let status, let why): "the server answered \(status): \(why.message)"
+        case .failed(let status): status.message
+        }
+    }
+
+    func send(frame: [UInt8]) { socket?.send(text: frame) }
+
+    func close() {
+        socket?.close()
+        socket = nil
+    }
+
+    // MARK: Log
+
+    func log(_ message: String) { Log.debug("\(configuration.location.namespace): \(message)") }
+
+    func warn(_ message: String) { Log.warning("\(configuration.location.namespace): \(message)") }
+}

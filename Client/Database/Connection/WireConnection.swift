@@ -1,0 +1,352 @@
+import HearthTree
+
+/// The connection to the server: what is to be said over it, in which order, and what comes back. A state machine without
+/// I/O; the `WireDriver` has socket, clock and tokens.
+///
+/// All of it belongs to the engine's queue. Whatever the engine asks for is kept (`WireOutbox`) and sent when the connection
+/// is ready for it: after the server's greeting and the answer to the credentials. What has no answer when the connection
+/// breaks is sent again over the next one, but for puts with a hash and single reads, which fail.
+///
+/// Source: the protocol of the Realtime Database's SDKs.
+final class WireConnection {
+    enum Phase: Equatable {
+        /// There is a reason to stay offline.
+        case offline
+        /// The next attempt has its time.
+        case waiting
+        case fetchingToken
+        /// The socket is being opened, or the server hasn't greeted yet.
+        case opening
+        /// The server has the credentials before it.
+        case authenticating
+        case ready
+    }
+
+    static let keepAliveMilliseconds: Int64 = 45_000
+    static let handshakeMilliseconds = 30_000
+    static let stableMilliseconds = 30_000
+    /// After so many refusals of credentials in a row there is no hurry any more.
+    static let refusalsMax = 3
+    static let shutdownReason = "server_shutdown"
+
+    unowned let driver: any WireDriver
+    weak var delegate: (any DatabaseConnectionDelegate)?
+    /// Hears the server's clock minus ours, besides the delegate.
+    var onServerTimeOffset: ((Int64) -> Void)?
+
+    private(set) var phase: Phase = .offline
+    /// Why not to connect; engine and connection have their own.
+    private var interruptReasons: Set<String>
+    private var backoff = WireBackoff()
+    private var attempt = 0
+    private var joiner = WireFrameJoiner()
+    /// Whether the delegate knows of this connection.
+    private var isAnnounced = false
+    private var lastSession: String?
+    /// Where the server wants to be reached; nil for where we were told.
+    private var host: String?
+    private var lastSentMilliseconds: Int64 = 0
+
+    /// Of the user; nil when nobody is signed in.
+    private var token: String?
+    /// For whom the server takes us on this connection.
+    private var toldToken: String?
+    /// Numbers the questions for tokens; only the last one's answer counts.
+    private var tokenRequest = 0
+    private var mustRefreshToken = false
+    private var refusals = 0
+    /// While the user is changing: what is asked for meanwhile goes out in the name of the next.
+    private var isAwaitingToken = false
+
+    var nextRequest = 1
+    /// What the answers to come are to: by request number.
+    var requests: [Int: WireAnswer] = [:]
+    var outbox = WireOutbox()
+    private var isFlushPlanned = false
+
+    /// - Parameter interruptReasons: it stays offline until `goOnline` has taken all of them back.
+    init(driver: any WireDriver, interruptReasons: Set<String> = []) {
+        self.driver = driver
+        self.interruptReasons = interruptReasons
+    }
+
+    /// Begins to connect, unless there is a reason not to.
+    func start() {
+        if interruptReasons.isEmpty { plan() }
+    }
+
+    // MARK: Reasons
+
+    func goOnline(reason: String) {
+        interruptReasons.remove(reason)
+        interruptReasons.remove(Self.shutdownReason)
+        guard interruptReasons.isEmpty else { return }
+        backoff.reset()
+        if phase == .offline { plan() }
+    }
+
+    func goOffline(reason: String) {
+        interruptReasons.insert(reason)
+        guard phase != .offline else { return }
+        end(.offline)
+    }
+
+    /// The machine's way to the network is another now.
+    func networkDidChange() {
+        backoff.reset()
+        interruptReasons.remove(Self.shutdownReason)
+        guard interruptReasons.isEmpty else { return }
+        switch phase {
+        case .offline, .waiting: plan()
+        // Whether it still works shows when it is used; an attempt over the old way isn't waited for.
+        case .opening: reconnect()
+        case .fetchingToken, .authenticating, .ready: break
+        }
+    }
+
+    // MARK: Attempts
+
+    private func plan() {
+        phase = .waiting
+        driver.schedule(.reconnect, afterMilliseconds: backoff.next(random: driver.random))
+    }
+
+    /// Ends what there is, and begins anew as soon as the backoff allows.
+    private func reconnect() {
+        end(.waiting)
+        plan()
+    }
+
+    func timerDidFire(_ timer: WireTimer) {
+        switch timer {
+        case .reconnect:
+            guard phase == .waiting else { return }
+            phase = .fetchingToken
+            fetchToken()
+        case .handshake:
+            guard phase == .opening else { return }
+            driver.log("The server hasn't greeted within \(Self.handshakeMilliseconds / 1000) s.")
+            forgetHost()
+            reconnect()
+        case .stable:
+            backoff.reset()
+        case .keepAlive: keepAlive()
+        }
+    }
+
+    private func open() {
+        attempt += 1
+        phase = .opening
+        joiner = WireFrameJoiner()
+        toldToken = nil
+        driver.schedule(.handshake, afterMilliseconds: Self.handshakeMilliseconds)
+        driver.open(attempt: attempt, host: host, lastSession: lastSession)
+    }
+
+    /// The socket is gone.
+    func didClose(attempt: Int, reason: String) {
+        guard attempt == self.attempt, isOpen else { return }
+        driver.log("Disconnected: \(reason)")
+        if phase == .opening { forgetHost() }
+        reconnect()
+    }
+
+    private var isOpen: Bool {
+        switch phase {
+        case .opening, .authenticating, .ready: true
+        case .offline, .waiting, .fetchingToken: false
+        }
+    }
+
+    /// A host that the server named and that can't be reached is worse than none.
+    private func forgetHost() { host = nil }
+
+    private func end(_ next: Phase) {
+        for timer in WireTimer.allCases { driver.cancel(timer) }
+        if isOpen { driver.close() }
+        phase = next
+        isAwaitingToken = false
+        requests = [:]
+        let lost = outbox.connectionDidEnd()
+        let wasAnnounced = isAnnounced
+        isAnnounced = false
+        guard wasAnnounced || !lost.isEmpty else { return }
+        driver.enqueue { [self] in
+            for fail in lost { fail(WireFailure(WireFailure.disconnected)) }
+            if wasAnnounced { delegate?.connectionDidDisconnect() }
+        }
+    }
+
+    // MARK: Credentials
+
+    /// Another user is signed in, or none.
+    func userDidChange() {
+        refusals = 0
+        switch phase {
+        // The next attempt asks by itself.
+        case .offline, .waiting: break
+        case .fetchingToken: fetchToken()
+        case .opening, .authenticating, .ready:
+            isAwaitingToken = true
+            fetchToken()
+        }
+    }
+
+    private func fetchToken() {
+        tokenRequest += 1
+        driver.fetchToken(forcingRefresh: mustRefreshToken, request: tokenRequest)
+    }
+
+    /// - Parameter result: nil when nobody is signed in; a failure says why there is no token.
+    func tokenDidArrive(_ result: Result<String?, WireFailure>, request: Int) {
+        guard request == tokenRequest else { return }
+        switch (phase, result) {
+        case (.fetchingToken, .success(let token)):
+            mustRefreshToken = false
+            self.token = token
+            open()
+        case (.fetchingToken, .failure(let failure)):
+            driver.warn("There is no token to connect with: \(failure.message)")
+            plan()
+        case (.offline, _), (.waiting, _): break
+        case (_, .success(let token)):
+            mustRefreshToken = false
+            isAwaitingToken = false
+            self.token = token
+            if phase != .opening { authenticate() }
+        case (_, .failure(let failure)):
+            driver.warn("There is no token of the new user: \(failure.message)")
+            reconnect()
+        }
+    }
+
+    /// Tells the server who we are, unless it knows.
+    private func authenticate() {
+        guard token != toldToken else {
+            if phase == .authenticating { becomeReady() }
+            return planFlush()
+        }
+        toldToken = token
+        let number = number(for: .auth)
+        send(token.map { WireRequest.auth(number, token: $0) } ?? WireRequest.unauth(number))
+        planFlush()
+    }
+
+    func didAuthenticate(_ failure: WireFailure?) {
+        if let failure { return credentialDidFail(failure) }
+        refusals = 0
+        if phase == .authenticating { becomeReady() }
+    }
+
+    /// The token is refused, or has run out: back with a fresh one.
+    private func credentialDidFail(_ failure: WireFailure) {
+        driver.warn("The server doesn't take the token: \(failure.status) \(failure.message)")
+        token = nil
+        mustRefreshToken = true
+        refusals += 1
+        if refusals >= Self.refusalsMax { backoff.growToMax() }
+        reconnect()
+    }
+
+    // MARK: Messages
+
+    func didReceive(frame: [UInt8], attempt: Int) {
+        guard attempt == self.attempt, isOpen else { return }
+        switch joiner.take(frame) {
+        case .incomplete: break
+        case .broken(let why): didClose(attempt: attempt, reason: why)
+        case .message(let text):
+            do {
+                try take(try WireMessage(text))
+            } catch {
+                didClose(attempt: attempt, reason: "the server's message can't be read: \(error.message)")
+            }
+        }
+    }
+
+    private func take(_ message: WireMessage) throws(TreeDataError) {
+        switch message {
+        case .handshake(let handshake): greet(handshake)
+        case .shutdown(let reason):
+            driver.warn("The server ended the connection for good: \(reason)")
+            goOffline(reason: Self.shutdownReason)
+        case .redirect(let host):
+            self.host = host
+            backoff.reset()
+            reconnect()
+        case .note(let text): driver.log("The server says: \(text)")
+        case .reply(let reply): try answer(reply)
+        case .data(let node, let path, let tag): delegate?.connectionDidReceive(data: node, at: path, tag: tag)
+        case .merge(let members, let path, let tag):
+            if !members.isEmpty { delegate?.connectionDidReceive(merge: members, at: path, tag: tag) }
+        case .ranges(let ranges, let path, let tag):
+            delegate?.connectionDidReceive(ranges: ranges, at: path, tag: tag)
+        case .listenRevoked(let path, let query): revoke(path, query)
+        case .credentialRevoked(let failure): credentialDidFail(failure)
+        case .ignored: break
+        }
+    }
+
+    private func greet(_ handshake: WireHandshake) {
+        guard phase == .opening else { return }
+        driver.cancel(.handshake)
+        driver.schedule(.stable, afterMilliseconds: Self.stableMilliseconds)
+        lastSentMilliseconds = driver.nowMilliseconds
+        driver.schedule(.keepAlive, afterMilliseconds: Int(Self.keepAliveMilliseconds))
+        lastSession = handshake.session
+        if let host = handshake.host, !host.isEmpty { self.host = host }
+        nextRequest = 1
+        let offset = handshake.serverMilliseconds - driver.nowMilliseconds
+        onServerTimeOffset?(offset)
+        delegate?.connectionDidLearn(serverTimeOffsetMilliseconds: offset)
+        phase = .authenticating
+        if !isAwaitingToken { authenticate() }
+    }
+
+    private func becomeReady() {
+        phase = .ready
+        isAnnounced = true
+        outbox.connectionDidBegin()
+        delegate?.connectionDidConnect()
+        flush()
+    }
+
+    // MARK: Sending
+
+    /// Sends later what is asked for now, so that nothing comes back within the engine's call.
+    func planFlush() {
+        guard phase == .ready, !isAwaitingToken, !isFlushPlanned else { return }
+        isFlushPlanned = true
+        driver.enqueue { [self] in
+            isFlushPlanned = false
+            flush()
+        }
+    }
+
+    private func flush() {
+        guard phase == .ready, !isAwaitingToken else { return }
+        while let item = outbox.next() { send(item) }
+    }
+
+    func number(for answer: WireAnswer) -> Int {
+        defer { nextRequest += 1 }
+        requests[nextRequest] = answer
+        return nextRequest
+    }
+
+    func send(_ text: [UInt8]) {
+        lastSentMilliseconds = driver.nowMilliseconds
+        for frame in WireFrames.frames(of: text) { driver.send(frame: frame) }
+    }
+
+    private func keepAlive() {
+        guard isOpen else { return }
+        let due = lastSentMilliseconds + Self.keepAliveMilliseconds
+        if driver.nowMilliseconds >= due {
+            send(WireRequest.keepAlive)
+            driver.schedule(.keepAlive, afterMilliseconds: Int(Self.keepAliveMilliseconds))
+        } else {
+            driver.schedule(.keepAlive, afterMilliseconds: Int(due - driver.nowMilliseconds))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/// Bounds of the wire protocol's client.
+enum WireLimits {
+    /// UTF-16 units of one frame. Source: the protocol's other clients, which cut there.
+    static let frameUnitsMax = 16_384
+    /// Digits of the number that announces the pieces of a message.
+    static let countDigitsMax = 6
+    /// Bytes of one message of the server's, joined. Source: "Limits" of the documentation, one read.
+    static let messageBytesMax = 256 << 20
+}
+
+/// Cuts messages into frames: one that is too long for a frame is a frame with the number of its pieces, then the pieces.
+enum WireFrames {
+    static func frames(of text: [UInt8]) -> [[UInt8]] {
+        // There are never more units than bytes.
+        if text.count <= WireLimits.frameUnitsMax { return [text] }
+        var pieces: [[UInt8]] = []
+        var start = 0
+        var index = 0
+        var units = 0
+        while index < text.count {
+            let (bytes, width) = size(of: text[index])
+            if units + width > WireLimits.frameUnitsMax {
+                pieces.append(Array(text[start..<index]))
+                start = index
+                units = 0
+            }
+            units += width
+            index += bytes
+        }
+        if pieces.isEmpty { return [text] }
+        pieces.append(Array(text[start...]))
+        return [Array(String(pieces.count).utf8)] + pieces
+    }
+
+    /// Bytes and UTF-16 units of the character that begins with this byte.
+    private static func size(of first: UInt8) -> (bytes: Int, units: Int) {
+        switch first {
+        case 0..<0x80: (1, 1)
+        case 0..<0xE0: (2, 1)
+        case 0..<0xF0: (3, 1)
+        default: (4, 2)
+        }
+    }
+}
+
+/// Joins frames to messages.
+struct WireFrameJoiner {
+    private var missing = 0
+    private var text: [UInt8] = []
+
+    enum Outcome: Equatable {
+        case incomplete
+        case message([UInt8])
+        /// The server broke the protocol, or a limit.
+        case broken(String)
+    }
+
+    mutating func take(_ frame: [UInt8]) -> Outcome {
+        if missing == 0 {
+            guard let count = Self.count(frame) else { return frame.isEmpty ? .incomplete : .message(frame) }
+            missing = count
+            return .incomplete
+        }
+        guard text.count + frame.count <= WireLimits.messageBytesMax else {
+            return .broken("the server sent a message of more than \(WireLimits.messageBytesMax) bytes")
+        }
+        text += frame
+        missing -= 1
+        guard missing == 0 else { return .incomplete }
+        defer { text = [] }
+        return .message(text)
+    }
+
+    /// A message is an object, and never so short.
+    private static func count(_ frame: [UInt8]) -> Int? {
+        guard !frame.isEmpty, frame.count <= WireLimits.countDigitsMax,
+            frame.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })
+        else { return nil }
+        return frame.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+    }
+}

@@ -1,0 +1,175 @@
+import HearthTree
+
+/// What the server says.
+enum WireMessage {
+    case handshake(WireHandshake)
+    /// The server doesn't want this client.
+    case shutdown(reason: String)
+    /// Another host is to be used from now on.
+    case redirect(host: String)
+    /// For the developer's log.
+    case note(String)
+    case reply(WireReply)
+    case data(Node, path: TreePath, tag: Int?)
+    case merge([(path: TreePath, node: Node)], path: TreePath, tag: Int?)
+    case ranges([ListenRange], path: TreePath, tag: Int?)
+    /// - Parameter query: nil for a listen without one.
+    case listenRevoked(path: TreePath, query: TreeQuery?)
+    case credentialRevoked(WireFailure)
+    /// Needs no answer: pongs, and what later servers may say.
+    case ignored
+}
+
+/// The first message of a connection.
+struct WireHandshake: Equatable {
+    var serverMilliseconds: Int64
+    /// Under which the server wants to be reached from now on; nil when it doesn't say.
+    var host: String?
+    var session: String
+}
+
+/// The answer to a request.
+struct WireReply {
+    var number: Int
+    var status: String
+    /// The whole message, and where in it the answer's data stands; nil for none.
+    var text: [UInt8]
+    var data: Range<Int>?
+
+    /// nil for `ok`.
+    var failure: WireFailure? {
+        guard status != "ok" else { return nil }
+        return WireFailure(status, (try? value())?.string ?? "")
+    }
+
+    /// The data, when it is small.
+    func value() throws(TreeDataError) -> JSONValue {
+        guard let data else { return .null }
+        return try TreeJSON.value(text, in: data)
+    }
+
+    func node() throws(TreeDataError) -> Node {
+        guard let data else { return .empty }
+        return try TreeJSON.node(text, in: data)
+    }
+}
+
+extension WireMessage {
+    /// - Throws: when it is none of the protocol's.
+    init(_ text: [UInt8]) throws(TreeDataError) {
+        let envelope = try Members(text, in: nil)
+        let body = try Members(text, in: envelope.range("d"))
+        switch try envelope.value("t")?.string {
+        case "c": self = try Self.control(body)
+        case "d":
+            if let number = try body.value("r")?.integer {
+                self = .reply(try Self.reply(Int(clamping: number), body))
+            } else {
+                self = try Self.push(body)
+            }
+        default: throw Self.malformed
+        }
+    }
+
+    private static let malformed = TreeDataError("a message is not of the protocol")
+
+    private static func control(_ message: Members) throws(TreeDataError) -> WireMessage {
+        switch try message.value("t")?.string {
+        case "h":
+            let data = try Members(message.text, in: message.range("d"))
+            guard let milliseconds = try data.value("ts")?.integer, let session = try data.value("s")?.string else {
+                throw malformed
+            }
+            return .handshake(
+                WireHandshake(
+                    serverMilliseconds: milliseconds, host: try data.value("h")?.string, session: session))
+        case "s": return .shutdown(reason: try message.value("d")?.string ?? "")
+        case "r":
+            guard let host = try message.value("d")?.string, !host.isEmpty else { throw malformed }
+            return .redirect(host: host)
+        case "e": return .note(try message.value("d")?.string ?? "")
+        case _?: return .ignored
+        case nil: throw malformed
+        }
+    }
+
+    private static func reply(_ number: Int, _ message: Members) throws(TreeDataError) -> WireReply {
+        let body = try Members(message.text, in: message.range("b"))
+        guard let status = try body.value("s")?.string else { throw malformed }
+        return WireReply(number: number, status: status, text: message.text, data: body.optionalRange("d"))
+    }
+
+    private static func push(_ message: Members) throws(TreeDataError) -> WireMessage {
+        guard let action = try message.value("a")?.string else { throw malformed }
+        let body = try Members(message.text, in: message.range("b"))
+        let path = TreePath(try body.value("p")?.string ?? "")
+        let tag = try body.value("t")?.integer.map { Int(clamping: $0) }
+        switch action {
+        case "d":
+            let node = try body.optionalRange("d").map { (range) throws(TreeDataError) in
+                try TreeJSON.node(body.text, in: range)
+            }
+            return .data(node ?? .empty, path: path, tag: tag)
+        case "m":
+            var members: [(path: TreePath, node: Node)] = []
+            for (name, range) in try TreeJSON.members(body.text, in: body.range("d")) {
+                members.append((TreePath(name), try TreeJSON.node(body.text, in: range)))
+            }
+            return .merge(members, path: path, tag: tag)
+        case "rm": return .ranges(try ranges(body), path: path, tag: tag)
+        case "c": return .listenRevoked(path: path, query: try query(body))
+        case "ac":
+            return .credentialRevoked(
+                WireFailure(
+                    try body.value("s")?.string ?? "invalid_token", try body.value("d")?.string ?? ""))
+        case "sd": return .note(try body.value("msg")?.string ?? "")
+        default: return .ignored
+        }
+    }
+
+    private static func ranges(_ body: Members) throws(TreeDataError) -> [ListenRange] {
+        var ranges: [ListenRange] = []
+        for element in try TreeJSON.elements(body.text, in: body.range("d")) {
+            let range = try Members(body.text, in: element)
+            let node = try range.optionalRange("m").map { (slice) throws(TreeDataError) in
+                try TreeJSON.node(body.text, in: slice)
+            }
+            ranges.append(
+                ListenRange(
+                    start: try range.value("s")?.string.map { TreePath($0) },
+                    end: try range.value("e")?.string.map { TreePath($0) }, node: node ?? .empty))
+        }
+        return ranges
+    }
+
+    /// It stands in an array; other servers may leave that out.
+    private static func query(_ body: Members) throws(TreeDataError) -> TreeQuery? {
+        guard let value = try body.value("q"), !value.isNull else { return nil }
+        guard let array = value.array else { return try TreeQuery(wire: value) }
+        guard let first = array.first else { return nil }
+        return try TreeQuery(wire: first)
+    }
+}
+
+/// The members of an object, as slices of the message that are looked at when they are wanted.
+private struct Members {
+    let text: [UInt8]
+    private let members: [(name: String, value: Range<Int>)]
+
+    init(_ text: [UInt8], in range: Range<Int>?) throws(TreeDataError) {
+        self.text = text
+        members = try TreeJSON.members(text, in: range)
+    }
+
+    func optionalRange(_ name: String) -> Range<Int>? { members.last { $0.name == name }?.value }
+
+    func range(_ name: String) throws(TreeDataError) -> Range<Int> {
+        guard let range = optionalRange(name) else { throw TreeDataError("a message lacks its member \(name)") }
+        return range
+    }
+
+    func value(_ name: String) throws(TreeDataError) -> JSONValue? {
+        guard let range = optionalRange(name) else { return nil }
+        return try TreeJSON.value(text, in: range)
+    }
+}

@@ -1,0 +1,239 @@
+import HearthTree
+
+/// What a request's answer is to.
+enum WireAnswer {
+    case auth
+    case listen(Int)
+    case unlisten
+    case write(Int)
+    case onDisconnect(Int)
+    case get(Int)
+}
+
+/// What is to be sent, and what waits for its answer: by numbers that say the order of the engine's calls.
+struct WireOutbox {
+    struct ListenKey: Hashable {
+        var path: TreePath
+        /// nil without one.
+        var query: TreeQuery?
+    }
+
+    struct Listen {
+        var number: Int
+        var key: ListenKey
+        var tag: Int?
+        var hash: () -> ListenHash
+        var done: (WireFailure?) -> Void
+        var isSent = false
+    }
+
+    enum Change {
+        case put(TreePath, Node, hash: String?)
+        case merge(TreePath, [(path: TreePath, node: Node)])
+        /// Of what was to happen on disconnect.
+        case cancel(TreePath)
+    }
+
+    struct Write {
+        var change: Change
+        var done: (WireFailure?) -> Void
+        var isSent = false
+    }
+
+    struct Get {
+        var path: TreePath
+        var query: TreeQuery?
+        var done: (Result<Node, WireFailure>) -> Void
+        var isSent = false
+    }
+
+    enum Item {
+        case listen(Int)
+        case unlisten(ListenKey, tag: Int?)
+        case write(Int)
+        case onDisconnect(Int)
+        case get(Int)
+    }
+
+    private(set) var listens: [Int: Listen] = [:]
+    private var listenNumbers: [ListenKey: Int] = [:]
+    private(set) var writes: [Int: Write] = [:]
+    private(set) var onDisconnects: [Int: Write] = [:]
+    private(set) var gets: [Int: Get] = [:]
+    private var lastNumber = 0
+
+    /// Not sent yet over this connection, in order; empty without one.
+    private var items: [Item] = []
+    private var position = 0
+    private var isConnected = false
+
+    /// Listens that were sent when the connection began. Until all of them are answered no write is: the engine would drop
+    /// its own copy of the write before it has the server's.
+    private var restoredListens: Set<Int> = []
+    private var heldAnswers: [() -> Void] = []
+
+    // MARK: Adding
+
+    private mutating func number() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    private mutating func add(_ item: Item) {
+        if isConnected { items.append(item) }
+    }
+
+    /// Takes the place of one of the same path and query.
+    mutating func listen(
+        _ key: ListenKey, tag: Int?, hash: @escaping () -> ListenHash, done: @escaping (WireFailure?) -> Void
+    ) {
+        unlisten(key)
+        let number = number()
+        listens[number] = Listen(number: number, key: key, tag: tag, hash: hash, done: done)
+        listenNumbers[key] = number
+        add(.listen(number))
+    }
+
+    mutating func unlisten(_ key: ListenKey) {
+        guard let number = listenNumbers[key], let listen = removeListen(number) else { return }
+        if listen.isSent { add(.unlisten(key, tag: listen.tag)) }
+    }
+
+    @discardableResult
+    mutating func removeListen(_ number: Int) -> Listen? {
+        guard let listen = listens.removeValue(forKey: number) else { return nil }
+        listenNumbers[listen.key] = nil
+        restoredListens.remove(number)
+        return listen
+    }
+
+    func listens(at path: TreePath) -> [Listen] {
+        listens.values.filter { $0.key.path == path }.sorted { $0.number < $1.number }
+    }
+
+    mutating func write(_ change: Change, done: @escaping (WireFailure?) -> Void) {
+        let number = number()
+        writes[number] = Write(change: change, done: done)
+        add(.write(number))
+    }
+
+    mutating func onDisconnect(_ change: Change, done: @escaping (WireFailure?) -> Void) {
+        let number = number()
+        onDisconnects[number] = Write(change: change, done: done)
+        add(.onDisconnect(number))
+    }
+
+    mutating func get(
+        _ path: TreePath, _ query: TreeQuery?, done: @escaping (Result<Node, WireFailure>) -> Void
+    ) -> Int {
+        let number = number()
+        gets[number] = Get(path: path, query: query, done: done)
+        add(.get(number))
+        return number
+    }
+
+    mutating func cancelGet(_ number: Int) {
+        if gets[number]?.isSent == false { gets[number] = nil }
+    }
+
+    // MARK: Taking
+
+    /// The next that is still wanted, marked as sent.
+    mutating func next() -> Item? {
+        while position < items.count {
+            let item = items[position]
+            position += 1
+            if mark(item) { return item }
+        }
+        items = []
+        position = 0
+        return nil
+    }
+
+    private mutating func mark(_ item: Item) -> Bool {
+        switch item {
+        case .listen(let number): listens[number]?.isSent = true
+        case .unlisten: return true
+        case .write(let number): writes[number]?.isSent = true
+        case .onDisconnect(let number): onDisconnects[number]?.isSent = true
+        case .get(let number): gets[number]?.isSent = true
+        }
+        return isWanted(item)
+    }
+
+    private func isWanted(_ item: Item) -> Bool {
+        switch item {
+        case .listen(let number): listens[number] != nil
+        case .unlisten: true
+        case .write(let number): writes[number] != nil
+        case .onDisconnect(let number): onDisconnects[number] != nil
+        case .get(let number): gets[number] != nil
+        }
+    }
+
+    mutating func takeWrite(_ number: Int) -> Write? { writes.removeValue(forKey: number) }
+    mutating func takeOnDisconnect(_ number: Int) -> Write? { onDisconnects.removeValue(forKey: number) }
+    mutating func takeGet(_ number: Int) -> Get? { gets.removeValue(forKey: number) }
+
+    /// All writes without an answer, in order; they are gone then.
+    mutating func takeAllWrites() -> [Write] {
+        let all = (Array(writes) + Array(onDisconnects)).sorted { $0.key < $1.key }.map(\.value)
+        writes = [:]
+        onDisconnects = [:]
+        return all
+    }
+
+    // MARK: Connections
+
+    /// Listens go first, so that the answers to writes find their data; then writes in order, and single reads.
+    mutating func connectionDidBegin() {
+        isConnected = true
+        restoredListens = Set(listens.keys)
+        items =
+            listens.keys.sorted().map { .listen($0) } + writes.keys.sorted().map { .write($0) }
+            + onDisconnects.keys.sorted().map { .onDisconnect($0) } + gets.keys.sorted().map { .get($0) }
+        position = 0
+    }
+
+    /// - Returns: what fails by it: puts with a hash and single reads that were sent.
+    mutating func connectionDidEnd() -> [(WireFailure) -> Void] {
+        isConnected = false
+        items = []
+        position = 0
+        restoredListens = []
+        for number in listens.keys { listens[number]?.isSent = false }
+        var lost: [(number: Int, fail: (WireFailure) -> Void)] = []
+        for (number, write) in writes where write.isSent {
+            if case .put(_, _, _?) = write.change {
+                writes[number] = nil
+                lost.append((number, { write.done($0) }))
+            } else {
+                writes[number]?.isSent = false
+            }
+        }
+        for number in onDisconnects.keys { onDisconnects[number]?.isSent = false }
+        for (number, get) in gets where get.isSent {
+            gets[number] = nil
+            lost.append((number, { get.done(.failure($0)) }))
+        }
+        return lost.sorted { $0.number < $1.number }.map(\.fail)
+    }
+
+    // MARK: Answers that wait
+
+    /// Runs a write's answer, now or once all restored listens have theirs.
+    mutating func hold(_ answer: @escaping () -> Void) -> Bool {
+        guard !restoredListens.isEmpty || !heldAnswers.isEmpty else { return false }
+        heldAnswers.append(answer)
+        return true
+    }
+
+    mutating func listenDidAnswer(_ number: Int) { restoredListens.remove(number) }
+
+    /// What may be told now.
+    mutating func takeHeldAnswers() -> [() -> Void] {
+        guard isConnected, restoredListens.isEmpty else { return [] }
+        defer { heldAnswers = [] }
+        return heldAnswers
+    }
+}

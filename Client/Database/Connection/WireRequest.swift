@@ -1,0 +1,104 @@
+import HearthTree
+
+/// Writes requests as the server reads them.
+enum WireRequest {
+    /// Instead of a message, when nothing else was to be said for a while.
+    static let keepAlive: [UInt8] = [UInt8(ascii: "0")]
+
+    static func listen(_ number: Int, _ path: TreePath, _ query: TreeQuery?, tag: Int?, _ hash: ListenHash) -> [UInt8] {
+        request(number, "q") { body in
+            member("p", path, to: &body)
+            if let query { member("q", query.wire, to: &body) }
+            if let tag { member("t", .integer(Int64(tag)), to: &body) }
+            member("h", .string(hash.simple), to: &body)
+            if let compound = hash.compound {
+                let paths = compound.paths.map { JSONValue.string($0.isRoot ? "/" : $0.text) }
+                member(
+                    "ch",
+                    .object([("hs", .array(compound.hashes.map { .string($0) })), ("ps", .array(paths))]), to: &body)
+            }
+        }
+    }
+
+    static func unlisten(_ number: Int, _ path: TreePath, _ query: TreeQuery?, tag: Int?) -> [UInt8] {
+        request(number, "n") { body in
+            member("p", path, to: &body)
+            if let query { member("q", query.wire, to: &body) }
+            if let tag { member("t", .integer(Int64(tag)), to: &body) }
+        }
+    }
+
+    static func get(_ number: Int, _ path: TreePath, _ query: TreeQuery?) -> [UInt8] {
+        request(number, "g") { body in
+            member("p", path, to: &body)
+            member("q", query?.wire ?? .object([]), to: &body)
+        }
+    }
+
+    /// - Parameter action: `p`, or on disconnect `o`.
+    static func put(_ number: Int, _ action: String, _ path: TreePath, _ node: Node, hash: String?) -> [UInt8] {
+        request(number, action) { body in
+            member("p", path, to: &body)
+            member("d", node, to: &body)
+            if let hash { member("h", .string(hash), to: &body) }
+        }
+    }
+
+    /// - Parameter action: `m`, or on disconnect `om`.
+    static func merge(
+        _ number: Int, _ action: String, _ path: TreePath, _ members: [(path: TreePath, node: Node)]
+    ) -> [UInt8] {
+        request(number, action) { body in
+            member("p", path, to: &body)
+            name("d", to: &body)
+            body.append(UInt8(ascii: "{"))
+            for (place, node) in members {
+                name(place.text, to: &body)
+                TreeJSON.append(node, to: &body, form: .export)
+            }
+            body.append(UInt8(ascii: "}"))
+        }
+    }
+
+    static func onDisconnectCancel(_ number: Int, _ path: TreePath) -> [UInt8] {
+        request(number, "oc") { body in
+            member("p", path, to: &body)
+            member("d", .null, to: &body)
+        }
+    }
+
+    static func auth(_ number: Int, token: String) -> [UInt8] {
+        request(number, "auth") { member("cred", .string(token), to: &$0) }
+    }
+
+    static func unauth(_ number: Int) -> [UInt8] { request(number, "unauth") { _ in } }
+
+    // MARK: Text
+
+    private static func request(_ number: Int, _ action: String, _ write: (inout [UInt8]) -> Void) -> [UInt8] {
+        var text = Array(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":{"#.utf8)
+        write(&text)
+        text += Array("}}}".utf8)
+        return text
+    }
+
+    private static func name(_ name: String, to text: inout [UInt8]) {
+        if text.last != UInt8(ascii: "{") { text.append(UInt8(ascii: ",")) }
+        TreeJSON.appendString(name, to: &text)
+        text.append(UInt8(ascii: ":"))
+    }
+
+    private static func member(_ name: String, _ value: JSONValue, to text: inout [UInt8]) {
+        self.name(name, to: &text)
+        TreeJSON.append(value, to: &text)
+    }
+
+    private static func member(_ name: String, _ node: Node, to text: inout [UInt8]) {
+        self.name(name, to: &text)
+        TreeJSON.append(node, to: &text, form: .export)
+    }
+
+    private static func member(_ name: String, _ path: TreePath, to text: inout [UInt8]) {
+        member(name, .string(path.description), to: &text)
+    }
+}

@@ -1,0 +1,56 @@
+import HearthModel
+import HearthTree
+
+/// A write of the user's, checked: what a reference asks the engine for.
+enum Change: Sendable {
+    case set(Node)
+    /// A leaf, or empty for none.
+    case priority(Node)
+    /// Places below the reference's.
+    case update([TreeChange])
+    case onDisconnectSet(Node)
+    case onDisconnectUpdate([TreeChange])
+    case onDisconnectCancel
+
+    static func set(_ value: Any?, at path: TreePath, _ call: String) throws(Status) -> Node {
+        try Paths.checkWritable(path, call)
+        return try ValueReader(call: call).node(value, at: path)
+    }
+
+    static func set(_ value: Any?, priority: Any?, at path: TreePath, _ call: String) throws(Status) -> Node {
+        try Paths.checkWritable(path, call)
+        return try ValueReader(call: call).node(value, priority: priority, at: path)
+    }
+
+    static func priority(_ value: Any?, at path: TreePath, _ call: String) throws(Status) -> Node {
+        try Paths.checkWritable(path, call)
+        return try ValueReader(call: call).priority(value, at: path).map { Node($0) } ?? .empty
+    }
+
+    static func update(_ values: [AnyHashable: Any], at path: TreePath, _ call: String) throws(Status) -> [TreeChange] {
+        try Paths.checkWritable(path, call)
+        let changes = try ValueReader(call: call).updates(values, at: path)
+        for change in changes { try Paths.checkWritable(change.path, call) }
+        return changes.map { TreeChange(path: $0.path.relative(to: path), node: $0.node) }
+    }
+
+    func run(
+        on engine: DatabaseEngine, at path: TreePath, completion: @escaping @Sendable (WireFailure?) -> Void
+    ) {
+        switch self {
+        case .set(let node): engine.set(node, at: path, completion: completion)
+        case .priority(let priority): engine.setPriority(priority, at: path, completion: completion)
+        // Nothing to do is done.
+        case .update([]), .onDisconnectUpdate([]): completion(nil)
+        case .update(let changes): engine.update(changes.members, at: path, completion: completion)
+        case .onDisconnectSet(let node): engine.onDisconnectSet(node, at: path, completion: completion)
+        case .onDisconnectUpdate(let changes):
+            engine.onDisconnectUpdate(changes.members, at: path, completion: completion)
+        case .onDisconnectCancel: engine.onDisconnectCancel(at: path, completion: completion)
+        }
+    }
+}
+
+extension [TreeChange] {
+    fileprivate var members: [(path: TreePath, node: Node)] { map { ($0.path, $0.node) } }
+}

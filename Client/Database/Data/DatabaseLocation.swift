@@ -1,0 +1,105 @@
+import Foundation
+import HearthModel
+import HearthTree
+
+/// What a database's URL says: which server, which database there, and maybe a place in it.
+///
+/// `https://NAMESPACE.firebaseio.com/path`, `https://NAMESPACE.REGION.firebasedatabase.app`,
+/// `http://localhost:9000?ns=NAMESPACE`.
+struct DatabaseLocation: Hashable {
+    /// Small letters; IPv6 in brackets.
+    var host: String
+    /// nil: TLS on its own port, whatever the scheme said.
+    var port: Int?
+    var isSecure: Bool
+    var namespace: String
+    var path = TreePath.root
+
+    var hostAndPort: String { port.map { "\(host):\($0)" } ?? host }
+
+    /// Scheme and host, as references begin their `url` with.
+    var base: String { (isSecure ? "https://" : "http://") + hostAndPort }
+
+    init(_ url: String) throws(Status) {
+        guard let (scheme, rest) = Self.split(url, at: "://") else { throw Self.invalid(url, "it has no scheme") }
+        guard ["http", "https"].contains(scheme.lowercased()) else {
+            throw Self.invalid(url, "its scheme is neither http nor https")
+        }
+        let withoutFragment = rest.prefix { $0 != "#" }
+        let address = withoutFragment.prefix { $0 != "?" }
+        let authority = address.prefix { $0 != "/" }
+        (host, port) = try Self.hostAndPort(String(authority), url)
+        isSecure = port == nil || scheme.lowercased() == "https"
+        namespace = Self.namespace(host: host, query: withoutFragment.dropFirst(address.count + 1))
+        for part in address.dropFirst(authority.count).split(separator: "/") {
+            guard let text = part.replacing("+", with: " ").removingPercentEncoding else {
+                throw Self.invalid(url, "its path has a percent sign that encodes nothing")
+            }
+            path.keys.append(try Paths.key(text, "The database URL \(url)"))
+        }
+    }
+
+    /// An emulator, or another server of one's own.
+    mutating func move(toHost host: String, port: Int) {
+        self.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        self.port = port
+        isSecure = false
+    }
+
+    /// - Parameter text: `host:port`.
+    mutating func move(to text: String) throws(Status) {
+        let url = "http://" + text
+        let (host, port) = try Self.hostAndPort(text, url)
+        guard let port else { throw Self.invalid(url, "it has no port") }
+        move(toHost: host, port: port)
+    }
+
+    /// The place's own URL: percent-encoded, without the namespace.
+    func url(of path: TreePath) -> String {
+        path.keys.reduce(path.isRoot ? base + "/" : base) { $0 + "/" + Self.encode($1.text) }
+    }
+
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
+
+    private static func encode(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+    }
+
+    private static func split(_ text: String, at separator: String) -> (Substring, Substring)? {
+        guard let range = text.range(of: separator) else { return nil }
+        return (text[..<range.lowerBound], text[range.upperBound...])
+    }
+
+    private static func hostAndPort(_ text: String, _ url: String) throws(Status) -> (String, Int?) {
+        var host = text
+        var port: Int?
+        // Colons within brackets are an IPv6 address's own.
+        if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
+            guard let number = Int(text[text.index(after: colon)...]), (1...65535).contains(number) else {
+                throw invalid(url, "its port is no number from 1 to 65535")
+            }
+            port = number
+            host = String(text[..<colon])
+        }
+        let isOrdinary = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "@") }
+        guard !host.isEmpty, isOrdinary else { throw invalid(url, "it has no host") }
+        return (host.lowercased(), port)
+    }
+
+    /// The first label of a host of the service; of any other what `ns` says, and without it the first label, too.
+    private static func namespace(host: String, query: Substring) -> String {
+        let isOfTheService = host.hasSuffix(".firebaseio.com") || host.hasSuffix(".firebasedatabase.app")
+        let first = String(host.prefix { $0 != "." })
+        guard !isOfTheService else { return first }
+        for parameter in query.split(separator: "&") where parameter.hasPrefix("ns=") {
+            let name = parameter.dropFirst(3)
+            if let name = name.removingPercentEncoding, !name.isEmpty { return name }
+        }
+        return first
+    }
+
+    private static func invalid(_ url: String, _ why: String) -> Status {
+        .invalidArgument("The database URL \"\(url)\" can't be used: \(why).")
+    }
+}

@@ -1,0 +1,58 @@
+import HearthModel
+import HearthTree
+
+/// Reads the paths of users, and refuses what no database can have.
+enum Paths {
+    /// - Parameters:
+    ///   - text: may begin with `.info`.
+    ///   - call: begins the message.
+    static func path(_ text: String, below base: TreePath, _ call: String) throws(Status) -> TreePath {
+        var path = base
+        for part in text.utf8.split(separator: UInt8(ascii: "/")) {
+            let text = String(Substring(part))
+            path.keys.append(path.isRoot && TreeKey(text) == .info ? .info : try key(text, call))
+        }
+        try check(path, call)
+        return path
+    }
+
+    /// The same, and not the place itself.
+    static func descendant(_ text: String, of base: TreePath, _ call: String) throws(Status) -> TreePath {
+        let path = try path(text, below: base, call)
+        guard path.count > base.count else { throw .invalidArgument("\(call) needs a path that isn't empty.") }
+        return path
+    }
+
+    static func key(_ text: String, _ call: String) throws(Status) -> TreeKey {
+        let key = TreeKey(text)
+        guard TreeLimits.client.isValid(key) else {
+            throw .invalidArgument(
+                "\(call) got the key \"\(text)\". A key has 1 to \(TreeLimits.client.keySizeBytesMax) bytes, and none of "
+                    + ". $ # [ ] / and control characters.")
+        }
+        return key
+    }
+
+    static func check(_ path: TreePath, _ call: String) throws(Status) {
+        let limits = TreeLimits.client
+        guard path.count <= limits.depthMax else {
+            throw .invalidArgument("\(call) got a path with more than \(limits.depthMax) parts: \(path).")
+        }
+        let size = path.keys.reduce(0) { $0 + $1.text.utf8.count } + max(0, path.count - 1)
+        guard size <= limits.pathSizeBytesMax else {
+            throw .invalidArgument("\(call) got a path of more than \(limits.pathSizeBytesMax) bytes: \(path).")
+        }
+    }
+
+    /// Nothing can be written below `.info`, which is the client's own.
+    static func checkWritable(_ path: TreePath, _ call: String) throws(Status) {
+        guard path.first != .info else {
+            throw .invalidArgument("\(call) can't write to \(path): what lies below .info is made by the client.")
+        }
+    }
+}
+
+extension TreeKey {
+    /// Below it is what the client knows of its own connection.
+    static let info: TreeKey = ".info"
+}

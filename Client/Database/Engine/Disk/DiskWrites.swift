@@ -1,0 +1,52 @@
+import HearthModel
+import HearthSQLite
+import HearthTree
+
+/// The writes without an answer, on disk: those of former runs are made again.
+struct DiskWrites {
+    let database: CacheDatabase
+
+    func save(_ write: PendingWrite) throws(Status) {
+        var text: [UInt8] = []
+        if write.isMerge {
+            for change in write.changes {
+                text.append(UInt8(ascii: text.isEmpty ? "{" : ","))
+                TreeJSON.appendString(change.path.relative(to: write.path).text, to: &text)
+                text.append(UInt8(ascii: ":"))
+                TreeJSON.append(change.node, to: &text, form: .export)
+            }
+            text.append(UInt8(ascii: "}"))
+        } else if let change = write.changes.first {
+            TreeJSON.append(change.node, to: &text, form: .export)
+        }
+        try database.run(
+            "INSERT INTO writes (id, path, is_merge, made_at, data) VALUES (?, ?, ?, ?, ?)", .integer(write.id),
+            .text(write.path.text), .integer(write.isMerge ? 1 : 0), .integer(write.madeAtMilliseconds), .bytes(text))
+    }
+
+    func remove(_ id: Int64) throws(Status) { try database.run("DELETE FROM writes WHERE id = ?", .integer(id)) }
+
+    func all() throws(Status) -> [PendingWrite] {
+        var writes: [PendingWrite] = []
+        try database.rows("SELECT id, path, is_merge, made_at, data FROM writes ORDER BY id") { row throws(Status) in
+            writes.append(try write(row))
+            return true
+        }
+        return writes
+    }
+
+    private func write(_ row: CacheRow) throws(Status) -> PendingWrite {
+        let path = TreePath(row.text(1))
+        let isMerge = row.integer(2) != 0
+        do {
+            let changes =
+                isMerge
+                ? try TreeJSON.merge(row.bytes(4), at: path).changes
+                : [TreeChange(path: path, node: try TreeJSON.node(row.bytes(4)))]
+            return PendingWrite(
+                id: row.integer(0), path: path, isMerge: isMerge, changes: changes, madeAtMilliseconds: row.integer(3))
+        } catch {
+            throw database.damaged("The cache \(database.path) has a write that cannot be read: \(error)")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import HearthTree
+
+/// What stands for values that the server will work out.
+///
+/// An increment adds to the best known value when it is made. Whether data that comes later has it already, nobody can tell
+/// from the data: shown on top of it, it would count twice until its answer comes. But data of a listen that was sent before
+/// the write, and isn't answered, is from before the write: then it is worked out anew. The same holds when an earlier write
+/// is refused. In all other cases the provisional value stays until the answer.
+extension SyncTree {
+    /// A write's changes with provisional values, on what is known below it.
+    func settled(_ write: PendingWrite) -> [TreeChange] {
+        write.changes.map { change in
+            guard change.node.hasDeferred else { return change }
+            let old = change.node.hasIncrement ? known(at: change.place, before: write.id) ?? .empty : .empty
+            let relative = TreeChange(path: change.path.relative(to: change.place), node: change.node)
+            let node = relative.settled(nowMilliseconds: write.madeAtMilliseconds, old: old).node
+            return TreeChange(path: change.path, node: node)
+        }
+    }
+
+    /// Works the increments of some writes out anew, in their order.
+    /// - Parameter paths: where data changed.
+    func resettle(changesAt paths: [TreePath], where isWanted: (PendingWrite) -> Bool) {
+        for id in writes.incrementing {
+            guard let write = writes.writes[id], isWanted(write) else { continue }
+            let isTouched = write.changes.contains { change in
+                paths.contains { $0.contains(change.place) || change.place.contains($0) }
+            }
+            if isTouched { writes.settle(id, to: settled(write)) }
+        }
+    }
+
+    /// A new connection sends all listens, then all writes.
+    func markSentAgain() {
+        isConnected = true
+        sendings += 1
+        root.forEach { point in
+            point.isAnswered = false
+            point.mark = self.sendings
+            for view in point.views {
+                view.isAnswered = false
+                view.mark = self.sendings
+            }
+        }
+        sendings += 1
+        writes.markAll(sendings)
+    }
+}

@@ -1,0 +1,152 @@
+import HearthTree
+
+/// Which listens the connection has. A place that somebody wants whole serves all that is below it; filtered queries that no such
+/// place covers are listened to alone, each with a tag.
+extension SyncTree {
+    private enum Listen {
+        case whole(SyncPoint)
+        case window(View)
+    }
+
+    /// Makes the listens at a place, and below it, right after its views changed. New ones are asked for before old ones are
+    /// taken back, so that the server's data goes on without a gap.
+    /// - Parameters:
+    ///   - removed: a view that is no longer there.
+    ///   - isLost: whether the connection has lost the listen of the whole place.
+    func provision(at path: TreePath, without removed: View? = nil, isLost: Bool = false) {
+        guard connection != nil, let point = root.point(at: path) else { return }
+        let isCovered = root.points(onTheWayTo: path).contains { $0.path.count < path.count && $0.isWantedWhole }
+        let isFlipped = !isCovered && point.isListening != point.isWantedWhole
+        let isForgotten = isLost || isFlipped && !point.isWantedWhole
+        var starts: [Listen] = []
+        var stops: [Listen] = []
+        if let removed, removed.tag != nil { stops.append(.window(removed)) }
+        collect(point, isCovered: isCovered, isDeep: isFlipped || isLost, &starts, &stops)
+        for listen in starts { start(listen) }
+        for listen in stops { stop(listen) }
+        if isForgotten { forget(below: point) }
+    }
+
+    private func collect(
+        _ point: SyncPoint, isCovered: Bool, isDeep: Bool, _ starts: inout [Listen], _ stops: inout [Listen]
+    ) {
+        let isWhole = !isCovered && point.isWantedWhole
+        if isWhole, !point.isListening { starts.append(.whole(point)) }
+        if !isWhole, point.isListening { stops.append(.whole(point)) }
+        for view in point.views where !view.query.isUnfiltered {
+            let isAlone = !isCovered && !isWhole
+            if isAlone, view.tag == nil { starts.append(.window(view)) }
+            if !isAlone, view.tag != nil { stops.append(.window(view)) }
+        }
+        guard isDeep else { return }
+        for child in point.childrenInOrder {
+            collect(child, isCovered: isCovered || isWhole, isDeep: true, &starts, &stops)
+        }
+    }
+
+    /// Drops the data of a place that isn't listened to any more.
+    private func forget(below point: SyncPoint) {
+        var kept: [TreePath] = []
+        point.forEach { if $0.isListening { kept.append($0.path) } }
+        server.forget(at: point.path, keeping: kept)
+    }
+
+    private func start(_ listen: Listen) {
+        switch listen {
+        case .whole(let point): startWhole(point)
+        case .window(let view): startWindow(view)
+        }
+    }
+
+    private func startWhole(_ point: SyncPoint) {
+        point.isListening = true
+        point.isAnswered = false
+        sendings += 1
+        point.mark = sendings
+        let number = point.mark
+        point.listenNumber = number
+        connection?.listen(at: point.path, query: nil, tag: nil) { [unowned self] in
+            point.question = SyncPoint.Question(node: server.node(at: point.path))
+            return ListenHash(of: point.question.node)
+        } done: { [weak self] failure in
+            guard let self, point.isListening, point.listenNumber == number else { return }
+            perform {
+                if let failure {
+                    self.cancel(nil, at: point.path, failure)
+                } else {
+                    self.completeListen(at: point)
+                }
+            }
+        }
+    }
+
+    private func startWindow(_ view: View) {
+        if !view.isWindowComplete, let node = server.completeNode(at: view.path) {
+            setWindow(of: view, to: view.query.result(of: node), isComplete: true)
+            disk?.apply(
+                [TreeChange(path: .root, node: view.window ?? .empty)], to: view.query, at: view.path)
+            view.isMadeOfWhole = false
+        }
+        lastTag += 1
+        let tag = lastTag
+        view.tag = tag
+        viewsByTag[tag] = view
+        view.isAnswered = false
+        sendings += 1
+        view.mark = sendings
+        connection?.listen(at: view.path, query: view.query, tag: tag) { [unowned view] in
+            ListenHash(of: view.window ?? .empty)
+        } done: { [weak self] failure in
+            guard let self, view.tag == tag else { return }
+            view.isAnswered = true
+            perform {
+                if let failure {
+                    self.cancel(view.query, at: view.path, failure)
+                } else {
+                    self.completeListen(of: view)
+                }
+            }
+        }
+    }
+
+    private func stop(_ listen: Listen) {
+        switch listen {
+        case .whole(let point):
+            point.isListening = false
+            connection?.unlisten(at: point.path, query: nil, tag: nil)
+        case .window(let view):
+            guard let tag = view.tag else { return }
+            view.tag = nil
+            viewsByTag[tag] = nil
+            connection?.unlisten(at: view.path, query: view.query, tag: tag)
+        }
+    }
+
+    // MARK: What is known when a view begins
+
+    /// Takes what other views' windows and the disk know of a new view's data.
+    /// - Returns: the places of whose server's data more is known now.
+    func seed(_ view: View) -> [TreePath] {
+        let stored = disk?.startUsing(view.query, at: view.path)
+        if connection == nil || server.isComplete(at: view.path) { return [] }
+        // A listen that covers the place was sent with the hash of what was known: its answer must find that.
+        let covering = listeningPoints(for: view.path).first { $0.path.contains(view.path) }
+        if let covering, isConnected, !covering.isAnswered { return [] }
+        guard view.query.isUnfiltered else {
+            if let node = stored?.node { setWindow(of: view, to: view.query.result(of: node), isComplete: true) }
+            return []
+        }
+        if let node = windowedNode(at: view.path) {
+            server.apply(node, at: view.path)
+            disk?.apply([TreeChange(path: view.path, node: node)])
+            return [view.path]
+        }
+        if let node = stored?.node {
+            server.apply(node, at: view.path)
+            return [view.path]
+        }
+        let parts = (stored?.parts ?? []).filter { !server.isComplete(at: $0.path) }
+        for part in parts { server.apply(part.node, at: part.path) }
+        return parts.map(\.path)
+    }
+}

@@ -1,0 +1,243 @@
+import HearthTree
+
+/// A change that depends on the data it finds: worked out here, taken by the server only if it found the same data.
+final class Transaction {
+    enum State {
+        /// Worked out, not sent.
+        case ready
+        case sent
+        /// Sent, but given up if the server refuses.
+        case sentForTheLastTime(WireFailure)
+        case failed(WireFailure)
+        case done
+    }
+
+    let path: TreePath
+    /// Transactions run in the order of their coming.
+    let number: Int
+    let isVisible: Bool
+    let update: (Node) -> Node?
+    let completion: (TransactionOutcome) -> Void
+    /// Keeps the data at the place current.
+    let observer: ObserverID
+
+    var state = State.ready
+    var sendings = 0
+    /// The pending write of the last output.
+    var writeID: Int64 = 0
+    /// What the function answered; values may be deferred.
+    var output = Node.empty
+    /// What the place looked like then.
+    var result = Node.empty
+
+    init(
+        at path: TreePath, number: Int, isVisible: Bool, observer: ObserverID, update: @escaping (Node) -> Node?,
+        completion: @escaping (TransactionOutcome) -> Void
+    ) {
+        self.path = path
+        self.number = number
+        self.isVisible = isVisible
+        self.observer = observer
+        self.update = update
+        self.completion = completion
+    }
+
+    var isReady: Bool { if case .ready = state { true } else { false } }
+    var isDone: Bool { if case .done = state { true } else { false } }
+    var failure: WireFailure? { if case .failed(let failure) = state { failure } else { nil } }
+}
+
+/// The transactions that are under way, by place.
+///
+/// Those of one place queue up, each working on the result of the one before. What is ready at and below a place goes to the
+/// server in one put, with the hash of what was known below it; while something is sent, nothing else is at its place, above
+/// or below it. When the server says that the hash doesn't fit, all of them run again.
+final class Transactions {
+    private let sync: SyncTree
+    private let connection: any DatabaseConnection
+    private let outputs: OutputQueue
+    private let makeWrite: (Node, TreePath, _ isVisible: Bool) -> PendingWrite
+    private var queues = PathTrie<[Transaction]>()
+    private var lastNumber = 0
+
+    static let sendingsMax = 25
+
+    init(
+        sync: SyncTree, connection: any DatabaseConnection, outputs: OutputQueue,
+        makeWrite: @escaping (Node, TreePath, _ isVisible: Bool) -> PendingWrite
+    ) {
+        self.sync = sync
+        self.connection = connection
+        self.outputs = outputs
+        self.makeWrite = makeWrite
+    }
+
+    // MARK: Start
+
+    func run(
+        at path: TreePath, isVisible: Bool, observer: ObserverID, update: @escaping (Node) -> Node?,
+        completion: @escaping (TransactionOutcome) -> Void
+    ) {
+        lastNumber += 1
+        let transaction = Transaction(
+            at: path, number: lastNumber, isVisible: isVisible, observer: observer, update: update,
+            completion: completion)
+        let input = sync.known(at: path) ?? .empty
+        guard let output = update(input) else {
+            return end(transaction, .aborted(input))
+        }
+        queues.update(at: path) { $0.value = ($0.value ?? []) + [transaction] }
+        write(output, of: transaction)
+        sendReady()
+    }
+
+    private func write(_ output: Node, of transaction: Transaction) {
+        let write = makeWrite(output, transaction.path, transaction.isVisible)
+        transaction.writeID = write.id
+        transaction.output = output
+        sync.add(write)
+        transaction.result = sync.known(at: transaction.path) ?? .empty
+    }
+
+    private func end(_ transaction: Transaction, _ outcome: TransactionOutcome) {
+        transaction.state = .done
+        outputs.append { transaction.completion(outcome) }
+        sync.remove(transaction.observer)
+    }
+
+    // MARK: Sending
+
+    /// Sends what is ready and has nothing that is sent at, above or below its place.
+    private func sendReady() { sendReady(queues, at: .root) }
+
+    private func sendReady(_ trie: PathTrie<[Transaction]>, at path: TreePath) {
+        guard trie.value != nil else {
+            for key in trie.children.keys.sorted() {
+                if let child = trie.children[key] { sendReady(child, at: path.child(key)) }
+            }
+            return
+        }
+        let transactions = Self.all(trie)
+        if transactions.allSatisfy(\.isReady) { send(transactions, at: path) }
+    }
+
+    private static func all(_ trie: PathTrie<[Transaction]>?) -> [Transaction] {
+        var transactions: [Transaction] = []
+        trie?.forEach { transactions += $1 }
+        return transactions.sorted { $0.number < $1.number }
+    }
+
+    private func send(_ transactions: [Transaction], at path: TreePath) {
+        let input = sync.known(at: path, excluding: Set(transactions.map(\.writeID))) ?? .empty
+        var node = input
+        for transaction in transactions {
+            transaction.state = .sent
+            transaction.sendings += 1
+            node = node.setting(transaction.path.relative(to: path), to: transaction.output)
+        }
+        connection.put(at: path, node, hash: input.hash) { [weak self] failure in
+            guard let self else { return }
+            self.outputs.perform { self.answer(transactions, at: path, failure) }
+        }
+    }
+
+    private func answer(_ transactions: [Transaction], at path: TreePath, _ failure: WireFailure?) {
+        guard let failure else { return commit(transactions, at: path) }
+        for transaction in transactions {
+            switch transaction.state {
+            case .sentForTheLastTime(let reason): transaction.state = .failed(reason)
+            case .sent where failure.status == WireFailure.staleData: transaction.state = .ready
+            case .sent: transaction.state = .failed(failure)
+            case .ready, .failed, .done: break
+            }
+        }
+        rerun(at: path)
+    }
+
+    private func commit(_ transactions: [Transaction], at path: TreePath) {
+        for transaction in transactions {
+            // The server has worked out what was deferred, and its data came before this answer.
+            if transaction.output.hasDeferred, let node = sync.server.completeNode(at: transaction.path) {
+                transaction.result = node
+            }
+            sync.answer(transaction.writeID, isAccepted: true)
+            end(transaction, .committed(transaction.result))
+        }
+        removeDone(at: path)
+        sendReady()
+    }
+
+    private func removeDone(at path: TreePath) {
+        queues.update(at: path) { Self.removeDone(&$0) }
+    }
+
+    private static func removeDone(_ trie: inout PathTrie<[Transaction]>) {
+        if let queue = trie.value {
+            let left = queue.filter { !$0.isDone }
+            trie.value = left.isEmpty ? nil : left
+        }
+        for key in trie.children.keys { trie.update(at: TreePath(keys: [key])) { removeDone(&$0) } }
+    }
+
+    // MARK: Running again
+
+    /// After data changed somewhere: what isn't sent and depends on it is worked out anew.
+    func rerun(at path: TreePath) {
+        if queues.isEmpty { return }
+        let top = queues.first(onTheWayTo: path)?.path ?? path
+        let transactions = Self.all(queues.subtrie(at: top))
+        for transaction in transactions {
+            guard let failure = transaction.failure else { continue }
+            sync.answer(transaction.writeID, isAccepted: false)
+            end(transaction, .failed(failure))
+        }
+        let ready = transactions.filter(\.isReady)
+        var stale = Set(ready.map(\.writeID))
+        for transaction in ready {
+            stale.remove(transaction.writeID)
+            rerun(transaction, stale: stale)
+        }
+        removeDone(at: top)
+        sendReady()
+    }
+
+    /// - Parameter stale: the outputs of those that will run after it.
+    private func rerun(_ transaction: Transaction, stale: Set<Int64>) {
+        let former = transaction.writeID
+        if transaction.sendings >= Self.sendingsMax {
+            sync.answer(former, isAccepted: false)
+            return end(transaction, .failed(.maxRetries))
+        }
+        let input = sync.known(at: transaction.path, excluding: stale.union([former])) ?? .empty
+        guard let output = transaction.update(input) else {
+            sync.answer(former, isAccepted: false)
+            return end(transaction, .aborted(input))
+        }
+        // The new one first, so that nobody sees the place without either.
+        write(output, of: transaction)
+        sync.answer(former, isAccepted: false)
+    }
+
+    // MARK: Giving up
+
+    /// Ends the transactions at, above and below a place: something else was written there.
+    func abort(at path: TreePath, _ failure: WireFailure) {
+        if queues.isEmpty { return }
+        var touched = Self.all(queues.subtrie(at: path))
+        var above = path
+        while let parent = above.parent {
+            touched += queues[parent] ?? []
+            above = parent
+        }
+        for transaction in touched.sorted(by: { $0.number < $1.number }) {
+            switch transaction.state {
+            case .ready:
+                sync.answer(transaction.writeID, isAccepted: false)
+                end(transaction, .failed(failure))
+            case .sent: transaction.state = .sentForTheLastTime(failure)
+            case .sentForTheLastTime, .failed, .done: break
+            }
+        }
+        removeDone(at: .root)
+    }
+}

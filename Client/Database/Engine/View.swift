@@ -1,0 +1,174 @@
+import HearthTree
+
+/// Someone who is told of a query's events, or who only keeps its data current.
+final class EngineObserver {
+    let id: ObserverID
+    let kinds: EngineEventKinds
+    let isSingle: Bool
+    /// After the only event that it wanted, or after its removal.
+    var isSpent = false
+    let onEvent: (EngineEvent) -> Void
+    let onCancel: (WireFailure) -> Void
+
+    init(
+        id: ObserverID, kinds: EngineEventKinds, isSingle: Bool, onEvent: @escaping (EngineEvent) -> Void,
+        onCancel: @escaping (WireFailure) -> Void
+    ) {
+        self.id = id
+        self.kinds = kinds
+        self.isSingle = isSingle
+        self.onEvent = onEvent
+        self.onCancel = onCancel
+    }
+}
+
+/// A child that differs between two states of a view; empty where it is absent.
+struct ChildChange {
+    let key: TreeKey
+    let old: Node
+    let new: Node
+}
+
+/// A query at a place with its observers, and what they see.
+final class View {
+    let path: TreePath
+    let query: TreeQuery
+    var observers: [EngineObserver] = []
+    var isKeptSynced = false
+
+    /// What is seen: the data, ordered and bounded.
+    private(set) var shown = Node.empty
+    /// Whether that is all: only then there are values, before only children that are known.
+    private(set) var isComplete = false
+    /// Made when somebody asks for children.
+    private var order: ViewOrder?
+
+    // Of the sync tree.
+
+    /// What the server sent for this query while it is listened to alone, or while what covers it isn't there yet.
+    var window: Node?
+    var isWindowComplete = false
+    /// While this query is listened to alone.
+    var tag: Int?
+    /// Whether that listen's answer has come by the present connection.
+    var isAnswered = false
+    /// When it was sent, among listens and writes.
+    var mark: Int64 = 0
+    /// Whether `shown` was made of a complete place, so that a change of some children concerns only them.
+    var isMadeOfWhole = false
+
+    init(_ query: TreeQuery, at path: TreePath) {
+        self.query = query
+        self.path = path
+    }
+
+    var isUsed: Bool { !observers.isEmpty || isKeptSynced }
+
+    // MARK: Changes
+
+    /// - Parameter keys: the only children that may differ, of one complete state to the next; nil for any.
+    /// - Returns: whether anything changed, and what it raises.
+    func update(
+        to node: Node, isComplete isNowComplete: Bool, keys: [TreeKey]? = nil
+    ) -> (isChanged: Bool, events: [EngineEvent]) {
+        let old = shown
+        let wasComplete = isComplete
+        shown = node
+        isComplete = isNowComplete
+        let changes = keys.map { Self.changes(from: old, to: node, of: $0) } ?? Self.changes(from: old, to: node)
+        let isOwnChanged = old.priority != node.priority || old.value != node.value || old.isEmpty != node.isEmpty
+        let isChanged = !changes.isEmpty || isOwnChanged || wasComplete != isNowComplete
+        if !isChanged { return (false, []) }
+        let kinds = observers.reduce(into: EngineEventKinds()) { if !$1.isSpent { $0.formUnion($1.kinds) } }
+        var events: [EngineEvent] = []
+        if kinds.isDisjoint(with: .child) {
+            order = nil
+        } else {
+            if order == nil {
+                order = ViewOrder(query.index, node)
+            } else {
+                order?.update(to: node, changes)
+            }
+            events = childEvents(changes)
+        }
+        if isNowComplete { events.append(valueEvent) }
+        return (true, events)
+    }
+
+    private static func changes(from old: Node, to new: Node, of keys: [TreeKey]) -> [ChildChange] {
+        keys.compactMap { key in
+            let change = ChildChange(key: key, old: old.child(key), new: new.child(key))
+            return change.old == change.new ? nil : change
+        }
+    }
+
+    private static func changes(from old: Node, to new: Node) -> [ChildChange] {
+        var changes: [ChildChange] = []
+        var left = old.children.makeIterator()
+        var right = new.children.makeIterator()
+        var before = left.next()
+        var after = right.next()
+        while before != nil || after != nil {
+            let order =
+                if let before, let after { TreeKey.compare(before.key, after.key) } else { before == nil ? 1 : -1 }
+            if order < 0, let (key, node) = before {
+                changes.append(ChildChange(key: key, old: node, new: .empty))
+            } else if order > 0, let (key, node) = after {
+                changes.append(ChildChange(key: key, old: .empty, new: node))
+            } else if let before, let after, before.node != after.node {
+                changes.append(ChildChange(key: before.key, old: before.node, new: after.node))
+            }
+            if order <= 0 { before = left.next() }
+            if order >= 0 { after = right.next() }
+        }
+        return changes
+    }
+
+    // MARK: Events
+
+    private var valueEvent: EngineEvent {
+        EngineEvent(kind: .value, path: path, node: shown, previousKey: nil, query: query)
+    }
+
+    private func childEvents(_ changes: [ChildChange]) -> [EngineEvent] {
+        let byOld = sorted(changes.filter { !$0.old.isEmpty && $0.new.isEmpty }, by: \.old)
+        let byNew = sorted(changes.filter { !$0.new.isEmpty }, by: \.new)
+        let kept = byNew.filter { !$0.old.isEmpty }
+        var events = byOld.map { event(.childRemoved, $0.key, $0.old) }
+        events += byNew.lazy.filter(\.old.isEmpty).map { self.event(.childAdded, $0.key, $0.new) }
+        events += kept.lazy.filter { change in
+            let values = (self.query.indexValue(of: change.old), self.query.indexValue(of: change.new))
+            return TreeIndexValue.compare(values.0, values.1) != 0
+        }.map { self.event(.childMoved, $0.key, $0.new) }
+        events += kept.map { event(.childChanged, $0.key, $0.new) }
+        return events
+    }
+
+    private func sorted(_ changes: [ChildChange], by node: KeyPath<ChildChange, Node>) -> [ChildChange] {
+        changes.sorted { query.compare(($0.key, $0[keyPath: node]), ($1.key, $1[keyPath: node])) < 0 }
+    }
+
+    private func event(_ kind: EngineEvent.Kind, _ key: TreeKey, _ node: Node) -> EngineEvent {
+        let previous = kind == .childRemoved ? nil : order?.key(before: key, node)
+        return EngineEvent(
+            kind: kind, path: path.child(key), node: node, previousKey: previous, query: TreeQuery())
+    }
+
+    /// What a new observer is told of what is there already.
+    func initialEvents(for observer: EngineObserver) -> [EngineEvent] {
+        var events: [EngineEvent] = []
+        if !observer.kinds.isDisjoint(with: .child), order == nil { order = ViewOrder(query.index, shown) }
+        if observer.kinds.contains(.childAdded) {
+            var previous: TreeKey?
+            for (key, node) in query.orderedChildren(of: shown) {
+                events.append(
+                    EngineEvent(
+                        kind: .childAdded, path: path.child(key), node: node, previousKey: previous,
+                        query: TreeQuery()))
+                previous = key
+            }
+        }
+        if isComplete, observer.kinds.contains(.value) { events.append(valueEvent) }
+        return events
+    }
+}

@@ -1,0 +1,229 @@
+import Foundation
+import HearthApp
+import HearthModel
+import HearthTree
+
+/// One database at work: the engine, its connection, and the serial queue that both belong to. The public classes call it
+/// from any thread.
+///
+/// `@unchecked Sendable`: `engine` and `connection` are touched on `queue` alone, the rest is constant or locked.
+final class Repository: @unchecked Sendable {
+    /// What it is made for.
+    struct Configuration: Sendable {
+        var location: DatabaseLocation
+        var appName: String
+        /// nil: nothing is kept on the disk.
+        var cacheFolder: String?
+        var cacheSizeBytesMax: Int64
+        var provider: any AuthTokenProvider
+    }
+
+    /// Makes the way to the server; tests make another.
+    typealias MakeDriver = @Sendable (Configuration, DispatchQueue) throws(Status) -> any WireDriver
+
+    let configuration: Configuration
+    let queue: DispatchQueue
+    private var engine: DatabaseEngine?
+    private var connection: WireConnection?
+    private var driver: (any WireDriver)?
+    /// Why there is no engine: every call fails with it.
+    private var failure = WireFailure("unavailable", "The database was closed with its app.")
+
+    private let callbacks = Locked(Callbacks())
+    private let observations = Locked<[DatabaseHandle: Observation]>([:])
+    private let serverTimeOffset = Locked<Int64>(0)
+    private static let lastHandle = Locked<DatabaseHandle>(0)
+    private static let pushIDs = Locked(PushID.Generator())
+
+    init(configuration: Configuration, makeDriver: @escaping MakeDriver) {
+        self.configuration = configuration
+        queue = DispatchQueue(label: "FirebaseDatabase.\(configuration.appName).\(configuration.location.namespace)")
+        queue.async { [self] in start(makeDriver) }
+    }
+
+    private func start(_ makeDriver: MakeDriver) {
+        do throws(Status) {
+            let driver = try makeDriver(configuration, queue)
+            let connection = WireConnection(driver: driver)
+            connection.onServerTimeOffset = { [serverTimeOffset] offset in serverTimeOffset.with { $0 = offset } }
+            let engine = try DatabaseEngine(
+                connection: connection, environment: environment, folder: configuration.cacheFolder,
+                cacheSizeBytesMax: configuration.cacheSizeBytesMax)
+            connection.delegate = engine
+            self.driver = driver
+            self.connection = connection
+            self.engine = engine
+            driver.start(connection)
+            connection.start()
+        } catch {
+            Log.warning("The database \(configuration.location.namespace) could not start: \(error)")
+            failure = WireFailure(error)
+        }
+    }
+
+    private var environment: DatabaseEngine.Environment {
+        DatabaseEngine.Environment(
+            now: { Self.nowMilliseconds },
+            schedule: { [queue] milliseconds, body in
+                let carried = Carried(body)
+                let item = DispatchWorkItem { carried.value() }
+                queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: item)
+                return { item.cancel() }
+            },
+            report: { Log.warning("The cache: \($0)") })
+    }
+
+    static var nowMilliseconds: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)) }
+
+    /// Ends everything; what is asked for afterwards fails.
+    func close() async {
+        queue.async { [self] in
+            engine?.goOffline(reason: "closed")
+            driver?.stop()
+        }
+        // What fails by that is told to the engine in between.
+        await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                engine?.close()
+                engine = nil
+                connection = nil
+                driver = nil
+                continuation.resume()
+            }
+        }
+    }
+
+    /// - Parameter otherwise: runs instead when there is no engine.
+    func perform(
+        _ work: @escaping @Sendable (DatabaseEngine) -> Void, otherwise: @escaping @Sendable (WireFailure) -> Void
+    ) {
+        queue.async { [self] in
+            if let engine { work(engine) } else { otherwise(failure) }
+        }
+    }
+
+    func perform(_ work: @escaping @Sendable (DatabaseEngine) -> Void) { perform(work, otherwise: { _ in }) }
+
+    /// A new key; later ones stand behind earlier ones.
+    func pushID() -> TreeKey {
+        let now = Self.nowMilliseconds + serverTimeOffset.with { $0 }
+        return Self.pushIDs.with { $0.next(nowMilliseconds: now) }
+    }
+
+    // MARK: The user's queue
+
+    private struct Callbacks {
+        /// The user's queue, made serial.
+        var serial = DispatchQueue.main
+    }
+
+    func setCallbackQueue(_ chosen: DispatchQueue) {
+        callbacks.with { callbacks in
+            // On Linux `DispatchQueue.main` is a new object at each call: the label, which is the system's, tells it.
+            let isMain = chosen.label == DispatchQueue.main.label
+            callbacks.serial =
+                isMain ? .main : DispatchQueue(label: "FirebaseDatabase.callbacks", target: chosen)
+        }
+    }
+
+    /// Where an observer's code runs.
+    enum CallbackPlace {
+        /// On the user's queue.
+        case users
+        /// On ours: it only resumes a task.
+        case none
+    }
+
+    /// Runs the user's code: one piece after another, whatever queue he chose.
+    func deliver(_ work: @escaping @Sendable () -> Void) {
+        callbacks.with { $0.serial }.async(execute: work)
+    }
+
+    // MARK: Observers
+
+    /// An observer as the API knows it.
+    private final class Observation: Sendable {
+        let path: TreePath
+        let query: TreeQuery
+        private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
+
+        init(path: TreePath, query: TreeQuery) {
+            self.path = path
+            self.query = query
+        }
+
+        var isRemoved: Bool { state.with { $0.isRemoved } }
+        var id: ObserverID? { state.with { $0.id } }
+        func remove() { state.with { $0.isRemoved = true } }
+        func begin(_ id: ObserverID) { state.with { $0.id = id } }
+
+        /// Observers of a place without a filter stand for all that the place has.
+        func belongs(to query: TreeQuery, at path: TreePath) -> Bool {
+            self.path == path && (query == TreeQuery() || query == self.query)
+        }
+    }
+
+    /// - Parameters:
+    ///   - onEvent: not called any more once the observer is removed.
+    ///   - onCancel: the server refuses; nothing comes after it.
+    @discardableResult
+    func observe(
+        _ query: TreeQuery, at path: TreePath, kinds: EngineEventKinds, isSingle: Bool = false,
+        callbacks: CallbackPlace = .users, onEvent: @escaping @Sendable (EngineEvent) -> Void,
+        onCancel: @escaping @Sendable (WireFailure) -> Void
+    ) -> DatabaseHandle {
+        let handle = Self.lastHandle.with { last in
+            last += 1
+            return last
+        }
+        let observation = Observation(path: path, query: query)
+        observations.with { $0[handle] = observation }
+        let tell: @Sendable (@escaping @Sendable () -> Void) -> Void = { [self] work in
+            let work: @Sendable () -> Void = { if !observation.isRemoved { work() } }
+            if case .users = callbacks { deliver(work) } else { work() }
+        }
+        let cancel: @Sendable (WireFailure) -> Void = { [self] failure in
+            observations.with { $0[handle] = nil }
+            tell { onCancel(failure) }
+        }
+        perform(
+            { [self] engine in
+                guard !observation.isRemoved else { return }
+                let id = engine.observe(
+                    query, at: path, kinds: kinds, isSingle: isSingle,
+                    onEvent: { [self] event in
+                        if isSingle { observations.with { $0[handle] = nil } }
+                        tell { onEvent(event) }
+                    }, onCancel: cancel)
+                observation.begin(id)
+            }, otherwise: cancel)
+        return handle
+    }
+
+    func remove(_ handle: DatabaseHandle, of query: TreeQuery, at path: TreePath) {
+        let observation = observations.with { observations in
+            guard let observation = observations[handle], observation.belongs(to: query, at: path) else {
+                return nil as Observation?
+            }
+            observations[handle] = nil
+            return observation
+        }
+        if let observation { remove(observation) }
+    }
+
+    func removeAll(of query: TreeQuery, at path: TreePath) {
+        let removed = observations.with { observations in
+            let removed = observations.filter { $0.value.belongs(to: query, at: path) }
+            for handle in removed.keys { observations[handle] = nil }
+            return removed
+        }
+        for (_, observation) in removed.sorted(by: { $0.key < $1.key }) { remove(observation) }
+    }
+
+    private func remove(_ observation: Observation) {
+        observation.remove()
+        perform { engine in
+            if let id = observation.id { engine.remove(id) }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Synchronization
+
+/// What `Children` shares. Never changes but for the hash, which is kept once it is worked out.
+final class ChildStorage: Sendable {
+    typealias Element = Children.Element
+
+    /// So many are one chunk at most.
+    static let chunkCountMax = 128
+    /// When many are put into chunks at once: room is left for more.
+    private static let chunkCountFilled = 96
+    /// Smaller ones are joined with a neighbour.
+    private static let chunkCountMin = 32
+
+    enum Content: Sendable {
+        case one([Element])
+        /// Two or more chunks, none of them empty, and where each one's first element stands among all.
+        case many([[Element]], starts: [Int])
+    }
+
+    let content: Content
+    let count: Int
+    /// Of an inner node with these children and without a priority.
+    private let hash = AtomicLazyReference<KeptHash>()
+
+    /// Nil for no elements.
+    convenience init?(inOrder elements: [Element]) {
+        if elements.isEmpty { return nil }
+        if elements.count <= Self.chunkCountMax {
+            self.init(.one(elements), count: elements.count)
+            return
+        }
+        let chunks = stride(from: 0, to: elements.count, by: Self.chunkCountFilled).map { start in
+            Array(elements[start..<min(start + Self.chunkCountFilled, elements.count)])
+        }
+        self.init(chunks, count: elements.count)
+    }
+
+    private init(_ content: Content, count: Int) {
+        self.content = content
+        self.count = count
+    }
+
+    private convenience init(_ chunks: [[Element]], count: Int) {
+        if chunks.count == 1 {
+            self.init(.one(chunks[0]), count: count)
+            return
+        }
+        var starts: [Int] = []
+        starts.reserveCapacity(chunks.count)
+        var start = 0
+        for chunk in chunks {
+            starts.append(start)
+            start += chunk.count
+        }
+        self.init(.many(chunks, starts: starts), count: count)
+    }
+
+    // MARK: Looking
+
+    /// A chunk with the place in it at which a key is or would be.
+    func find(_ key: TreeKey) -> (chunk: [Element], offset: Int) {
+        switch content {
+        case .one(let elements): return (elements, Self.offset(of: key, in: elements))
+        case .many(let chunks, _):
+            let chunk = chunks[Self.chunk(of: key, in: chunks)]
+            return (chunk, Self.offset(of: key, in: chunk))
+        }
+    }
+
+    func place(of key: TreeKey) -> Int {
+        switch content {
+        case .one(let elements): return Self.offset(of: key, in: elements)
+        case .many(let chunks, let starts):
+            let chunk = Self.chunk(of: key, in: chunks)
+            return starts[chunk] + Self.offset(of: key, in: chunks[chunk])
+        }
+    }
+
+    func element(at position: Int) -> Element {
+        switch content {
+        case .one(let elements): return elements[position]
+        case .many(let chunks, let starts):
+            var low = 0
+            var high = starts.count
+            while high - low > 1 {
+                let middle = (low + high) / 2
+                if starts[middle] <= position { low = middle } else { high = middle }
+            }
+            return chunks[low][position - starts[low]]
+        }
+    }
+
+    /// Of the last chunk that doesn't begin behind a key; the first for a key before all.
+    private static func chunk(of key: TreeKey, in chunks: [[Element]]) -> Int {
+        var low = 0
+        var high = chunks.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if chunks[middle][0].key <= key { low = middle } else { high = middle }
+        }
+        return low
+    }
+
+    private static func offset(of key: TreeKey, in elements: [Element]) -> Int {
+        var low = 0
+        var high = elements.count
+        while low < high {
+            let middle = (low + high) / 2
+            if elements[middle].key < key { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    // MARK: Changing
+
+    /// A copy with another child, or without one; nil when nothing is left.
+    func setting(_ key: TreeKey, to node: Node?) -> ChildStorage? {
+        switch content {
+        case .one(let elements):
+            guard let changed = Self.setting(key, to: node, in: elements) else { return self }
+            return ChildStorage(inOrder: changed)
+        case .many(var chunks, var starts):
+            let index = Self.chunk(of: key, in: chunks)
+            let old = chunks[index]
+            guard let changed = Self.setting(key, to: node, in: old) else { return self }
+            chunks[index] = changed
+            if changed.count > Self.chunkCountMax {
+                let middle = changed.count / 2
+                chunks.replaceSubrange(index...index, with: [Array(changed[..<middle]), Array(changed[middle...])])
+            } else if changed.count < Self.chunkCountMin {
+                Self.join(index, in: &chunks)
+            }
+            let more = changed.count - old.count
+            guard chunks.count == starts.count else { return ChildStorage(chunks, count: count + more) }
+            // To count anew would look at each of the chunks.
+            if more != 0 { for later in index + 1..<starts.count { starts[later] += more } }
+            return ChildStorage(.many(chunks, starts: starts), count: count + more)
+        }
+    }
+
+    /// Nil when nothing changes.
+    private static func setting(_ key: TreeKey, to node: Node?, in elements: [Element]) -> [Element]? {
+        let offset = offset(of: key, in: elements)
+        let isThere = offset < elements.count && elements[offset].key == key
+        if node == nil, !isThere { return nil }
+        var changed: [Element] = []
+        changed.reserveCapacity(elements.count + 1)
+        changed.append(contentsOf: elements[..<offset])
+        if let node { changed.append((isThere ? elements[offset].key : key, node)) }
+        changed.append(contentsOf: elements[(isThere ? offset + 1 : offset)...])
+        return changed
+    }
+
+    /// Joins a small chunk with the one before or behind it where both have room in one; an empty one goes in any case.
+    private static func join(_ index: Int, in chunks: inout [[Element]]) {
+        let first = index > 0 ? index - 1 : index
+        let count = chunks[first].count + chunks[first + 1].count
+        guard chunks[index].isEmpty || count <= chunkCountFilled else { return }
+        let joined = chunks[first] + chunks[first + 1]
+        chunks.replaceSubrange(first...first + 1, with: [joined])
+    }
+
+    // MARK: The hash
+
+    var keptHash: KeptHash? { hash.load() }
+
+    func keep(_ hash: KeptHash) { _ = self.hash.storeIfNil(hash) }
+}
+
+/// A SHA-1 that is kept.
+final class KeptHash: Sendable {
+    let digest: SHA1Digest
+
+    init(_ digest: SHA1Digest) { self.digest = digest }
+}

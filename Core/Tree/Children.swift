@@ -1,0 +1,100 @@
+/// The children of an inner node, in the order of their keys; none of them is empty.
+///
+/// A value that shares structure: up to `ChildStorage.chunkCountMax` children are one array, more are an array of such. A
+/// change copies one of the inner arrays and the references to the others, so that in a node of a hundred thousand children
+/// it costs some microseconds.
+public struct Children: Sendable {
+    public typealias Element = (key: TreeKey, node: Node)
+
+    /// Nil without children.
+    private(set) var storage: ChildStorage?
+
+    init() {}
+
+    /// Of equal keys the last holds; empty children are left out.
+    init(_ children: some Sequence<(TreeKey, Node)>) { self.init(inAnyOrder: children.map { ($0, $1) }) }
+
+    /// Of equal keys the last holds; empty children are left out.
+    init(inAnyOrder children: [Element]) {
+        var isInOrder = true
+        for index in children.indices.dropFirst() where children[index - 1].key >= children[index].key {
+            isInOrder = false
+            break
+        }
+        var children = children
+        if !isInOrder {
+            var byKey: [TreeKey: Node] = [:]
+            for (key, node) in children { byKey[key] = node }
+            children = byKey.map { ($0.key, $0.value) }.sorted { $0.key < $1.key }
+        }
+        self.init(inOrder: children.contains { $0.node.isEmpty } ? children.filter { !$0.node.isEmpty } : children)
+    }
+
+    /// - Parameter children: in the order of keys, none of them empty.
+    init(inOrder children: [Element]) { storage = ChildStorage(inOrder: children) }
+
+    /// Nil where there is none; assigning nil removes.
+    public internal(set) subscript(key: TreeKey) -> Node? {
+        get {
+            guard let storage else { return nil }
+            let (chunk, offset) = storage.find(key)
+            return offset < chunk.count && chunk[offset].key == key ? chunk[offset].node : nil
+        }
+        set {
+            if let storage {
+                self.storage = storage.setting(key, to: newValue)
+            } else if let newValue {
+                storage = ChildStorage(inOrder: [(key, newValue)])
+            }
+        }
+    }
+
+    /// Of the first child whose key isn't before `key`.
+    public func place(of key: TreeKey) -> Int { storage?.place(of: key) ?? 0 }
+}
+
+extension Children: RandomAccessCollection {
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { storage?.count ?? 0 }
+
+    public subscript(position: Int) -> Element {
+        guard let storage else { preconditionFailure("no child at \(position)") }
+        return storage.element(at: position)
+    }
+
+    public func makeIterator() -> Iterator { Iterator(storage) }
+
+    /// Goes from chunk to chunk, which costs less than to find each by its position.
+    public struct Iterator: IteratorProtocol {
+        private var chunk: [Element] = []
+        private var offset = 0
+        private var others: ArraySlice<[Element]> = []
+
+        init(_ storage: ChildStorage?) {
+            guard let storage else { return }
+            switch storage.content {
+            case .one(let elements): chunk = elements
+            case .many(let chunks, _):
+                chunk = chunks[0]
+                others = chunks.dropFirst()
+            }
+        }
+
+        public mutating func next() -> Element? {
+            if offset == chunk.count {
+                guard let next = others.popFirst() else { return nil }
+                chunk = next
+                offset = 0
+            }
+            offset += 1
+            return chunk[offset - 1]
+        }
+    }
+}
+
+extension Children: Equatable {
+    public static func == (lhs: Children, rhs: Children) -> Bool {
+        if lhs.storage === rhs.storage { return true }
+        return lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { $0.key == $1.key && $0.node == $1.node }
+    }
+}

@@ -1,0 +1,213 @@
+import HearthModel
+
+/// By which a client that holds much lets the server find out which parts of it are stale.
+///
+/// The leaves of a tree, in the order of their keys and with each inner node's priority as a leaf `.priority` among its
+/// children, are cut into ranges. A range ends with a leaf, whose path is said, and has the hash of a text that says its leaves;
+/// the last, empty hash is for what lies behind the last path. Source: rtdb-protocol §5.2, after the SDKs for Apple and
+/// Android.
+public struct CompoundHash: Hashable, Sendable {
+    /// Of the last leaf of each range, ascending.
+    public let paths: [TreePath]
+    /// One more than paths.
+    public let hashes: [String]
+
+    /// Of what a client holds.
+    public init(of node: Node) {
+        let size = Double(Self.estimatedSize(of: node))
+        self.init(of: node, splittingOver: max(512, Int((size * 100).squareRoot())))
+    }
+
+    /// - Parameter length: a range ends with the leaf that makes its text longer, in UTF-16 code units.
+    init(of node: Node, splittingOver length: Int) {
+        var paths: [TreePath] = []
+        var hashes: [String] = []
+        let sha1 = SHA1()
+        var range = RangeText()
+        LeafWalk.visit(node) { keys, leaf in
+            range.add(leaf, at: keys)
+            guard range.utf16Count > length, keys.last != .priority else { return }
+            paths.append(TreePath(keys: keys))
+            hashes.append(range.end(sha1))
+        }
+        if let keys = range.last {
+            paths.append(TreePath(keys: keys))
+            hashes.append(range.end(sha1))
+        }
+        self.paths = paths
+        self.hashes = hashes + [""]
+    }
+
+    /// Whether a node is so large that its compound hash is worth sending.
+    public static func isWorthwhile(for node: Node) -> Bool { estimatedSize(of: node) > 1024 }
+
+    /// About the size of the node as JSON; both sides have to find the same, because ranges depend on it.
+    static func estimatedSize(of node: Node) -> Int {
+        guard let children = node.inner else {
+            let size = estimatedSize(of: node.value)
+            return if let priority = node.priority { 24 + size + estimatedSize(of: priority) } else { size }
+        }
+        var size = 1
+        for (key, child) in children { size += key.text.utf16.count + 4 + estimatedSize(of: child) }
+        if let priority = node.priority { size += TreeKey.priority.text.utf8.count + 4 + estimatedSize(of: priority) }
+        return size
+    }
+
+    private static func estimatedSize(of value: Scalar?) -> Int {
+        switch value {
+        case nil, .bool: 4
+        case .integer, .double: 8
+        case .string(let text): 2 + text.utf16.count
+        case .deferred: preconditionFailure("a value that the server hasn't worked out has no hash")
+        }
+    }
+}
+
+extension CompoundHash {
+    /// - Parameter wire: the object under `ch`.
+    public init(wire: JSONValue) throws(TreeDataError) {
+        guard let hashes = wire["hs"]?.array, let paths = wire["ps"]?.array, hashes.count == paths.count + 1,
+            paths.count <= Limits.treeHashRangesMax
+        else { throw Self.invalid }
+        var known: [TreePath] = []
+        for path in paths {
+            guard let text = path.string else { throw Self.invalid }
+            let path = try TreeLimits.standard.path(text, allowingPriority: true)
+            if let last = known.last, TreePath.compare(last, path) >= 0 { throw Self.invalid }
+            known.append(path)
+        }
+        var texts: [String] = []
+        for hash in hashes {
+            guard let text = hash.string else { throw Self.invalid }
+            texts.append(text)
+        }
+        self.paths = known
+        self.hashes = texts
+    }
+
+    private static let invalid = TreeDataError(
+        "Invalid compound hash: it needs ascending paths ps and one hash hs more")
+
+    public var wire: JSONValue {
+        [
+            "hs": .array(hashes.map { .string($0) }),
+            "ps": .array(paths.map { .string($0.isRoot ? "/" : $0.text) }),
+        ]
+    }
+
+    /// The ranges in which `node`, the server's data, is not what the client holds: applied to that one after another they
+    /// make it `node`.
+    public func differences(from node: Node) -> [TreeRange] {
+        let sha1 = SHA1()
+        var own: [String] = []
+        var range = RangeText()
+        LeafWalk.visit(node) { keys, leaf in
+            while own.count < paths.count, TreePath.compare(keys[...], paths[own.count].keys[...]) > 0 {
+                own.append(range.end(sha1))
+            }
+            range.add(leaf, at: keys)
+        }
+        while own.count < hashes.count { own.append(range.end(sha1)) }
+
+        var ranges: [(start: TreePath?, end: TreePath?)] = []
+        var isOpen = false
+        for (index, hash) in hashes.enumerated() {
+            let isStale = !UTF8Order.equal(hash, own[index])
+            if isStale {
+                let end = index < paths.count ? paths[index] : nil
+                if isOpen {
+                    ranges[ranges.count - 1].end = end
+                } else {
+                    ranges.append((index > 0 ? paths[index - 1] : nil, end))
+                }
+            }
+            isOpen = isStale
+        }
+        return ranges.map { TreeRange(of: node, after: $0.start, through: $0.end) }
+    }
+}
+
+/// The leaves of a tree in the order of their keys; an inner node's priority is a leaf `.priority` among its children.
+enum LeafWalk {
+    static func visit(_ node: Node, _ visitor: (_ keys: [TreeKey], _ leaf: Node) -> Void) {
+        var keys: [TreeKey] = []
+        visit(node, &keys, visitor)
+    }
+
+    private static func visit(_ node: Node, _ keys: inout [TreeKey], _ visitor: ([TreeKey], Node) -> Void) {
+        guard let children = node.inner else {
+            if !node.isEmpty { visitor(keys, node) }
+            return
+        }
+        var priority = node.priority
+        for (key, child) in children {
+            if let value = priority, .priority < key {
+                visitor(keys + [.priority], Node(value))
+                priority = nil
+            }
+            keys.append(key)
+            visit(child, &keys, visitor)
+            keys.removeLast()
+        }
+        if let value = priority { visitor(keys + [.priority], Node(value)) }
+    }
+}
+
+/// The text of a range of leaves: `("a":("b":(number:…),"c":(…)))`.
+private struct RangeText {
+    private var text: [UInt8] = []
+    /// The keys of the leaf added last, which are still open.
+    private(set) var last: [TreeKey]?
+    /// Of the text as it is built so far, without the closings that are still due.
+    private(set) var utf16Count = 0
+
+    mutating func add(_ leaf: Node, at keys: [TreeKey]) {
+        var shared = 0
+        if let last {
+            while shared < last.count, shared < keys.count, last[shared] == keys[shared] { shared += 1 }
+            close(last.count - shared)
+            append(",")
+        } else {
+            append("(")
+        }
+        for key in keys[shared...] {
+            let start = text.count
+            NodeText.appendQuoted(key.text, to: &text)
+            text.append(contentsOf: ":(".utf8)
+            count(from: start)
+        }
+        let start = text.count
+        if let priority = leaf.priority {
+            text.append(contentsOf: "priority:".utf8)
+            NodeText.append(priority, to: &text, isQuoted: true)
+            text.append(UInt8(ascii: ":"))
+        }
+        if let value = leaf.value { NodeText.append(value, to: &text, isQuoted: true) }
+        count(from: start)
+        last = keys
+    }
+
+    /// - Returns: the hash of what was added since the last end; empty when that is nothing.
+    mutating func end(_ sha1: SHA1) -> String {
+        guard let last else { return "" }
+        close(last.count + 1)
+        var hash: [UInt8] = []
+        sha1.digest(of: text[...]).appendBase64(to: &hash)
+        self = RangeText()
+        return String(decoding: hash, as: UTF8.self)
+    }
+
+    private mutating func append(_ byte: StaticString) {
+        text.append(byte.utf8Start.pointee)
+        utf16Count += 1
+    }
+
+    private mutating func close(_ count: Int) {
+        for _ in 0..<count { append(")") }
+    }
+
+    /// A character is one unit, but two beyond U+FFFF, whose UTF-8 is four bytes.
+    private mutating func count(from start: Int) {
+        for byte in text[start...] where byte & 0xC0 != 0x80 { utf16Count += byte >= 0xF0 ? 2 : 1 }
+    }
+}

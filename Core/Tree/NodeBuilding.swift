@@ -1,0 +1,31 @@
+/// For those who read trees where they are in order already.
+extension Node {
+    /// An inner node.
+    /// - Parameter children: in the order of keys, none of them empty.
+    package init(inOrder children: [(key: TreeKey, node: Node)], priority: Scalar?) {
+        self = Node.inner(Children(inOrder: children), priority: priority)
+    }
+}
+
+extension TreeChange {
+    /// What changes that are made at once (`TreeOverlay`) come to, as changes that may be made one after the other: none lies
+    /// below another; first what is put, then what is taken away, then priorities.
+    package static func oneByOne(_ changes: [TreeChange]) -> [TreeChange] {
+        if changes.count < 2 { return changes }
+        var (put, taken, priorities): ([TreeChange], [TreeChange], [TreeChange]) = ([], [], [])
+        func gather(_ tree: ChangeTree, _ path: TreePath) {
+            if let node = tree.replacement {
+                let change = TreeChange(path: path, node: node)
+                if node.isEmpty { taken.append(change) } else { put.append(change) }
+                return
+            }
+            if let priority = tree.priority {
+                priorities.append(
+                    TreeChange(path: path.child(.priority), node: priority.map { Node($0) } ?? .empty))
+            }
+            for (key, tree) in tree.below { gather(tree, path.child(key)) }
+        }
+        gather(ChangeTree(changes), .root)
+        return put + taken + priorities
+    }
+}

@@ -1,0 +1,61 @@
+import COpenSSL
+
+/// The twenty bytes of a SHA-1.
+struct SHA1Digest: Sendable {
+    private let first: UInt64
+    private let second: UInt64
+    private let third: UInt32
+
+    static let count = 20
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        let bytes = UnsafeRawBufferPointer(bytes)
+        first = bytes.loadUnaligned(as: UInt64.self)
+        second = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        third = bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self)
+    }
+
+    /// The standard alphabet, padded.
+    func appendBase64(to text: inout [UInt8]) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.count + 29) { space in
+            let bytes = UnsafeMutableRawPointer(space.baseAddress!)
+            bytes.storeBytes(of: first, as: UInt64.self)
+            bytes.storeBytes(of: second, toByteOffset: 8, as: UInt64.self)
+            bytes.storeBytes(of: third, toByteOffset: 16, as: UInt32.self)
+            let count = Int(EVP_EncodeBlock(space.baseAddress! + Self.count, space.baseAddress!, CInt(Self.count)))
+            text.append(contentsOf: space[Self.count..<Self.count + count])
+        }
+    }
+}
+
+/// OpenSSL's SHA-1, kept for many short texts.
+final class SHA1 {
+    /// Never changed once it is fetched.
+    private nonisolated(unsafe) static let algorithm: OpaquePointer = {
+        guard let algorithm = EVP_MD_fetch(nil, "SHA1", nil) else {
+            fatalError("OpenSSL offers no SHA-1, by which clients compare their data with the server's")
+        }
+        return algorithm
+    }()
+
+    private let context: OpaquePointer
+
+    init() {
+        guard let context = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
+        self.context = context
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    func digest(of text: ArraySlice<UInt8>) -> SHA1Digest {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: SHA1Digest.count) { space in
+            let isDone = text.withUnsafeBufferPointer { bytes in
+                EVP_DigestInit_ex2(context, Self.algorithm, nil) == 1
+                    && EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
+                    && EVP_DigestFinal_ex(context, space.baseAddress, nil) == 1
+            }
+            precondition(isDone, "SHA-1 failed")
+            return SHA1Digest(UnsafeBufferPointer(space))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/// The value of a leaf, or a priority.
+public enum Scalar: Sendable {
+    case bool(Bool)
+    case integer(Int64)
+    /// Finite and not -0.0: make it by `number`.
+    case double(Double)
+    case string(String)
+    /// What the server works out when it applies the write; only in writes, never in a stored tree.
+    case deferred(ServerValue)
+
+    /// - Returns: nil for NaN and infinities, which the database doesn't have.
+    public static func number(_ value: Double) -> Scalar? {
+        guard value.isFinite else { return nil }
+        return .double(value == 0 ? 0 : value)
+    }
+
+    public var number: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .double(let value): value
+        default: nil
+        }
+    }
+
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    public var isDeferred: Bool { if case .deferred = self { true } else { false } }
+}
+
+/// What a write may have where a value stands, for the server to work out. Source: `ServerValue` of the SDKs.
+public enum ServerValue: Sendable, Hashable {
+    /// Milliseconds since 1970; one instant for all of a request.
+    case timestamp
+    /// Adds to the number at the place; the sum of integers that fit is an integer.
+    case increment(Int64)
+    case incrementDouble(Double)
+}
+
+extension Scalar: Hashable {
+    /// Of one kind and one value; strings byte by byte. 15 and 15.0 are not equal: they add differently.
+    public static func == (lhs: Scalar, rhs: Scalar) -> Bool {
+        switch (lhs, rhs) {
+        case (.bool(let left), .bool(let right)): left == right
+        case (.integer(let left), .integer(let right)): left == right
+        case (.double(let left), .double(let right)): left == right
+        case (.string(let left), .string(let right)): left.utf8.elementsEqual(right.utf8)
+        case (.deferred(let left), .deferred(let right)): left == right
+        default: false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .bool(let value): hasher.combine(value)
+        case .integer(let value): hasher.combine(value)
+        case .double(let value): hasher.combine(value)
+        case .string(var value): value.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        case .deferred(let value): hasher.combine(value)
+        }
+    }
+}
+
+extension Scalar {
+    /// The order of values: false, true, numbers, strings by UTF-16 code units. Numbers are compared as doubles, integers too:
+    /// an order in which some are exact and some are rounded would not be one. What stands before and after, nothing and
+    /// inner nodes, is `TreeQuery`'s to know. Priorities have the same order.
+    public static func compare(_ lhs: Scalar, _ rhs: Scalar) -> Int {
+        let ranks = (lhs.rank, rhs.rank)
+        if ranks.0 != ranks.1 { return ranks.0 - ranks.1 }
+        switch (lhs, rhs) {
+        case (.bool(let left), .bool(let right)): return left == right ? 0 : (left ? 1 : -1)
+        case (.string(let left), .string(let right)): return UTF16Order.compare(left, right)
+        default:
+            guard let left = lhs.number, let right = rhs.number, left != right else { return 0 }
+            return left < right ? -1 : 1
+        }
+    }
+
+    private var rank: Int {
+        switch self {
+        case .bool: 0
+        case .integer, .double: 1
+        case .string: 2
+        case .deferred: 3
+        }
+    }
+}
+
+extension Scalar: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByFloatLiteral
+{
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(floatLiteral value: Double) { self = .double(value == 0 ? 0 : value) }
+}

@@ -1,0 +1,73 @@
+import HearthModel
+
+/// What deferred values become. Source: `ServerValue` of the SDKs.
+extension ServerValue {
+    /// - Parameter old: what is at the place when the write is made.
+    public func resolved(nowMilliseconds: Int64, old: Scalar?) -> Scalar {
+        switch (self, old) {
+        case (.timestamp, _): return .integer(nowMilliseconds)
+        case (.increment(let delta), .integer(let value)):
+            let (sum, overflow) = value.addingReportingOverflow(delta)
+            return overflow ? .double(Double(value) + Double(delta)) : .integer(sum)
+        case (.increment(let delta), .double(let value)): return sum(value, Double(delta))
+        case (.increment(let delta), _): return .integer(delta)
+        case (.incrementDouble(let delta), _): return sum(old?.number ?? 0, delta)
+        }
+    }
+
+    /// There is no infinity to store: the sum stays at the largest number.
+    private func sum(_ left: Double, _ right: Double) -> Scalar {
+        let sum = left + right
+        if let number = Scalar.number(sum) { return number }
+        return .double(sum > 0 ? .greatestFiniteMagnitude : -.greatestFiniteMagnitude)
+    }
+}
+
+extension Node {
+    /// Itself with values in the place of deferred ones.
+    /// - Parameters:
+    ///   - old: what the write finds: increments add to it.
+    ///   - path: where the node is written to in `old`.
+    public func resolved(
+        nowMilliseconds: Int64, old: any TreeData, at path: TreePath
+    ) throws(Status) -> Node {
+        guard hasDeferred else { return self }
+        let priority: Scalar? =
+            if case .deferred(let value)? = priority {
+                value.resolved(nowMilliseconds: nowMilliseconds, old: try old.priority(at: path))
+            } else {
+                self.priority
+            }
+        if let value {
+            guard case .deferred(let deferred) = value else { return with(priority: priority) }
+            return Node(
+                deferred.resolved(nowMilliseconds: nowMilliseconds, old: try old.value(at: path)), priority: priority)
+        }
+        var resolved: [(TreeKey, Node)] = []
+        resolved.reserveCapacity(childCount)
+        for (key, child) in children {
+            let child = try child.resolved(nowMilliseconds: nowMilliseconds, old: old, at: path.child(key))
+            resolved.append((key, child))
+        }
+        return Node(children: resolved, priority: priority)
+    }
+
+    /// Whether anything in it is for the server to work out.
+    public var hasDeferred: Bool {
+        if priority?.isDeferred == true || value?.isDeferred == true { return true }
+        return inner?.contains { $0.node.hasDeferred } ?? false
+    }
+}
+
+extension TreeChange {
+    /// Itself with values in the place of deferred ones.
+    public func resolved(nowMilliseconds: Int64, old: any TreeData) throws(Status) -> TreeChange {
+        guard isPriority else {
+            return TreeChange(
+                path: path, node: try node.resolved(nowMilliseconds: nowMilliseconds, old: old, at: path))
+        }
+        guard case .deferred(let value)? = node.value else { return self }
+        let present = try old.priority(at: place)
+        return TreeChange(path: path, node: Node(value.resolved(nowMilliseconds: nowMilliseconds, old: present)))
+    }
+}

@@ -1,0 +1,94 @@
+import HearthModel
+
+/// A node that stands at a place from now on, or, where the path's last key is `.priority`, a priority: a leaf, or empty for
+/// none.
+public struct TreeChange: Equatable, Sendable {
+    public var path: TreePath
+    public var node: Node
+
+    public init(path: TreePath, node: Node) {
+        self.path = path
+        self.node = node
+    }
+
+    public var isPriority: Bool { path.last == .priority }
+
+    /// Where something changes: for a priority the place whose priority it is.
+    public var place: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
+}
+
+/// What one write does, whole or not at all.
+public struct TreeUpdate: Equatable, Sendable {
+    /// Where it was written to.
+    public let path: TreePath
+    /// At absolute paths, none of which contains another.
+    public let changes: [TreeChange]
+    /// Whether it replaces children of `path` and leaves the others.
+    public let isMerge: Bool
+
+    private init(path: TreePath, changes: [TreeChange], isMerge: Bool) {
+        self.path = path
+        self.changes = changes
+        self.isMerge = isMerge
+    }
+
+    /// Replaces what is at a place.
+    public static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
+        TreeUpdate(path: path, changes: [TreeChange(path: path, node: node)], isMerge: false)
+    }
+
+    /// Replaces what is at places below `path`. A name is a key or a path; its last key may be `.priority`.
+    public static func merge(
+        at path: TreePath, members: [(name: String, node: Node)], limits: TreeLimits = .standard
+    ) throws(TreeDataError) -> TreeUpdate {
+        let limits = limits.below(path)
+        var changes: [TreeChange] = []
+        for (name, node) in members {
+            let change = TreeChange(path: try limits.path(name, allowingPriority: true), node: node)
+            guard !change.path.isRoot else { throw .invalidPath }
+            if change.isPriority { try check(priority: node) }
+            changes.append(change)
+        }
+        return try TreeUpdate(at: path, changes: changes)
+    }
+
+    private static func check(priority: Node) throws(TreeDataError) {
+        switch priority.value {
+        case .integer, .double, .string, .deferred: return
+        case .bool: break
+        case nil: if priority.isEmpty { return }
+        }
+        throw TreeDataError("Invalid data; .priority has to be a number or a string.")
+    }
+
+    /// - Parameter changes: at paths relative to `path`.
+    init(at path: TreePath, changes: [TreeChange]) throws(TreeDataError) {
+        try Self.checkOverlap(changes)
+        self.init(
+            path: path, changes: changes.map { TreeChange(path: path + $0.path, node: $0.node) }, isMerge: true)
+    }
+
+    /// Sorted, a path is followed at once by one that it contains, if there is any.
+    private static func checkOverlap(_ changes: [TreeChange]) throws(TreeDataError) {
+        let paths = changes.map(\.path).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
+        for (path, next) in zip(paths, paths.dropFirst()) where path.contains(next) {
+            throw TreeDataError("Invalid data; an update can't have both \(path.text) and \(next.text).")
+        }
+    }
+}
+
+extension Node {
+    /// Itself after a change, whose path is relative to it.
+    public func applying(_ change: TreeChange) -> Node {
+        guard change.isPriority else { return setting(change.path, to: change.node) }
+        let place = change.place
+        let node = node(at: place)
+        return node.isEmpty ? self : setting(place, to: node.with(priority: change.node.value))
+    }
+
+    /// Itself after changes that are made at once: see `TreeOverlay`.
+    public func applying(_ changes: [TreeChange]) -> Node {
+        if changes.count == 1 { return applying(changes[0]) }
+        return ChangeTree(changes).applied(to: self)
+    }
+}

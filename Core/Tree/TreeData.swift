@@ -1,0 +1,42 @@
+import HearthModel
+
+/// A tree that need not be in memory: that of a store, or one with changes that are not made yet. Places that aren't there
+/// are empty.
+public protocol TreeData {
+    /// The value of the leaf at a place; nil for an inner or an empty node.
+    func value(at path: TreePath) throws(Status) -> Scalar?
+    /// The priority at a place.
+    func priority(at path: TreePath) throws(Status) -> Scalar?
+    /// Whether there are children at a place.
+    func hasChildren(at path: TreePath) throws(Status) -> Bool
+    /// Whether anything is at a place.
+    func exists(at path: TreePath) throws(Status) -> Bool
+    /// All that is at a place. Costs what is there.
+    func node(at path: TreePath) throws(Status) -> Node
+    /// The names of the children at a place, in their order: the first ones behind `key`, or from the beginning.
+    func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey]
+}
+
+extension TreeData {
+    /// For trees that know no cheaper way than to look at all that is there.
+    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+        try node(at: path).keys(at: .root, after: key, limit: limit)
+    }
+}
+
+extension Node: TreeData {
+    public func value(at path: TreePath) -> Scalar? { node(at: path).value }
+    public func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
+    public func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
+    public func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
+
+    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) -> [TreeKey] {
+        let children = node(at: path).children
+        var first = 0
+        if let key {
+            first = children.place(of: key)
+            if first < children.count, children[first].key == key { first += 1 }
+        }
+        return children[first..<min(children.count, first + limit)].map(\.key)
+    }
+}

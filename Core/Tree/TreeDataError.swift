@@ -1,0 +1,46 @@
+/// What is wrong with data, a path or a query that somebody sent.
+public struct TreeDataError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// For who sent it. Where the service's own words are known they stand here exactly: programs compare them.
+    public let message: String
+
+    public init(_ message: String) { self.message = message }
+
+    public var description: String { message }
+}
+
+extension TreeDataError {
+    public static let invalidJSON = TreeDataError("Invalid data; couldn't parse JSON object, array, or value.")
+    /// An update has to be an object.
+    public static let notAnObject = TreeDataError(
+        "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?")
+    public static let invalidPath = TreeDataError("Invalid path: Invalid token in path")
+
+    static func invalidKey(_ position: TextPosition) -> TreeDataError {
+        TreeDataError(
+            "Invalid data; couldn't parse key beginning at \(position). "
+                + "Key value can't be empty or contain $ # [ ] / or .")
+    }
+}
+
+/// Where something stands in a text, both from 1; columns count characters.
+struct TextPosition: CustomStringConvertible {
+    let line: Int
+    let column: Int
+
+    init(of index: Int, in text: UnsafeBufferPointer<UInt8>, from start: Int) {
+        var line = 1
+        var column = 1
+        for byte in text[start..<index] {
+            if byte == UInt8(ascii: "\n") {
+                line += 1
+                column = 1
+            } else if byte & 0xC0 != 0x80 {
+                column += 1
+            }
+        }
+        self.line = line
+        self.column = column
+    }
+
+    var description: String { "\(line):\(column)" }
+}

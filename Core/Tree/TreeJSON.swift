@@ -1,0 +1,202 @@
+import HearthModel
+
+/// The JSON texts of trees.
+///
+/// Two forms are written. The export form says all: a leaf with a priority is `{".value":…,".priority":…}`, an inner node's
+/// priority is its member `.priority`, and there are no arrays. The plain form leaves priorities out, and a node whose keys
+/// are mostly the numbers from 0 is an array. Both are read, arrays as nodes with the keys 0, 1, …; in writes `.sv` stands for
+/// values that the server works out.
+public enum TreeJSON {
+    public enum Form: Sendable, Hashable {
+        case plain
+        case export
+    }
+
+    /// The tree that a text says, in export or plain form. Keys, depth and strings are checked.
+    /// - Parameter range: of the text; all of it when nil. Positions in errors are counted from its start.
+    public static func node(
+        _ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
+    ) throws(TreeDataError) -> Node {
+        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
+            return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.node(depth: 0, limits: limits) }
+        }
+    }
+
+    /// The update that a text says: an object whose names are keys or paths below `path`.
+    public static func merge(
+        _ text: [UInt8], in range: Range<Int>? = nil, at path: TreePath, limits: TreeLimits = .standard
+    ) throws(TreeDataError) -> TreeUpdate {
+        let members = try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
+            return try cursor.whole { (cursor) throws(TreeDataError) in
+                guard cursor.byte == UInt8(ascii: "{") else {
+                    try cursor.skip()
+                    throw .notAnObject
+                }
+                return try cursor.changes(limits: limits.below(path))
+            }
+        }
+        return try TreeUpdate(at: path, changes: members)
+    }
+
+    /// The members of an object as slices of its text, which are well formed and not taken apart yet. For envelopes.
+    public static func members(
+        _ text: [UInt8], in range: Range<Int>? = nil
+    ) throws(TreeDataError) -> [(name: String, value: Range<Int>)] {
+        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
+            return try cursor.whole { (cursor) throws(TreeDataError) in
+                var members: [(name: String, value: Range<Int>)] = []
+                try cursor.object { (cursor, name, _) throws(TreeDataError) in
+                    let first = cursor.index
+                    try cursor.skip()
+                    members.append((name, first..<cursor.index))
+                }
+                return members
+            }
+        }
+    }
+
+    /// Any JSON. For small things.
+    public static func value(_ text: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
+        try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
+            var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
+            return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.value() }
+        }
+    }
+}
+
+extension JSONCursor {
+    /// - Parameter depth: keys above.
+    fileprivate mutating func node(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
+        switch byte {
+        case UInt8(ascii: "{"): return try inner(depth: depth, limits: limits)
+        case UInt8(ascii: "["):
+            try checkDepth(depth + 1, limits)
+            var children: [Children.Element] = []
+            try array { (cursor, position) throws(TreeDataError) in
+                let child = try cursor.node(depth: depth + 1, limits: limits)
+                if !child.isEmpty { children.append((TreeKey(position), child)) }
+            }
+            return Node.inner(Children(inAnyOrder: children), priority: nil)
+        default: return Node(scalar: try leafValue(limits))
+        }
+    }
+
+    private func checkDepth(_ depth: Int, _ limits: TreeLimits) throws(TreeDataError) {
+        guard depth <= limits.depthMax else {
+            throw TreeDataError("Invalid data; deeper than \(Limits.treeDepthMax) levels at \(position(of: index)).")
+        }
+    }
+
+    private mutating func leafValue(_ limits: TreeLimits) throws(TreeDataError) -> Scalar? {
+        let value = try scalar()
+        if case .string(let string)? = value { try limits.check(string) }
+        return value
+    }
+
+    /// What an object says: children, a leaf with a priority, or something for the server to work out.
+    private mutating func inner(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
+        let first = index
+        var children: [Children.Element] = []
+        var memberCount = 0
+        var value: Scalar?
+        var hasValue = false
+        var priority: Scalar?
+        var deferred: ServerValue?
+        try object { (cursor, name, nameIndex) throws(TreeDataError) in
+            memberCount += 1
+            let key = TreeKey(name)
+            if name.utf8.first == UInt8(ascii: ".") {
+                switch key {
+                case ".priority": priority = try cursor.priority(limits)
+                case ".value":
+                    value = try cursor.valueOrDeferred(limits)
+                    hasValue = true
+                case ".sv": deferred = try cursor.deferred()
+                default: throw .invalidKey(cursor.position(of: nameIndex))
+                }
+                return
+            }
+            guard limits.isValid(key) else { throw .invalidKey(cursor.position(of: nameIndex)) }
+            try cursor.checkDepth(depth + 1, limits)
+            children.append((key, try cursor.node(depth: depth + 1, limits: limits)))
+        }
+        if let deferred {
+            guard memberCount == 1 else {
+                throw TreeDataError("Invalid data; .sv at \(position(of: first)) has to stand alone.")
+            }
+            return Node(.deferred(deferred))
+        }
+        guard hasValue else { return .inner(Children(inAnyOrder: children), priority: priority) }
+        guard children.isEmpty else {
+            throw TreeDataError("Invalid data; beside .value at \(position(of: first)) only .priority can stand.")
+        }
+        return Node(scalar: value, priority: priority)
+    }
+
+    private mutating func valueOrDeferred(_ limits: TreeLimits) throws(TreeDataError) -> Scalar? {
+        switch byte {
+        case UInt8(ascii: "{"):
+            let first = index
+            let value = try value()
+            guard case .object(let members) = value, members.count == 1, TreeKey(members[0].name) == ".sv",
+                let deferred = ServerValue(json: members[0].value)
+            else { throw notAValue(".value", at: first) }
+            return .deferred(deferred)
+        case UInt8(ascii: "["): throw notAValue(".value", at: index)
+        default: return try leafValue(limits)
+        }
+    }
+
+    /// Null, a number, a string, or what becomes one.
+    private mutating func priority(_ limits: TreeLimits) throws(TreeDataError) -> Scalar? {
+        let first = index
+        let value = try valueOrDeferred(limits)
+        if case .bool? = value { throw notAValue(".priority", at: first) }
+        return value
+    }
+
+    private func notAValue(_ name: String, at index: Int) -> TreeDataError {
+        let kinds = name == ".priority" ? "a number or a string" : "a string, a number or a boolean"
+        return TreeDataError("Invalid data; \(name) at \(position(of: index)) has to be \(kinds).")
+    }
+
+    /// What stands under `.sv`.
+    private mutating func deferred() throws(TreeDataError) -> ServerValue {
+        let first = index
+        guard let deferred = ServerValue(json: try value()) else {
+            throw TreeDataError(
+                "Invalid data; .sv at \(position(of: first)) has to be \"timestamp\" or {\"increment\": <number>}.")
+        }
+        return deferred
+    }
+
+    /// The members of an update, at relative paths.
+    fileprivate mutating func changes(limits: TreeLimits) throws(TreeDataError) -> [TreeChange] {
+        var changes: [TreeChange] = []
+        try object { (cursor, name, nameIndex) throws(TreeDataError) in
+            try limits.checkSize(of: name)
+            let path = TreePath(name)
+            let place = path.last == .priority ? TreePath(keys: path.keys.dropLast()) : path
+            guard !path.isRoot, place.keys.allSatisfy(limits.isValid) else {
+                throw .invalidKey(cursor.position(of: nameIndex))
+            }
+            try cursor.checkDepth(place.count, limits)
+            if path.last == .priority {
+                changes.append(TreeChange(path: path, node: Node(scalar: try cursor.priority(limits))))
+            } else {
+                changes.append(TreeChange(path: path, node: try cursor.node(depth: path.count, limits: limits)))
+            }
+        }
+        return changes
+    }
+}
+
+extension Node {
+    /// A leaf, or empty.
+    init(scalar: Scalar?, priority: Scalar? = nil) {
+        self = if let scalar { Node(scalar, priority: priority) } else { .empty }
+    }
+}

@@ -1,0 +1,107 @@
+import HearthModel
+
+/// The name of a child.
+///
+/// Two names are equal when their bytes are: to Swift's `String`, two spellings of "é" are one. The order is the database's
+/// own: names that look like 32-bit integers come first, by number, and of one number the shorter spelling ("-0" before "00"); all others
+/// follow by UTF-16 code units.
+public struct TreeKey: Sendable {
+    public let text: String
+
+    public init(_ text: String) { self.text = text }
+
+    public init(_ number: Int) { text = String(number) }
+
+    /// Its number when it looks like a 32-bit integer: `-`, zeros, then at most ten digits.
+    public var integer: Int32? { Self.withBytes(text) { Self.integer($0) } }
+
+    private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
+        guard let first = bytes.first else { return nil }
+        let isNegative = first == UInt8(ascii: "-")
+        var index = isNegative ? 1 : 0
+        guard index < bytes.count else { return nil }
+        var magnitude: Int64 = 0
+        var digits = 0
+        while index < bytes.count {
+            let digit = bytes[index] &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            if magnitude != 0 || digit != 0 {
+                digits += 1
+                if digits > 10 { return nil }
+                magnitude = magnitude * 10 + Int64(digit)
+            }
+            index += 1
+        }
+        return Int32(exactly: isNegative ? -magnitude : magnitude)
+    }
+
+    /// Its UTF-8, without a copy for the strings that Swift makes itself.
+    static func withBytes<Result>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        if let result = text.utf8.withContiguousStorageIfAvailable(body) { return result }
+        var text = text
+        return text.withUTF8(body)
+    }
+
+    /// Its number when it can be an index of an array: canonical, not negative.
+    public var arrayIndex: Int? {
+        guard let first = text.utf8.first, first >= 0x30, first <= 0x39, first != 0x30 || text.utf8.count == 1,
+            let integer
+        else { return nil }
+        return Int(integer)
+    }
+}
+
+extension TreeKey: Hashable {
+    public static func == (lhs: TreeKey, rhs: TreeKey) -> Bool { UTF8Order.compare(lhs.text, rhs.text) == 0 }
+
+    public func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}
+
+extension TreeKey: Comparable {
+    public static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
+
+    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    public static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
+        withBytes(lhs.text) { left in withBytes(rhs.text) { right in compare(left, right) } }
+    }
+
+    private static func compare(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int {
+        switch (integer(left), integer(right)) {
+        case (let one?, let other?):
+            if one != other { return one < other ? -1 : 1 }
+            let lengths = left.count - right.count
+            // Zero has two spellings of each length, "-0" and "00".
+            return lengths != 0 ? lengths : UTF16Order.compare(left, right)
+        case (_?, nil): return -1
+        case (nil, _?): return 1
+        case (nil, nil): return UTF16Order.compare(left, right)
+        }
+    }
+}
+
+extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
+    public init(stringLiteral value: String) { self.init(value) }
+    public var description: String { text }
+}
+
+/// Comparison of texts by UTF-16 code units, in which characters beyond U+FFFF stand before U+E000 to U+FFFF.
+public enum UTF16Order {
+    /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
+    public static func compare(_ lhs: String, _ rhs: String) -> Int {
+        TreeKey.withBytes(lhs) { left in TreeKey.withBytes(rhs) { right in compare(left, right) } }
+    }
+
+    static func compare(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int {
+        let shared = min(left.count, right.count)
+        var index = 0
+        while index < shared, left[index] == right[index] { index += 1 }
+        if index == shared { return left.count - right.count }
+        return Int(rank(left[index])) - Int(rank(right[index]))
+    }
+
+    /// UTF-8 has the order of code points; with its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4, that of UTF-16.
+    public static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
+}

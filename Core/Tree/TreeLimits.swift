@@ -1,0 +1,85 @@
+import HearthModel
+
+/// How large keys, paths and values may be. Source: "Limits" of the Realtime Database's documentation, and the SDKs' checks.
+public struct TreeLimits: Sendable {
+    /// Keys from the root down to any leaf.
+    public var depthMax = Limits.treeDepthMax
+    public var keySizeBytesMax = Limits.treeKeySizeBytesMax
+    /// The UTF-8 length of a path with its slashes.
+    public var pathSizeBytesMax = Limits.treeDepthMax * (Limits.treeKeySizeBytesMax + 1)
+    public var stringSizeBytesMax = Limits.treeStringSizeBytesMax
+
+    /// What the server takes.
+    public static let standard = TreeLimits()
+    /// What SDKs let their users write: paths are shorter.
+    public static let client: TreeLimits = {
+        var limits = TreeLimits()
+        limits.pathSizeBytesMax = Limits.treeClientPathSizeBytesMax
+        return limits
+    }()
+
+    public init() {}
+
+    /// For data that goes to `path`, which has used up some of the depth.
+    public func below(_ path: TreePath) -> TreeLimits {
+        var limits = self
+        limits.depthMax -= path.count
+        return limits
+    }
+
+    /// Whether a key may be stored: not empty, not too long, without `.` `$` `#` `[` `]` `/` and control characters.
+    public func isValid(_ key: TreeKey) -> Bool {
+        TreeKey.withBytes(key.text) { bytes in
+            !bytes.isEmpty && bytes.count <= keySizeBytesMax && bytes.allSatisfy(Self.isAllowed)
+        }
+    }
+
+    static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0..<0x20, 0x7F: false
+        case UInt8(ascii: "."), UInt8(ascii: "$"), UInt8(ascii: "#"), UInt8(ascii: "["), UInt8(ascii: "]"),
+            UInt8(ascii: "/"):
+            false
+        default: true
+        }
+    }
+
+    /// Refuses a path with a key that can't be, and one that is too deep or too long.
+    /// - Parameter allowingPriority: whether its last key may be `.priority`.
+    public func check(_ path: TreePath, allowingPriority: Bool = false) throws(TreeDataError) {
+        let place = allowingPriority && path.last == .priority ? path.keys.dropLast() : path.keys[...]
+        guard place.allSatisfy(isValid) else { throw .invalidPath }
+        guard place.count <= depthMax else {
+            throw TreeDataError("Invalid path: Deeper than \(Limits.treeDepthMax) levels")
+        }
+        guard place.reduce(place.count - 1, { $0 + $1.text.utf8.count }) <= pathSizeBytesMax else {
+            throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
+        }
+    }
+
+    /// The path that a text means, checked.
+    public func path(_ text: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
+        try checkSize(of: text)
+        let path = TreePath(text)
+        try check(path, allowingPriority: allowingPriority)
+        return path
+    }
+
+    /// Before a text is taken apart: one slash may follow another, but a path isn't mostly slashes.
+    func checkSize(of text: String) throws(TreeDataError) {
+        guard text.utf8.count <= 2 * pathSizeBytesMax else {
+            throw TreeDataError("Invalid path: Longer than \(pathSizeBytesMax) bytes")
+        }
+    }
+
+    func check(_ value: String) throws(TreeDataError) {
+        guard value.utf8.count <= stringSizeBytesMax else {
+            throw TreeDataError("Invalid data; a string is longer than \(stringSizeBytesMax) bytes.")
+        }
+    }
+}
+
+extension TreeKey {
+    /// As the last key of a path it stands for the priority of the place above.
+    public static let priority: TreeKey = ".priority"
+}

@@ -1,0 +1,158 @@
+/// A part of a tree that is replaced: all leaves behind one path up to another. Source: rtdb-protocol §11.3.
+///
+/// What lies below `start` is behind it, and what lies below `end` is behind that: of a node at `end` only a leaf belongs to the
+/// range. Priorities of inner nodes are leaves `.priority`, as in `CompoundHash`.
+public struct TreeRange: Equatable, Sendable {
+    /// Exclusive; nil: from the beginning.
+    public let start: TreePath?
+    /// Inclusive; nil: to the end.
+    public let end: TreePath?
+    /// What is in the range now.
+    public let node: Node
+
+    public init(start: TreePath?, end: TreePath?, node: Node) {
+        self.start = start
+        self.end = end
+        self.node = node
+    }
+
+    /// What `node` has in a range. The range may become larger: a priority can't be said of a node of which it has no leaf.
+    init(of node: Node, after start: TreePath?, through end: TreePath?) {
+        var bounds = Bounds(start: start, end: end)
+        bounds.widen(for: node)
+        self.init(start: bounds.start, end: bounds.end, node: bounds.part(of: node))
+    }
+
+    /// `old` with this range replaced.
+    public func applied(to old: Node) -> Node {
+        Bounds(start: start, end: end).replace(in: old, by: node, at: [])
+    }
+}
+
+extension TreeRange {
+    /// One element of the list that a push `rm` has.
+    public init(_ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard) throws(TreeDataError) {
+        var start: TreePath?
+        var end: TreePath?
+        var node = Node.empty
+        for (name, slice) in try TreeJSON.members(text, in: range) {
+            switch TreeKey(name) {
+            case "s": start = TreePath(try Self.path(text, slice))
+            case "e": end = TreePath(try Self.path(text, slice))
+            case "m": node = try TreeJSON.node(text, in: slice, limits: limits)
+            default: break
+            }
+        }
+        self.init(start: start, end: end, node: node)
+    }
+
+    private static func path(_ text: [UInt8], _ slice: Range<Int>) throws(TreeDataError) -> String {
+        guard case .string(let path) = try TreeJSON.value(text, in: slice) else {
+            throw TreeDataError("Invalid range: it needs paths s and e")
+        }
+        return path
+    }
+
+    public func append(to text: inout [UInt8]) {
+        text.append(UInt8(ascii: "{"))
+        for (name, path) in [("s", start), ("e", end)] {
+            guard let path else { continue }
+            TreeJSON.appendString(name, to: &text)
+            text.append(UInt8(ascii: ":"))
+            TreeJSON.appendString(path.isRoot ? "/" : path.text, to: &text)
+            text.append(UInt8(ascii: ","))
+        }
+        text.append(contentsOf: "\"m\":".utf8)
+        TreeJSON.append(node, to: &text, form: .export)
+        text.append(UInt8(ascii: "}"))
+    }
+}
+
+extension TreePath {
+    /// In the order of a walk: key by key, a place before all that is below it.
+    static func compare(_ lhs: TreePath, _ rhs: TreePath) -> Int { compare(lhs.keys[...], rhs.keys[...]) }
+
+    static func compare(_ lhs: ArraySlice<TreeKey>, _ rhs: ArraySlice<TreeKey>) -> Int {
+        for (left, right) in zip(lhs, rhs) {
+            let order = TreeKey.compare(left, right)
+            if order != 0 { return order }
+        }
+        return lhs.count - rhs.count
+    }
+}
+
+/// Where a range begins and ends.
+private struct Bounds {
+    var start: TreePath?
+    var end: TreePath?
+
+    func isBehindStart(_ keys: [TreeKey]) -> Bool {
+        start.map { TreePath.compare(keys[...], $0.keys[...]) > 0 } ?? true
+    }
+
+    /// Negative before the end, zero at it.
+    private func compareToEnd(_ keys: [TreeKey]) -> Int { end.map { TreePath.compare(keys[...], $0.keys[...]) } ?? -1 }
+
+    func contains(_ keys: [TreeKey]) -> Bool { isBehindStart(keys) && compareToEnd(keys) <= 0 }
+
+    private func hasStart(below keys: [TreeKey]) -> Bool { start?.keys.starts(with: keys) ?? false }
+    private func hasEnd(below keys: [TreeKey]) -> Bool { end?.keys.starts(with: keys) ?? false }
+
+    func part(of node: Node) -> Node { part(of: node, at: []) }
+
+    private func part(of node: Node, at keys: [TreeKey]) -> Node {
+        if !hasStart(below: keys), !hasEnd(below: keys) { return contains(keys) ? node : .empty }
+        guard node.childCount > 0 else { return contains(keys) ? node : .empty }
+        let children = node.children.map { (key, child) in (key, part(of: child, at: keys + [key])) }
+        return Node(children: children, priority: contains(keys + [.priority]) ? node.priority : nil)
+    }
+
+    /// Makes the range larger where it cuts a node with a priority and has none of its leaves: the priority alone can't be said,
+    /// and a client that holds nothing else of the node would lose it with the last child.
+    mutating func widen(for node: Node) {
+        if let start { widen(for: node, towards: start) }
+        if let end { widen(for: node, towards: end) }
+    }
+
+    private mutating func widen(for node: Node, towards path: TreePath) {
+        for depth in 0...path.count {
+            let keys = Array(path.keys.prefix(depth))
+            let node = node.node(at: TreePath(keys: keys))
+            guard node.priority != nil, node.childCount > 0, part(of: node, at: keys).isEmpty else { continue }
+            var before: TreePath?
+            var behind: TreePath?
+            LeafWalk.visit(node) { relative, _ in
+                guard behind == nil, relative.last != .priority else { return }
+                let leaf = keys + relative
+                if !isBehindStart(leaf) { before = TreePath(keys: leaf) } else { behind = TreePath(keys: leaf) }
+            }
+            if let behind {
+                end = behind
+            } else if let before {
+                // The leaf, and what is beside it.
+                start = before.parent
+            }
+        }
+    }
+
+    func replace(in old: Node, by new: Node, at keys: [TreeKey]) -> Node {
+        let hasEnd = hasEnd(below: keys)
+        if isBehindStart(keys) {
+            if !hasEnd, compareToEnd(keys) < 0 { return new }
+            if hasEnd, new.isLeaf { return new }
+            if hasEnd, compareToEnd(keys) == 0 { return old.isLeaf ? .empty : old }
+        }
+        guard hasEnd || hasStart(below: keys) else { return old }
+        // A leaf behind the start is in the range, and nothing of the new data stands at its place.
+        var result = old.isLeaf && isBehindStart(keys) ? .empty : old
+        var gone: [TreeKey] = []
+        for key in Set(old.children.map(\.key)).union(new.children.map(\.key)) {
+            let child = replace(in: old.child(key), by: new.child(key), at: keys + [key])
+            if child.isEmpty { gone.append(key) } else { result = result.setting(key, to: child) }
+        }
+        // Last, so that a node whose children are all replaced is never without any, and keeps its priority.
+        for key in gone { result = result.setting(key, to: .empty) }
+        // A leaf's priority belongs to the leaf.
+        return contains(keys + [.priority]) && !result.isLeaf ? result.with(priority: new.priority) : result
+    }
+}

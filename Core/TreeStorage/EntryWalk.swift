@@ -1,0 +1,84 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// A walk over the entries of one place's children in an index, within a query's bounds, in the direction of its limit.
+struct EntryWalk {
+    /// What all entries begin with; the value follows, then the child's key.
+    let prefix: [UInt8]
+    let query: TreeQuery
+    let snapshot: any Snapshot
+    /// What a child is ordered by, looked up in the tree: for entries that only have its beginning.
+    let lookUp: (TreeKey) throws(Status) -> TreeIndexValue
+
+    typealias Found = (key: TreeKey, value: TreeIndexValue)
+
+    /// The first so many, from the end that the limit counts from.
+    func take(_ limit: Int) throws(Status) -> [Found] {
+        let range = range
+        if range.isEmpty { return [] }
+        let cursor = try snapshot.scan(
+            .entries, range, reverse: query.isLimitedToLast, values: false, dropping: prefix.count)
+        defer { cursor.close() }
+        var found: [Found] = []
+        // Entries with one beginning of a long string, which have no order among themselves.
+        var run: [Found] = []
+        var runValue: ArraySlice<UInt8> = []
+        func finishRun() {
+            run.sort {
+                let order = TreeIndexValue.compare($0.value, $1.value)
+                return order != 0 ? order < 0 : $0.key < $1.key
+            }
+            found += query.isLimitedToLast ? run.reversed() : run
+            run = []
+        }
+        while found.count < limit, try cursor.next() {
+            let bytes = cursor.key
+            let (end, isCut) = try IndexCode.end(of: bytes, from: 0)
+            if !run.isEmpty, bytes[..<end] != runValue {
+                finishRun()
+                if found.count >= limit { break }
+            }
+            let key = PathCode.key(bytes[end...])
+            let value = isCut ? try lookUp(key) : try IndexCode.value(bytes[..<end])
+            guard query.contains(key, value: value) else { continue }
+            if found.count + run.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+            if isCut {
+                runValue = bytes[..<end]
+                run.append((key, value))
+            } else {
+                found.append((key, value))
+            }
+        }
+        finishRun()
+        return found.count > limit ? Array(found.prefix(limit)) : found
+    }
+
+    /// All entries that may be within the bounds; of a long string's value too many.
+    private var range: KeyRange {
+        var range = KeyRange(prefix: prefix)
+        if let start = query.start {
+            let (bound, isCut) = code(start)
+            switch start.key {
+            case .max where !isCut: range.lower = PathCode.after(bound)
+            case .key(let key) where !isCut: range.lower = PathCode.bound(bound, key)
+            case .min, .max, .key: range.lower = bound
+            }
+        }
+        if let end = query.end {
+            let (bound, isCut) = code(end)
+            switch end.key {
+            case .min where !isCut: range.upper = bound
+            case .key(let key) where !isCut: range.upper = PathCode.after(PathCode.bound(bound, key))
+            case .min, .max, .key: range.upper = PathCode.after(bound)
+            }
+        }
+        return range
+    }
+
+    private func code(_ bound: TreeQuery.Bound) -> (bytes: [UInt8], isCut: Bool) {
+        var bytes = prefix
+        IndexCode.append(bound.value, to: &bytes)
+        return (bytes, bound.value?.string.map(IndexCode.isCut) ?? false)
+    }
+}

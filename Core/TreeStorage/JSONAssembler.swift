@@ -1,0 +1,133 @@
+import HearthModel
+import HearthTree
+
+/// Writes JSON of what a walk tells, without nodes between.
+///
+/// Whether an inner node is an array in the plain form shows only at its end: until then it is written as an object, and
+/// while all its keys are indexes it is remembered where its values stand.
+struct JSONAssembler: SubtreeVisitor {
+    private struct Level {
+        /// Where its text begins.
+        var start: Int
+        var priority: Scalar?
+        var isEmpty = true
+        /// Where the values of indexes stand; nil when another key has come.
+        var elements: [(index: Int, text: Range<Int>)]?
+        /// Of the child that is being written.
+        var index: Int?
+    }
+
+    private(set) var text: [UInt8]
+    private let form: TreeJSON.Form
+    private var levels: [Level] = []
+
+    init(appendingTo text: [UInt8], form: TreeJSON.Form) {
+        self.text = text
+        self.form = form
+    }
+
+    /// Whether nothing of the text can change any more: no node that is open may yet turn out to be an array.
+    var isSettled: Bool { levels.allSatisfy { $0.elements == nil } }
+
+    /// Lets somebody have the text, who may empty it while it is settled.
+    mutating func pour(_ sink: (inout [UInt8]) throws(Status) -> Void) throws(Status) { try sink(&text) }
+
+    mutating func open(_ key: TreeKey?, priority: Scalar?) {
+        begin(key)
+        levels.append(
+            Level(
+                start: text.count, priority: form == .export ? priority : nil,
+                elements: form == .plain ? [] : nil))
+        text.append(UInt8(ascii: "{"))
+    }
+
+    mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
+        begin(key)
+        let start = text.count
+        if form == .export, let priority {
+            text.append(contentsOf: "{\".value\":".utf8)
+            TreeJSON.append(value, to: &text)
+            text.append(contentsOf: ",\".priority\":".utf8)
+            TreeJSON.append(priority, to: &text)
+            text.append(UInt8(ascii: "}"))
+        } else {
+            TreeJSON.append(value, to: &text)
+        }
+        end(start)
+    }
+
+    mutating func close() {
+        guard let level = levels.popLast() else { preconditionFailure("what is closed was opened") }
+        if let elements = level.elements, let last = elements.last, last.index < 2 * elements.count {
+            writeArray(elements, from: level.start)
+        } else {
+            if let priority = level.priority {
+                text.append(contentsOf: ",\".priority\":".utf8)
+                TreeJSON.append(priority, to: &text)
+            }
+            text.append(UInt8(ascii: "}"))
+        }
+        end(level.start)
+    }
+
+    mutating func cut(to count: Int) { text.removeSubrange(count...) }
+
+    mutating func appendNull() { text.append(contentsOf: "null".utf8) }
+
+    /// Writes the name of a child.
+    private mutating func begin(_ key: TreeKey?) {
+        guard let key, !levels.isEmpty else { return }
+        let last = levels.count - 1
+        if !levels[last].isEmpty { text.append(UInt8(ascii: ",")) }
+        levels[last].isEmpty = false
+        if levels[last].elements != nil {
+            levels[last].index = key.arrayIndex
+            if levels[last].index == nil { levels[last].elements = nil }
+        }
+        TreeJSON.appendString(key.text, to: &text)
+        text.append(UInt8(ascii: ":"))
+    }
+
+    /// Notes where a child's value stands.
+    private mutating func end(_ start: Int) {
+        guard let last = levels.indices.last, levels[last].elements != nil, let index = levels[last].index else {
+            return
+        }
+        levels[last].elements?.append((index, start..<text.count))
+    }
+
+    private mutating func writeArray(_ elements: [(index: Int, text: Range<Int>)], from start: Int) {
+        var array: [UInt8] = [UInt8(ascii: "[")]
+        var position = 0
+        for (index, range) in elements {
+            while position < index {
+                array.append(contentsOf: "null,".utf8)
+                position += 1
+            }
+            array.append(contentsOf: text[range])
+            array.append(UInt8(ascii: ","))
+            position += 1
+        }
+        array[array.count - 1] = UInt8(ascii: "]")
+        text.replaceSubrange(start..., with: array)
+    }
+}
+
+extension TreeView {
+    /// Appends the JSON of all that is at a place, `null` of nothing.
+    /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
+    public func appendJSON(at path: TreePath, to text: inout [UInt8], form: TreeJSON.Form) throws(Status) {
+        let start = text.count
+        var assembler = JSONAssembler(appendingTo: text, form: form)
+        text = []
+        defer { text = assembler.text }
+        do throws(Status) {
+            var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+            try walk.run(&assembler)
+        } catch {
+            assembler.cut(to: start)
+            throw error
+        }
+        if assembler.text.count == start { assembler.appendNull() }
+    }
+}

@@ -1,0 +1,148 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// What is told of a subtree, in the order of keys.
+protocol SubtreeVisitor {
+    /// An inner node begins.
+    /// - Parameter key: nil for the node at which the walk begins.
+    mutating func open(_ key: TreeKey?, priority: Scalar?) throws(Status)
+    mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) throws(Status)
+    /// The inner node that was opened last ends.
+    mutating func close() throws(Status)
+}
+
+/// One scan over a subtree's records, as a sequence of nodes that begin and end.
+struct SubtreeWalk {
+    private let snapshot: any Snapshot
+    private let base: [UInt8]
+    private let cursor: any KeyCursor
+    /// Where the keys of the open nodes end in `last`, the record before.
+    private var ends: [Int] = []
+    private var last: [UInt8] = []
+    /// What was read, roughly.
+    private(set) var sizeBytes = 0
+    /// Bytes of records after which it is refused.
+    private let sizeBytesMax: Int
+
+    /// - Parameter range: of whole keys at or below the place; nil for all.
+    init(
+        _ base: [UInt8], in snapshot: any Snapshot, range: KeyRange? = nil, sizeBytesMax: Int
+    ) throws(Status) {
+        self.snapshot = snapshot
+        self.base = base
+        self.sizeBytesMax = sizeBytesMax
+        cursor = try snapshot.scan(
+            .entries, range ?? KeyRange(prefix: base), reverse: false, values: true, dropping: base.count)
+    }
+
+    /// Children of the place that are complete.
+    private(set) var completeChildren = 0
+
+    /// Tells a visitor everything; the place itself is opened when it has children.
+    /// - Parameter children: stops when so many children of the place are complete.
+    mutating func run(_ visitor: inout some SubtreeVisitor, children: Int = .max) throws(Status) {
+        defer { cursor.close() }
+        while try cursor.next() {
+            let key = cursor.key
+            try count(key, cursor.value)
+            let record = try TreeRecord(stored: cursor.value)
+            if key.isEmpty {
+                if record.isInner {
+                    try visitor.open(nil, priority: try record.priority)
+                    ends.append(0)
+                } else {
+                    try visitor.leaf(nil, try value(record, key), priority: try record.priority)
+                }
+                continue
+            }
+            if ends.isEmpty {
+                try visitor.open(nil, priority: nil)
+                ends.append(0)
+            }
+            try leave(for: key, &visitor)
+            if completeChildren >= children { break }
+            try enter(key, record, &visitor)
+        }
+        while ends.count > 1 { try closeLast(&visitor) }
+        if ends.popLast() != nil { try visitor.close() }
+    }
+
+    private mutating func closeLast(_ visitor: inout some SubtreeVisitor) throws(Status) {
+        ends.removeLast()
+        try visitor.close()
+        if ends.count == 1 { completeChildren += 1 }
+    }
+
+    /// Ends the nodes that a record doesn't lie below.
+    private mutating func leave(for key: [UInt8], _ visitor: inout some SubtreeVisitor) throws(Status) {
+        var shared = 0
+        let most = min(key.count, last.count)
+        while shared < most, key[shared] == last[shared] { shared += 1 }
+        while let end = ends.last, end > shared { try closeLast(&visitor) }
+    }
+
+    private mutating func enter(
+        _ key: [UInt8], _ record: TreeRecord, _ visitor: inout some SubtreeVisitor
+    ) throws(Status) {
+        var start = ends.last ?? 0
+        while start < key.count {
+            let end = try PathCode.end(of: key, from: start)
+            let name = PathCode.key(key[start..<end])
+            if end < key.count {
+                try visitor.open(name, priority: nil)
+                ends.append(end)
+            } else if record.isInner {
+                try visitor.open(name, priority: try record.priority)
+                ends.append(end)
+            } else {
+                try visitor.leaf(name, try value(record, key), priority: try record.priority)
+                if ends.count == 1 { completeChildren += 1 }
+            }
+            start = end
+        }
+        last = key
+    }
+
+    private func value(_ record: TreeRecord, _ key: [UInt8]) throws(Status) -> Scalar {
+        let value = try record.value { () throws(Status) in
+            guard let text = try snapshot.get(.documents, base + key) else { throw TreeRecord.damaged }
+            return text
+        }
+        guard let value else { throw TreeRecord.damaged }
+        return value
+    }
+
+    private mutating func count(_ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        sizeBytes += key.count + value.count + Self.recordSizeBytes
+        if value.first.map({ $0 & 0x0F == 6 }) == true { sizeBytes += try TreeRecord(stored: value).valueSizeBytes }
+        if sizeBytes > sizeBytesMax { throw Self.tooLarge }
+    }
+
+    /// What a node costs besides its key and value, roughly.
+    private static let recordSizeBytes = 32
+
+    static let tooLarge = Status.resourceExhausted(
+        "Data requested exceeds the maximum size that can be accessed with a single request.")
+}
+
+/// Builds nodes of what a walk tells.
+struct NodeAssembler: SubtreeVisitor {
+    private var open: [(key: TreeKey?, priority: Scalar?, children: [(key: TreeKey, node: Node)])] = []
+    private(set) var result = Node.empty
+
+    mutating func open(_ key: TreeKey?, priority: Scalar?) { open.append((key, priority, [])) }
+
+    mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
+        add(key, Node(value, priority: priority))
+    }
+
+    mutating func close() {
+        guard let node = open.popLast() else { preconditionFailure("what is closed was opened") }
+        add(node.key, Node(inOrder: node.children, priority: node.priority))
+    }
+
+    private mutating func add(_ key: TreeKey?, _ node: Node) {
+        if let key { open[open.count - 1].children.append((key, node)) } else { result = node }
+    }
+}

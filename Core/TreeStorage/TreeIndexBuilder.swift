@@ -1,0 +1,152 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// Fills indexes and deletes old ones, a slice at a time between groups of writes.
+///
+/// Writes keep entries of every index that isn't going up to date from the moment when it is defined; what is built are those of
+/// children that were there before, by one walk over the tree. Where a walk stands isn't kept: a new start begins anew, and
+/// puts entries that are there already. Used by the writer's thread alone.
+final class TreeIndexBuilder: @unchecked Sendable {
+    private let store: any Store
+    /// Where the walk for the index that is being filled goes on.
+    private var position: (index: UInt32, place: [UInt8])?
+
+    init(store: any Store) { self.store = store }
+
+    // MARK: Definitions
+
+    /// Keeps what is defined, adds what is new, and lets go of the rest.
+    func change(_ indexes: TreeIndexes, to definitions: [TreeIndexDefinition]) throws(Status) -> TreeIndexes {
+        if definitions.count > Limits.treeIndexesMax {
+            throw .invalidArgument(
+                "A database may have at most \(Limits.treeIndexesMax) indexes; these are \(definitions.count).")
+        }
+        return try store.write { transaction throws(Status) in
+            var next = try transaction.get(.meta, TreeMeta.nextIndex).map { TreeMeta.id($0) } ?? 0
+            var all: [TreeIndex] = indexes.all.filter { $0.state == .going }
+            var wanted: [TreeIndex] = []
+            for definition in definitions {
+                // Keys and priorities are always in order.
+                guard let new = TreeIndex(id: next, definition: definition, state: .building) else { continue }
+                if wanted.contains(where: { $0.isLike(new) }) { continue }
+                if let present = indexes.kept.first(where: { $0.isLike(new) }) {
+                    wanted.append(present)
+                } else {
+                    wanted.append(new)
+                    next += 1
+                    try transaction.put(.meta, Self.key(new), new.stored)
+                }
+            }
+            for var old in indexes.kept where !wanted.contains(where: { $0.id == old.id }) {
+                old.state = .going
+                all.append(old)
+                try transaction.put(.meta, Self.key(old), old.stored)
+            }
+            try transaction.put(.meta, TreeMeta.nextIndex, TreeMeta.encode(next))
+            return TreeIndexes(all + wanted)
+        }
+    }
+
+    private static func key(_ index: TreeIndex) -> [UInt8] { TreeMeta.indexPrefix + TreeMeta.encode(index.id) }
+
+    // MARK: Slices
+
+    /// Does a part of what there is to do.
+    /// - Returns: the indexes, others than before when one is complete or gone.
+    func slice(of indexes: TreeIndexes) throws(Status) -> TreeIndexes {
+        if let index = indexes.all.first(where: { $0.state == .going }) { return try delete(index, indexes) }
+        guard let index = indexes.all.first(where: { $0.state == .building }) else { return indexes }
+        let start = position.flatMap { $0.index == index.id ? $0.place : nil } ?? [PathCode.Space.records]
+        let next = try store.write { transaction throws(Status) in
+            let view = TreeView(transaction, version: 0, indexes: indexes, isOwner: false)
+            let (found, next) = try index.children(from: start, max: Limits.treeIndexSliceMax, in: view)
+            for (parent, child, key) in found {
+                guard let value = try view.indexed(child, by: index) else { continue }
+                try transaction.put(.entries, index.entry(parent, value, key), [])
+            }
+            if next == nil {
+                var complete = index
+                complete.state = .ready
+                try transaction.put(.meta, Self.key(index), complete.stored)
+            }
+            return next
+        }
+        position = next.map { (index.id, $0) }
+        if next != nil { return indexes }
+        return TreeIndexes(
+            indexes.all.map { other in
+                var other = other
+                if other.id == index.id { other.state = .ready }
+                return other
+            })
+    }
+
+    private func delete(_ index: TreeIndex, _ indexes: TreeIndexes) throws(Status) -> TreeIndexes {
+        let isGone = try store.write { transaction throws(Status) in
+            let range = KeyRange(prefix: index.prefix([PathCode.Space.records]))
+            let deleted = try transaction.delete(.entries, range, limit: Limits.treeIndexSliceMax)
+            if deleted == Limits.treeIndexSliceMax { return false }
+            try transaction.delete(.meta, Self.key(index))
+            return true
+        }
+        return isGone ? TreeIndexes(indexes.all.filter { $0.id != index.id }) : indexes
+    }
+}
+
+extension TreeIndex {
+    /// Children that the index orders, in the order of their places.
+    /// - Parameter place: where the walk begins or goes on.
+    /// - Returns: at most `max` children, and where to go on; nil at the end.
+    fileprivate func children(
+        from place: [UInt8], max: Int, in view: TreeView
+    ) throws(Status) -> (found: [(parent: [UInt8], child: [UInt8], key: TreeKey)], next: [UInt8]?) {
+        var found: [(parent: [UInt8], child: [UInt8], key: TreeKey)] = []
+        let range = KeyRange(lower: place, upper: PathCode.after([PathCode.Space.records]))
+        let cursor = try view.snapshot.scan(.entries, range, reverse: false, values: false)
+        defer { cursor.close() }
+        var steps = 0
+        while try cursor.next() {
+            // What is looked at counts, too: a pattern may fit little of a large tree.
+            steps += 1
+            if found.count >= max || steps > max * 2 { return (found, cursor.key) }
+            switch try step(cursor.key) {
+            case .child(let parentEnd, let childEnd):
+                let bytes = cursor.key
+                let child = Array(bytes[..<childEnd])
+                found.append((Array(bytes[..<parentEnd]), child, PathCode.key(bytes[parentEnd..<childEnd])))
+                try cursor.seek(PathCode.after(child))
+            case .seek(let target): try cursor.seek(target)
+            case .pass: break
+            }
+        }
+        return (found, nil)
+    }
+
+    private enum Step {
+        /// The record is of a child or below it; where the parent's and the child's keys end.
+        case child(parentEnd: Int, childEnd: Int)
+        /// Nothing fits before.
+        case seek([UInt8])
+        /// Too high up.
+        case pass
+    }
+
+    private func step(_ bytes: [UInt8]) throws(Status) -> Step {
+        var start = 1
+        for part in pattern {
+            if start == bytes.count { return .pass }
+            let end = try PathCode.end(of: bytes, from: start)
+            if let part {
+                var wanted = Array(bytes[..<start])
+                PathCode.append(part, to: &wanted)
+                let order = UTF8Order.compare(Array(bytes[..<end]), wanted)
+                if order < 0 { return .seek(wanted) }
+                if order > 0 { return .seek(PathCode.after(Array(bytes[..<start]))) }
+            }
+            start = end
+        }
+        if start == bytes.count { return .pass }
+        return .child(parentEnd: start, childEnd: try PathCode.end(of: bytes, from: start))
+    }
+}

@@ -1,0 +1,138 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// Children of which places have entries by what: an `.indexOn` of the rules.
+public struct TreeIndexDefinition: Hashable, Sendable {
+    /// The places whose children are indexed, key by key; what begins with `$` stands for any key.
+    public var pattern: [String]
+    /// `.value` or `.child`: keys and priorities need no definition.
+    public var index: TreeQuery.Index
+
+    public init(pattern: [String], index: TreeQuery.Index) {
+        self.pattern = pattern
+        self.index = index
+    }
+
+    public static func == (lhs: TreeIndexDefinition, rhs: TreeIndexDefinition) -> Bool {
+        lhs.index == rhs.index && lhs.pattern.count == rhs.pattern.count
+            && zip(lhs.pattern, rhs.pattern).allSatisfy { UTF8Order.equal($0, $1) }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(index)
+        for part in pattern { UTF8Order.hash(part, into: &hasher) }
+    }
+}
+
+/// 'b' while entries are missing, 'r' when all are there, 'g' while they are deleted.
+enum TreeIndexState: UInt8 {
+    case building = 0x62
+    case ready = 0x72
+    case going = 0x67
+}
+
+/// An index as it is kept.
+struct TreeIndex: Sendable {
+    let id: UInt32
+    let definition: TreeIndexDefinition
+    var state: TreeIndexState
+    /// The pattern's keys; nil for any.
+    let pattern: [TreeKey?]
+    /// From a child to what it is ordered by; nil for the child itself.
+    let inside: TreePath?
+
+    init?(id: UInt32, definition: TreeIndexDefinition, state: TreeIndexState) {
+        switch definition.index {
+        case .priority, .key: return nil
+        case .value: inside = nil
+        case .child(let path): inside = path.isRoot ? nil : path
+        }
+        self.id = id
+        self.definition = definition
+        self.state = state
+        // Two names of a variable are one definition.
+        pattern = definition.pattern.map { $0.utf8.first == UInt8(ascii: "$") ? nil : TreeKey($0) }
+    }
+
+    /// Whether the first keys of a path fit the pattern's.
+    func fits(_ path: TreePath) -> Bool {
+        zip(pattern, path.keys).allSatisfy { part, key in part.map { $0 == key } ?? true }
+    }
+
+    /// How two definitions are known for the same.
+    func isLike(_ other: TreeIndex) -> Bool { pattern == other.pattern && inside == other.inside }
+
+    // MARK: Entries
+
+    /// All entries below a place: with the path's end behind it, only those of its own children.
+    func prefix(_ place: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = [PathCode.Space.index]
+        bytes.append(contentsOf: TreeMeta.encode(id))
+        bytes.append(contentsOf: place.dropFirst())
+        return bytes
+    }
+
+    // MARK: Kept form
+
+    /// The pattern, and behind a 00 where the value is; keys have neither `/` nor 00.
+    var stored: [UInt8] {
+        var bytes = [state.rawValue]
+        bytes.append(contentsOf: pattern.map { $0?.text ?? "$" }.joined(separator: "/").utf8)
+        bytes.append(0)
+        bytes.append(contentsOf: (inside?.text ?? "").utf8)
+        return bytes
+    }
+
+    init?(id: UInt32, stored bytes: [UInt8]) {
+        guard let first = bytes.first, let state = TreeIndexState(rawValue: first),
+            let end = bytes.firstIndex(of: 0)
+        else { return nil }
+        let pattern = bytes[1..<end].split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+        let inside = TreePath(String(decoding: bytes[(end + 1)...], as: UTF8.self))
+        self.init(
+            id: id,
+            definition: TreeIndexDefinition(pattern: pattern, index: inside.isRoot ? .value : .child(inside)),
+            state: state)
+    }
+}
+
+/// The indexes of a tree at one moment. What changes them makes a new object, so that two moments can be told apart.
+final class TreeIndexes: Sendable {
+    let all: [TreeIndex]
+    /// Those that writes keep up to date.
+    let kept: [TreeIndex]
+
+    init(_ all: [TreeIndex]) {
+        self.all = all
+        kept = all.filter { $0.state != .going }
+    }
+
+    static func load(_ snapshot: any Snapshot) throws(Status) -> TreeIndexes {
+        var all: [TreeIndex] = []
+        let cursor = try snapshot.scan(
+            .meta, KeyRange(prefix: TreeMeta.indexPrefix), reverse: false, values: true,
+            dropping: TreeMeta.indexPrefix.count)
+        defer { cursor.close() }
+        while try cursor.next() {
+            guard let index = TreeIndex(id: TreeMeta.id(cursor.key), stored: cursor.value) else {
+                throw Status(.dataLoss, "The record of an index of the tree is damaged.")
+            }
+            all.append(index)
+        }
+        return TreeIndexes(all)
+    }
+
+    /// The index that has the children of a place in the order of a query, if its entries are complete.
+    func ready(for index: TreeQuery.Index, at path: TreePath) -> TreeIndex? {
+        let inside: TreePath?
+        switch index {
+        case .priority, .key: return nil
+        case .value: inside = nil
+        case .child(let path): inside = path.isRoot ? nil : path
+        }
+        return kept.first {
+            $0.state == .ready && $0.pattern.count == path.count && $0.inside == inside && $0.fits(path)
+        }
+    }
+}

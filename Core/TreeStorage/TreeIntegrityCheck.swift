@@ -1,0 +1,147 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// Looks whether everything that is stored agrees: for tools, and after crashes. Reads everything once.
+public struct TreeIntegrityCheck {
+    private let view: TreeView
+    private let max: Int
+    private var findings: [String] = []
+
+    /// The last leaf and the last priority of an inner node that the walk came to.
+    private var leaf: [UInt8] = []
+    private var inner: [UInt8] = []
+    private var priorities = 0
+    private var strings = 0
+    /// By the index's position: the last child, and how many there were.
+    private var children: [(last: [UInt8], count: Int)]
+    private let indexes: [TreeIndex]
+
+    private init(_ view: TreeView, max: Int) {
+        self.view = view
+        self.max = max
+        indexes = view.indexes.all.filter { $0.state == .ready }
+        children = Array(repeating: ([], 0), count: indexes.count)
+    }
+
+    /// - Returns: what is wrong, at most `max` sentences; empty when all is well.
+    public static func run(_ view: TreeView, max: Int) throws(Status) -> [String] {
+        var check = TreeIntegrityCheck(view, max: max)
+        try check.walk()
+        if check.findings.count < max { try check.compareCounts() }
+        return check.findings
+    }
+
+    private mutating func walk() throws(Status) {
+        let cursor = try view.snapshot.scan(
+            .entries, KeyRange(prefix: [PathCode.Space.records]), reverse: false, values: true)
+        defer { cursor.close() }
+        while findings.count < max, try cursor.next() {
+            let place = cursor.key
+            guard let ends = ends(of: place), let record = try? TreeRecord(stored: cursor.value) else {
+                find("A record is damaged", place)
+                continue
+            }
+            try check(record, place, ends)
+        }
+        if !inner.isEmpty { find("A node without children has a priority", inner) }
+    }
+
+    /// Where the keys of a place end; nil when it is none.
+    private func ends(of place: [UInt8]) -> [Int]? {
+        var ends: [Int] = []
+        var position = 1
+        while position < place.count {
+            guard let end = try? PathCode.end(of: place, from: position) else { return nil }
+            ends.append(end)
+            position = end
+        }
+        return ends
+    }
+
+    private mutating func check(_ record: TreeRecord, _ place: [UInt8], _ ends: [Int]) throws(Status) {
+        if !leaf.isEmpty, place.starts(with: leaf) { find("There is something below a leaf", place) }
+        if !inner.isEmpty, !place.starts(with: inner) { find("A node without children has a priority", inner) }
+        inner = record.isInner ? place : []
+        if !record.isInner { leaf = place }
+        try checkString(record, place)
+        if record.isInner, !record.hasPriority { find("A record says nothing", place) }
+        if record.hasPriority, let last = ends.last { try checkPriority(record, place, from: last, ends) }
+        for (position, index) in indexes.enumerated() where ends.count > index.pattern.count {
+            try checkIndex(position, index, place, ends)
+        }
+    }
+
+    private mutating func checkString(_ record: TreeRecord, _ place: [UInt8]) throws(Status) {
+        guard record.isKeptElsewhere else { return }
+        strings += 1
+        let text = try view.snapshot.get(.documents, place)
+        if text?.count != (try record.valueSizeBytes) { find("A long string is missing or has another length", place) }
+    }
+
+    private mutating func checkPriority(
+        _ record: TreeRecord, _ place: [UInt8], from last: Int, _ ends: [Int]
+    ) throws(Status) {
+        priorities += 1
+        let start = ends.count > 1 ? ends[ends.count - 2] : 1
+        guard let priority = try record.priority else { return }
+        let entry = TreeMutation.priorityEntry(
+            Array(place[..<start]), priority, PathCode.key(place[start..<last]))
+        if try view.snapshot.get(.entries, entry) == nil { find("A priority has no entry", place) }
+    }
+
+    /// At the first record of each child that an index has.
+    private mutating func checkIndex(
+        _ position: Int, _ index: TreeIndex, _ place: [UInt8], _ ends: [Int]
+    ) throws(Status) {
+        let depth = index.pattern.count
+        let child = Array(place[..<ends[depth]])
+        if child == children[position].last { return }
+        let start = depth > 0 ? ends[depth - 1] : 1
+        var from = 1
+        for (part, end) in zip(index.pattern, ends) {
+            if let part, part != PathCode.key(place[from..<end]) { return }
+            from = end
+        }
+        children[position].last = child
+        children[position].count += 1
+        guard let value = try view.indexed(child, by: index) else { return }
+        let entry = index.entry(Array(place[..<start]), value, PathCode.key(place[start..<ends[depth]]))
+        if try view.snapshot.get(.entries, entry) == nil {
+            find("A child has no entry in the index \(index.id)", place)
+        }
+    }
+
+    /// Everything that has to be there was found; what shouldn't be there shows in the numbers.
+    private mutating func compareCounts() throws(Status) {
+        var expected: [(String, Keyspace, KeyRange, Int)] = [
+            (
+                "entries of priorities", .entries,
+                KeyRange(prefix: TreeMutation.priorityPrefix([PathCode.Space.records])), priorities
+            ),
+            ("long strings", .documents, KeyRange(lower: [], upper: nil), strings),
+        ]
+        for (index, child) in zip(indexes, children) {
+            expected.append(
+                (
+                    "entries in the index \(index.id)", .entries,
+                    KeyRange(prefix: index.prefix([PathCode.Space.records])), child.count
+                ))
+        }
+        for (what, keyspace, range, count) in expected {
+            let found = try view.snapshot.count(keyspace, range, limit: .max)
+            if found != count { findings.append("There are \(found) \(what), there should be \(count).") }
+        }
+    }
+
+    private mutating func find(_ what: String, _ place: [UInt8]) {
+        if findings.count >= max { return }
+        var keys: [TreeKey] = []
+        var from = 1
+        for end in ends(of: place) ?? [] {
+            keys.append(PathCode.key(place[from..<end]))
+            from = end
+        }
+        findings.append("\(what): \(TreePath(keys: keys)).")
+    }
+}

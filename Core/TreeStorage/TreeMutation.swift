@@ -1,0 +1,246 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// Makes the changes of a write in a transaction: records, long strings, entries of priorities and of indexes.
+///
+/// Nothing is refused here any more: an error is the store's, and ends the transaction.
+struct TreeMutation {
+    private let transaction: any StoreTransaction
+    private let view: TreeView
+    private let indexes: [TreeIndex]
+
+    /// - Parameter view: of the same transaction.
+    init(_ transaction: any StoreTransaction, _ view: TreeView) {
+        self.transaction = transaction
+        self.view = view
+        indexes = view.indexes.kept
+    }
+
+    /// Makes changes at once, as `TreeOverlay` shows them.
+    /// - Returns: whether the tree is another than before.
+    func apply(_ changes: [TreeChange]) throws(Status) -> Bool {
+        var isChanged = false
+        for change in TreeChange.oneByOne(changes) {
+            if try apply(change) { isChanged = true }
+        }
+        return isChanged
+    }
+
+    private func apply(_ change: TreeChange) throws(Status) -> Bool {
+        if change.isPriority { return try setPriority(change.place, change.node.value) }
+        let touched = try indexedChildren(above: change.path)
+        let isChanged = try set(change.path, change.node)
+        if isChanged {
+            for child in touched { try update(child) }
+            try setIndexes(below: change.path, change.node)
+        }
+        return isChanged
+    }
+
+    // MARK: A node
+
+    private func set(_ path: TreePath, _ node: Node) throws(Status) -> Bool {
+        let place = PathCode.place(path)
+        let old = try PresentRecords(place, in: transaction)
+        if node.isEmpty {
+            if old.isEmpty { return false }
+            try remove(old, place)
+            try setPriorityEntry(path, from: old.priority, to: nil)
+            try removeEmptyParents(of: path)
+            return true
+        }
+        if old.isEmpty { try openParents(of: path) }
+        let new = NewRecords(node, at: place)
+        var isChanged = try old.replace(by: new.records, in: transaction)
+        // Records say nothing of what a long string is.
+        if old.hasStringsElsewhere || !new.strings.isEmpty {
+            let strings = RangeReplacement(.documents, KeyRange(prefix: place), by: new.strings, in: transaction)
+            if try strings.run() { isChanged = true }
+        }
+        if !isChanged { return false }
+        if old.hasChildren || !new.priorities.isEmpty {
+            try replaceEntries(Self.priorityPrefix(place), by: new.priorities)
+        }
+        try setPriorityEntry(path, from: old.priority, to: node.priority)
+        return true
+    }
+
+    private func remove(_ old: PresentRecords, _ place: [UInt8]) throws(Status) {
+        if !old.hasChildren {
+            try transaction.delete(.entries, place)
+            if old.hasStringsElsewhere { try transaction.delete(.documents, place) }
+            return
+        }
+        try transaction.delete(.entries, KeyRange(prefix: place), limit: .max)
+        try transaction.delete(.documents, KeyRange(prefix: place), limit: .max)
+        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
+    }
+
+    /// A leaf above a node that will be new becomes an inner node; its priority stays. Above an inner node there is none.
+    private func openParents(of path: TreePath) throws(Status) {
+        var parent = path.parent
+        while let ancestor = parent {
+            let place = PathCode.place(ancestor)
+            if let record = try view.record(place) {
+                if record.isInner { return }
+                if record.isKeptElsewhere { try transaction.delete(.documents, place) }
+                if let priority = try record.priority {
+                    try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
+                } else {
+                    try transaction.delete(.entries, place)
+                }
+                return
+            }
+            if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
+            parent = ancestor.parent
+        }
+    }
+
+    /// An inner node whose last child is gone is gone, too, with its priority.
+    private func removeEmptyParents(of path: TreePath) throws(Status) {
+        var parent = path.parent
+        while let ancestor = parent {
+            let place = PathCode.place(ancestor)
+            if try transaction.count(.entries, PathCode.below(place), limit: 1) > 0 { return }
+            if let record = try view.record(place) {
+                // Something was to be deleted below a leaf, which stays.
+                guard record.isInner else { return }
+                try transaction.delete(.entries, place)
+                try setPriorityEntry(ancestor, from: try record.priority, to: nil)
+            }
+            parent = ancestor.parent
+        }
+    }
+
+    // MARK: Priorities
+
+    private func setPriority(_ path: TreePath, _ priority: Scalar?) throws(Status) -> Bool {
+        let place = PathCode.place(path)
+        let record = try view.record(place)
+        let old = try record?.priority
+        if old == priority { return false }
+        if let record, !record.isInner {
+            let value = try view.value(record, place)
+            try transaction.put(.entries, place, TreeRecord(value, priority: priority).bytes)
+        } else {
+            // An empty node takes none.
+            if record == nil, try !view.exists(place) { return false }
+            if let priority {
+                try transaction.put(.entries, place, TreeRecord(nil, priority: priority).bytes)
+            } else {
+                try transaction.delete(.entries, place)
+            }
+        }
+        try setPriorityEntry(path, from: old, to: priority)
+        return true
+    }
+
+    private func setPriorityEntry(_ path: TreePath, from old: Scalar?, to new: Scalar?) throws(Status) {
+        guard let key = path.last, let parent = path.parent, old != new else { return }
+        let parentPlace = PathCode.place(parent)
+        if let old { try transaction.delete(.entries, Self.priorityEntry(parentPlace, old, key)) }
+        if let new { try transaction.put(.entries, Self.priorityEntry(parentPlace, new, key), []) }
+    }
+
+    /// All entries of children with a priority at or below a place.
+    static func priorityPrefix(_ place: [UInt8]) -> [UInt8] { [PathCode.Space.priorities] + place.dropFirst() }
+
+    static func priorityEntry(_ parent: [UInt8], _ priority: Scalar, _ key: TreeKey) -> [UInt8] {
+        var bytes = priorityPrefix(parent)
+        bytes.append(PathCode.pathEnd)
+        IndexCode.append(priority, to: &bytes)
+        PathCode.append(key, to: &bytes)
+        return bytes
+    }
+
+    // MARK: Indexes
+
+    /// A child that an index orders and that a change lies at or inside of.
+    private struct IndexedChild {
+        var index: TreeIndex
+        var parent: [UInt8]
+        var key: TreeKey
+        var place: [UInt8]
+        var before: TreeIndexValue?
+    }
+
+    private func indexedChildren(above path: TreePath) throws(Status) -> [IndexedChild] {
+        var found: [IndexedChild] = []
+        for index in indexes where path.count > index.pattern.count && index.fits(path) {
+            let parent = PathCode.place(TreePath(keys: Array(path.keys[..<index.pattern.count])))
+            let key = path.keys[index.pattern.count]
+            var place = parent
+            PathCode.append(key, to: &place)
+            found.append(
+                IndexedChild(
+                    index: index, parent: parent, key: key, place: place, before: try view.indexed(place, by: index)))
+        }
+        return found
+    }
+
+    private func update(_ child: IndexedChild) throws(Status) {
+        let after = try view.indexed(child.place, by: child.index)
+        if after == child.before { return }
+        let old = child.before.map { child.index.entry(child.parent, $0, child.key) }
+        let new = after.map { child.index.entry(child.parent, $0, child.key) }
+        if old == new { return }
+        if let old { try transaction.delete(.entries, old) }
+        if let new { try transaction.put(.entries, new, []) }
+    }
+
+    /// The entries of places at and below a changed one.
+    private func setIndexes(below path: TreePath, _ node: Node) throws(Status) {
+        let place = PathCode.place(path)
+        for index in indexes where path.count <= index.pattern.count && index.fits(path) {
+            var entries: [StoreRecord] = []
+            index.collect(from: node, at: place, depth: path.count, into: &entries)
+            entries.sort { UTF8Order.compare($0.key, $1.key) < 0 }
+            try replaceEntries(index.prefix(place), by: entries)
+        }
+    }
+
+    // MARK: Ranges
+
+    private func replaceEntries(_ prefix: [UInt8], by new: [StoreRecord]) throws(Status) {
+        let range = KeyRange(prefix: prefix)
+        if new.isEmpty {
+            try transaction.delete(.entries, range, limit: .max)
+        } else {
+            _ = try RangeReplacement(.entries, range, by: new, in: transaction).run()
+        }
+    }
+}
+
+extension TreeIndex {
+    func entry(_ parent: [UInt8], _ value: TreeIndexValue, _ key: TreeKey) -> [UInt8] {
+        var bytes = prefix(parent)
+        bytes.append(PathCode.pathEnd)
+        value.append(to: &bytes)
+        PathCode.append(key, to: &bytes)
+        return bytes
+    }
+
+    /// The entries of all children that this index orders in a node.
+    /// - Parameters:
+    ///   - place: the node's; its path fits the pattern so far.
+    ///   - depth: of the node.
+    fileprivate func collect(from node: Node, at place: [UInt8], depth: Int, into entries: inout [StoreRecord]) {
+        guard depth < pattern.count else {
+            for (key, child) in node.children {
+                entries.append(StoreRecord(key: entry(place, definition.index.value(of: child), key), value: []))
+            }
+            return
+        }
+        func descend(_ key: TreeKey, _ child: Node) {
+            var place = place
+            PathCode.append(key, to: &place)
+            collect(from: child, at: place, depth: depth + 1, into: &entries)
+        }
+        if let key = pattern[depth] {
+            descend(key, node.child(key))
+        } else {
+            for (key, child) in node.children { descend(key, child) }
+        }
+    }
+}

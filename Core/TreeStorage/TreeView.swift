@@ -1,0 +1,132 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// The tree at one moment, whatever is written meanwhile.
+///
+/// Used by one thread at a time, but may be handed from one to another. Close it soon: it holds old pages alive.
+public final class TreeView: TreeData, @unchecked Sendable {
+    // The snapshot's contract and the rule above: whoever holds the view owns it.
+    let snapshot: any Snapshot
+    let indexes: TreeIndexes
+    /// That of the last commit that is seen; 0 before the first.
+    public let version: Int64
+    private let isOwner: Bool
+
+    /// - Parameter isOwner: whether the snapshot is closed with the view.
+    init(_ snapshot: any Snapshot, version: Int64, indexes: TreeIndexes, isOwner: Bool) {
+        self.snapshot = snapshot
+        self.version = version
+        self.indexes = indexes
+        self.isOwner = isOwner
+    }
+
+    deinit { close() }
+
+    /// Frees the view; calls after it are a programmer's error. A second `close` does nothing.
+    public func close() { if isOwner { snapshot.close() } }
+
+    // MARK: TreeData
+
+    func record(_ place: [UInt8]) throws(Status) -> TreeRecord? {
+        guard let bytes = try snapshot.get(.entries, place) else { return nil }
+        return try TreeRecord(stored: bytes)
+    }
+
+    /// The value of the leaf whose record is given.
+    func value(_ record: TreeRecord, _ place: [UInt8]) throws(Status) -> Scalar? {
+        try record.value { () throws(Status) in
+            guard let text = try snapshot.get(.documents, place) else { throw TreeRecord.damaged }
+            return text
+        }
+    }
+
+    public func value(at path: TreePath) throws(Status) -> Scalar? {
+        let place = PathCode.place(path)
+        guard let record = try record(place) else { return nil }
+        return try value(record, place)
+    }
+
+    public func priority(at path: TreePath) throws(Status) -> Scalar? {
+        guard let record = try record(PathCode.place(path)) else { return nil }
+        return try record.priority
+    }
+
+    public func hasChildren(at path: TreePath) throws(Status) -> Bool {
+        try snapshot.count(.entries, PathCode.below(PathCode.place(path)), limit: 1) > 0
+    }
+
+    public func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.place(path)) }
+
+    func exists(_ place: [UInt8]) throws(Status) -> Bool {
+        try snapshot.count(.entries, KeyRange(prefix: place), limit: 1) > 0
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
+    public func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.place(path)) }
+
+    func node(_ place: [UInt8]) throws(Status) -> Node {
+        var assembler = NodeAssembler()
+        var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        try walk.run(&assembler)
+        return assembler.result
+    }
+
+    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+        try children(of: path, after: key, limit: limit)
+    }
+
+    // MARK: More than the tree's own
+
+    /// The hash of all that is at a place, as clients compute it; "" of nothing.
+    public func hash(at path: TreePath) throws(Status) -> String { try node(at: path).hash }
+
+    /// The keys of children, in order, without a look at what is below them.
+    /// - Parameter key: those behind it; nil from the first on.
+    public func children(of path: TreePath, after key: TreeKey? = nil, limit: Int) throws(Status) -> [TreeKey] {
+        let place = PathCode.place(path)
+        var range = PathCode.below(place)
+        if let key { range.lower = PathCode.after(PathCode.bound(place, key)) }
+        let walk = try ChildWalk(place, in: snapshot, range: range)
+        defer { walk.close() }
+        var keys: [TreeKey] = []
+        while keys.count < limit, try walk.next() { keys.append(walk.key) }
+        return keys
+    }
+
+    /// Bytes of what is at a place: keys, values and a little for each leaf, about that of its text. Counting stops beyond
+    /// `limit`.
+    public func sizeEstimate(at path: TreePath, upTo limit: Int) throws(Status) -> Int {
+        let place = PathCode.place(path)
+        let cursor = try snapshot.scan(
+            .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+        defer { cursor.close() }
+        var size = 0
+        while size <= limit, try cursor.next() {
+            let record = try TreeRecord(stored: cursor.value)
+            size += cursor.key.count + (try record.valueSizeBytes) + 4
+        }
+        return size
+    }
+
+    // MARK: Indexes
+
+    /// What a child is ordered by in an index; nil when there is no such child.
+    /// - Parameter place: the child's.
+    func indexed(_ place: [UInt8], by index: TreeIndex) throws(Status) -> TreeIndexValue? {
+        guard let inside = index.inside else { return try content(place) }
+        var target = place
+        PathCode.append(inside, to: &target)
+        if let found = try content(target) { return found }
+        return try exists(place) ? TreeIndexValue.null : nil
+    }
+
+    /// What is at a place, as an order sees it; nil for nothing.
+    private func content(_ place: [UInt8]) throws(Status) -> TreeIndexValue? {
+        if let record = try record(place) {
+            guard let value = try value(record, place) else { return .inner }
+            return .scalar(value)
+        }
+        return try snapshot.count(.entries, PathCode.below(place), limit: 1) > 0 ? .inner : nil
+    }
+}

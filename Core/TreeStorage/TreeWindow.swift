@@ -1,0 +1,213 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// The children of a query's window, in the order of its index.
+public struct TreeWindow: Sendable {
+    public var children: [(key: TreeKey, node: Node)]
+    /// Whether an index served it: by key and by priority always; else all children were read and sorted.
+    public var isIndexed: Bool
+}
+
+/// The same without what is in the children.
+public struct TreeWindowKeys: Sendable {
+    /// Values are nothing on the key index. A number may come back as a double.
+    public var children: [(key: TreeKey, value: TreeIndexValue)]
+    public var isIndexed: Bool
+}
+
+extension TreeView {
+    /// The children that a query asks for. With an index it costs what the window has; without one, all children.
+    /// - Throws: RESOURCE_EXHAUSTED when more would have to be read than `Limits.treeReadSizeBytesMax`.
+    public func result(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindow {
+        let place = PathCode.place(path)
+        switch try source(of: query, path, place) {
+        case .keys(let bounds):
+            return TreeWindow(children: try nodes(place, bounds), isIndexed: true)
+        case .priorities:
+            return TreeWindow(children: try nodes(of: try byPriority(query, place), place), isIndexed: true)
+        case .index(let index):
+            return TreeWindow(children: try nodes(of: try byIndex(query, place, index), place), isIndexed: true)
+        case .everything(let isIndexed):
+            return TreeWindow(children: query.orderedChildren(of: try node(place)), isIndexed: isIndexed)
+        }
+    }
+
+    /// Their keys and what they are ordered by.
+    public func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
+        let place = PathCode.place(path)
+        let found: [(key: TreeKey, value: TreeIndexValue)]
+        switch try source(of: query, path, place) {
+        case .keys(let bounds): found = try keys(place, bounds).map { ($0, .null) }
+        case .priorities: found = try byPriority(query, place)
+        case .index(let index): found = try byIndex(query, place, index)
+        case .everything(let isIndexed):
+            let children = query.orderedChildren(of: try node(place))
+            return TreeWindowKeys(
+                children: children.map { ($0.key, query.indexValue(of: $0.node)) }, isIndexed: isIndexed)
+        }
+        return TreeWindowKeys(children: found, isIndexed: true)
+    }
+
+    /// How a window is found.
+    private enum Source {
+        case keys(KeyBounds)
+        case priorities
+        case index(TreeIndex)
+        case everything(isIndexed: Bool)
+    }
+
+    private struct KeyBounds {
+        var range: KeyRange
+        var limit: Int
+        var isReverse: Bool
+    }
+
+    private func source(of query: TreeQuery, _ path: TreePath, _ place: [UInt8]) throws(Status) -> Source {
+        switch query.index {
+        case .key:
+            return .keys(bounds(query, place, start: query.start?.key, end: query.end?.key))
+        case .priority:
+            if query.isUnfiltered { return .everything(isIndexed: true) }
+            let entries = KeyRange(prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd])
+            if try snapshot.count(.entries, entries, limit: 1) > 0 { return .priorities }
+            // Nobody has a priority: all have the place of none, and the keys decide.
+            let start = query.start.map { $0.value == nil ? $0.key : .max }
+            let end = query.end.map { $0.value == nil ? $0.key : .max }
+            return .keys(bounds(query, place, start: start, end: end))
+        case .value, .child:
+            guard let index = indexes.ready(for: query.index, at: path) else { return .everything(isIndexed: false) }
+            return query.isUnfiltered ? .everything(isIndexed: true) : .index(index)
+        }
+    }
+
+    // MARK: In the order of keys
+
+    private func bounds(
+        _ query: TreeQuery, _ place: [UInt8], start: TreeQuery.BoundKey?, end: TreeQuery.BoundKey?
+    ) -> KeyBounds {
+        var range = PathCode.below(place)
+        switch start {
+        case nil, .min: break
+        case .max: range.lower = PathCode.after(place)
+        case .key(let key):
+            let bound = PathCode.bound(place, key)
+            range.lower = query.start?.isInclusive == false ? PathCode.after(bound) : bound
+        }
+        switch end {
+        case nil, .max: break
+        case .min: range.upper = range.lower
+        case .key(let key):
+            let bound = PathCode.bound(place, key)
+            range.upper = query.end?.isInclusive == false ? bound : PathCode.after(bound)
+        }
+        return KeyBounds(range: range, limit: query.limit ?? .max, isReverse: query.isLimitedToLast)
+    }
+
+    private func keys(_ place: [UInt8], _ bounds: KeyBounds) throws(Status) -> [TreeKey] {
+        if bounds.range.isEmpty { return [] }
+        let walk = try ChildWalk(place, in: snapshot, range: bounds.range, reverse: bounds.isReverse)
+        defer { walk.close() }
+        var keys: [TreeKey] = []
+        while keys.count < bounds.limit, try walk.next() {
+            if keys.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+            keys.append(walk.key)
+        }
+        return bounds.isReverse ? keys.reversed() : keys
+    }
+
+    private func nodes(_ place: [UInt8], _ bounds: KeyBounds) throws(Status) -> [(key: TreeKey, node: Node)] {
+        var bounds = bounds
+        if bounds.isReverse, bounds.limit < .max {
+            // Where the last of them begin; then one walk over them.
+            guard let first = try keys(place, bounds).first else { return [] }
+            bounds.range.lower = PathCode.bound(place, first)
+        }
+        if bounds.range.isEmpty { return [] }
+        var assembler = NodeAssembler()
+        var walk = try SubtreeWalk(
+            place, in: snapshot, range: bounds.range, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        try walk.run(&assembler, children: bounds.limit)
+        return Array(assembler.result.children)
+    }
+
+    // MARK: By entries
+
+    /// Nodes of children that entries named.
+    private func nodes(
+        of found: [(key: TreeKey, value: TreeIndexValue)], _ place: [UInt8]
+    ) throws(Status) -> [(key: TreeKey, node: Node)] {
+        var nodes: [(key: TreeKey, node: Node)] = []
+        nodes.reserveCapacity(found.count)
+        var sizeBytesMax = Limits.treeReadSizeBytesMax
+        for (key, _) in found {
+            var childPlace = place
+            PathCode.append(key, to: &childPlace)
+            var assembler = NodeAssembler()
+            var walk = try SubtreeWalk(childPlace, in: snapshot, sizeBytesMax: sizeBytesMax)
+            try walk.run(&assembler)
+            sizeBytesMax -= walk.sizeBytes
+            nodes.append((key, assembler.result))
+        }
+        return nodes
+    }
+
+    private func byIndex(
+        _ query: TreeQuery, _ place: [UInt8], _ index: TreeIndex
+    ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
+        let entries = EntryWalk(
+            prefix: index.prefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot
+        ) { [self] key throws(Status) in
+            var childPlace = place
+            PathCode.append(key, to: &childPlace)
+            return try indexed(childPlace, by: index) ?? .null
+        }
+        let found = try entries.take(query.limit ?? .max)
+        return query.isLimitedToLast ? found.reversed() : found
+    }
+
+    /// First those without a priority, by key, then the others by their entries. Those without are found by passing over
+    /// those that have one: the first few of very many children that all have one cost a look at each, unless a bound leaves
+    /// out those without; the last few don't.
+    private func byPriority(
+        _ query: TreeQuery, _ place: [UInt8]
+    ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
+        let limit = query.limit ?? .max
+        let entries = EntryWalk(
+            prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot
+        ) { [self] key throws(Status) in
+            var childPlace = place
+            PathCode.append(key, to: &childPlace)
+            return TreeIndexValue(try record(childPlace)?.priority)
+        }
+        if query.isLimitedToLast {
+            var found = try entries.take(limit)
+            if found.count < limit { found += try withoutPriority(query, place, limit: limit - found.count) }
+            return found.reversed()
+        }
+        var found = try withoutPriority(query, place, limit: limit)
+        if found.count < limit { found += try entries.take(limit - found.count) }
+        return found
+    }
+
+    /// Children without a priority, in the direction of the limit.
+    private func withoutPriority(
+        _ query: TreeQuery, _ place: [UInt8], limit: Int
+    ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
+        if let start = query.start, start.value != nil { return [] }
+        let end = query.end.map { $0.value == nil ? $0.key : .max }
+        let range = bounds(query, place, start: query.start?.key, end: end).range
+        if range.isEmpty { return [] }
+        let walk = try ChildWalk(place, in: snapshot, range: range, reverse: query.isLimitedToLast)
+        defer { walk.close() }
+        var found: [(key: TreeKey, value: TreeIndexValue)] = []
+        while found.count < limit, try walk.next() {
+            // Downwards a walk comes to an inner node from below, and hasn't seen its own record.
+            let own = walk.isOwnRecord || !query.isLimitedToLast ? try walk.record : try record(walk.place)
+            if own?.hasPriority == true { continue }
+            if found.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+            found.append((walk.key, .null))
+        }
+        return found
+    }
+}

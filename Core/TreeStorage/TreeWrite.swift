@@ -1,0 +1,103 @@
+import HearthModel
+import HearthTree
+
+/// What one request changes: all of it or nothing.
+public struct TreeWrite: Sendable {
+    /// Asks for the present state of a place.
+    public struct Condition: Sendable {
+        public var path: TreePath
+        /// Of what has to be there (`Node.hash`); "" for nothing.
+        public var hash: String
+        /// Whether it is looked at before the guard is asked. Whoever may not read the place would learn from it what is
+        /// there, so only for those who may.
+        public var reveals: Bool
+
+        public init(path: TreePath, hash: String, reveals: Bool) {
+            self.path = path
+            self.hash = hash
+            self.reveals = reveals
+        }
+    }
+
+    /// At absolute places, made one after the other. Values may be deferred; a place whose last key is `.priority` is a
+    /// priority.
+    public var changes: [TreeChange]
+    public var condition: Condition?
+    /// Asked before the write is made; nil for those who may do everything.
+    public var `guard`: (any TreeGuard)?
+    /// What a deferred timestamp becomes; milliseconds since 1970.
+    public var nowMilliseconds: Int64
+    /// Changes of the journal that become durable with it. A write may have nothing else.
+    public var journal: [JournalChange]
+    /// Where the request was made as an update of children; nil for one that replaces. Says nothing to the tree; those who
+    /// hear of the commit may want to tell it in the same form.
+    public var base: TreePath?
+
+    public init(
+        changes: [TreeChange], condition: Condition? = nil, guard: (any TreeGuard)? = nil, nowMilliseconds: Int64,
+        journal: [JournalChange] = [], base: TreePath? = nil
+    ) {
+        self.changes = changes
+        self.condition = condition
+        self.guard = `guard`
+        self.nowMilliseconds = nowMilliseconds
+        self.journal = journal
+        self.base = base
+    }
+}
+
+/// Decides whether a write may be made.
+///
+/// Asked on the writer's thread at the point where the write is worked out: nothing can come between the decision and the
+/// write. It has to be quick, and must not wait.
+public protocol TreeGuard: Sendable {
+    /// - Parameters:
+    ///   - update: the changes, with everything worked out.
+    ///   - after: what the tree will be.
+    ///   - now: milliseconds since 1970, the instant of the whole request.
+    /// - Throws: why the write may not be made: PERMISSION_DENIED.
+    func judge(
+        _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64
+    ) throws(Status)
+}
+
+/// A write that was made.
+public struct TreeCommit: Sendable {
+    /// Greater than those of all commits before. Microseconds since 1970, unless the clock was set back.
+    public var version: Int64
+    /// With everything worked out.
+    public var changes: [TreeChange]
+    /// Whether the tree is as it was before.
+    public var isNoChange: Bool
+    /// That of the write.
+    public var base: TreePath?
+
+    public init(version: Int64, changes: [TreeChange], isNoChange: Bool, base: TreePath? = nil) {
+        self.base = base
+        self.version = version
+        self.changes = changes
+        self.isNoChange = isNoChange
+    }
+}
+
+/// What became of a write.
+public enum TreeOutcome: Sendable {
+    case committed(TreeCommit)
+    /// The condition didn't hold; nothing was changed.
+    case stale(current: Node)
+    /// Nothing was changed.
+    case failed(Status)
+
+    var commit: TreeCommit? { if case .committed(let commit) = self { commit } else { nil } }
+}
+
+/// Watches what is committed. All calls come on the writer's thread, which they hold up.
+public protocol TreeObserver: Sendable {
+    /// A commit, in order, when it is made but not durable yet. Commits without changes are left out.
+    /// - Parameter after: the tree with this commit and without later ones. Only valid during the call.
+    func prepare(_ commit: TreeCommit, after: TreeView)
+    /// Everything that was prepared is durable. Comes before the completions of those writes.
+    func publish()
+    /// Nothing of what was prepared has happened.
+    func discard()
+}

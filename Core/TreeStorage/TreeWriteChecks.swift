@@ -1,0 +1,82 @@
+import HearthModel
+import HearthTree
+
+/// What a write is asked before it is queued, and what it is made of when its turn comes.
+extension TreeWrite {
+    /// Bytes of what it writes, roughly.
+    /// - Throws: INVALID_ARGUMENT when a key, a depth, a string or the whole is beyond the limits: who parses requests has
+    ///   refused that before, but nothing that can't be kept in order may reach the store.
+    func checkedSizeBytes() throws(Status) -> Int {
+        var size = 0
+        for change in changes {
+            do throws(TreeDataError) {
+                try TreeLimits.standard.check(change.path, allowingPriority: true)
+            } catch {
+                throw .invalidArgument(error.message)
+            }
+            for key in change.path.keys { size += key.text.utf8.count + 1 }
+            if change.isPriority {
+                try Self.check(priority: change.node.value)
+                if change.node.childCount > 0 { throw Self.invalidPriority }
+            }
+            try Self.add(change.node, depth: change.place.count, to: &size)
+        }
+        for change in journal {
+            let record = change.record?.count ?? 0
+            if record > Limits.treeJournalRecordSizeBytesMax { throw Self.tooLarge }
+            size += change.session.utf8.count + record
+        }
+        return size
+    }
+
+    private static let tooLarge = Status.invalidArgument(
+        "Data to write exceeds the maximum size that can be modified with a single request.")
+    private static let invalidPriority = Status.invalidArgument(
+        "Invalid data; .priority has to be a number or a string.")
+
+    private static func add(_ node: Node, depth: Int, to size: inout Int) throws(Status) {
+        size += 16
+        if let priority = node.priority {
+            try check(priority: priority)
+            size += priority.string?.utf8.count ?? 8
+        }
+        if let text = node.value?.string {
+            if text.utf8.count > Limits.treeStringSizeBytesMax {
+                throw .invalidArgument(
+                    "Invalid data; a string is longer than \(Limits.treeStringSizeBytesMax) bytes.")
+            }
+            size += text.utf8.count
+        }
+        if size > Limits.treeWriteSizeBytesMax { throw tooLarge }
+        if node.childCount > 0, depth >= Limits.treeDepthMax {
+            throw .invalidArgument("Invalid data; deeper than \(Limits.treeDepthMax) levels.")
+        }
+        for (key, child) in node.children {
+            if !TreeLimits.standard.isValid(key) {
+                throw .invalidArgument(
+                    "Invalid data; the key \"\(key.text.prefix(50))\" can't be empty or contain $ # [ ] / or .")
+            }
+            size += key.text.utf8.count
+            try add(child, depth: depth + 1, to: &size)
+        }
+    }
+
+    private static func check(priority: Scalar?) throws(Status) {
+        switch priority {
+        case nil, .integer, .double, .deferred: break
+        case .bool: throw invalidPriority
+        case .string(let text):
+            if text.utf8.count > Limits.treeStringSizeBytesMax { throw tooLarge }
+        }
+    }
+
+    /// The changes with everything worked out on the tree that the write finds.
+    func resolvedChanges(on view: TreeView) throws(Status) -> [TreeChange] {
+        var resolved: [TreeChange] = []
+        resolved.reserveCapacity(changes.count)
+        for change in changes {
+            resolved.append(try change.resolved(nowMilliseconds: nowMilliseconds, old: view))
+        }
+        return resolved
+    }
+}

@@ -1,0 +1,157 @@
+import CZlib
+
+/// Compressors and decompressors that the connections of one thread lend each other.
+///
+/// A decompressor costs 40 KB and a compressor 260 KB: an idle connection that owned them would cost more than all the
+/// rest of it. Without context takeover a message needs them only from its first byte to its last.
+///
+/// Not Sendable: has one owner, a thread or what guards it.
+public final class DeflateCodecs {
+    private var inflaters: [Inflater] = []
+    private var deflaters: [Deflater] = []
+    /// Those beyond this number are freed.
+    private static let idleMax = 4
+
+    public init() {}
+
+    func takeInflater() -> Inflater? { inflaters.popLast() ?? Inflater() }
+
+    func giveBack(_ inflater: Inflater) {
+        inflater.reset()
+        if inflaters.count < DeflateCodecs.idleMax { inflaters.append(inflater) }
+    }
+
+    func takeDeflater(windowBits: Int) -> Deflater? {
+        if let index = deflaters.lastIndex(where: { $0.windowBits == windowBits }) {
+            return deflaters.remove(at: index)
+        }
+        return Deflater(windowBits: windowBits)
+    }
+
+    func giveBack(_ deflater: Deflater) {
+        deflater.reset()
+        if deflaters.count < DeflateCodecs.idleMax { deflaters.append(deflater) }
+    }
+}
+
+/// Decompresses the messages of permessage-deflate piece by piece, never keeping what comes in.
+final class Inflater {
+    enum Failure: Error {
+        case malformed
+        case tooLarge
+    }
+
+    /// zlib's state points back at it, so it must not move.
+    private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 16)
+    /// The last byte that came ended a final block (RFC 7692, 7.2.3.4).
+    private var isAfterFinalBlock = false
+
+    /// What every message ends with, and what isn't sent. Source: RFC 7692, 7.2.1.
+    static let tail: [UInt8] = [0, 0, 0xFF, 0xFF]
+
+    init?() {
+        stream.initialize(to: z_stream())
+        // The largest window understands the smaller ones.
+        guard raw_inflate_start(stream, 15) == Z_OK else {
+            stream.deallocate()
+            chunk.deallocate()
+            return nil
+        }
+    }
+
+    deinit {
+        inflateEnd(stream)
+        stream.deallocate()
+        chunk.deallocate()
+    }
+
+    /// Forgets what came before.
+    func reset() {
+        inflateReset(stream)
+        isAfterFinalBlock = false
+    }
+
+    /// - Parameter bytesMax: what `output` may hold in the end.
+    func inflate(
+        _ input: UnsafeRawBufferPointer, into output: inout [UInt8], bytesMax: Int
+    ) throws(Failure) {
+        guard let base = input.baseAddress, !input.isEmpty else { return }
+        isAfterFinalBlock = false
+        // zlib doesn't write to its input; its type comes from before `const`.
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: base.assumingMemoryBound(to: UInt8.self))
+        stream.pointee.avail_in = UInt32(input.count)
+        repeat {
+            stream.pointee.next_out = chunk.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            stream.pointee.avail_out = UInt32(chunk.count)
+            let code = CZlib.inflate(stream, Z_NO_FLUSH)
+            let produced = chunk.count - Int(stream.pointee.avail_out)
+            guard output.count + produced <= bytesMax else { throw .tooLarge }
+            output.append(contentsOf: UnsafeRawBufferPointer(rebasing: chunk[..<produced]))
+            switch code {
+            case Z_OK: break
+            case Z_BUF_ERROR where stream.pointee.avail_in == 0: return
+            case Z_STREAM_END:
+                // A final block doesn't end the message, and the window stays.
+                guard inflateResetKeep(stream) == Z_OK else { throw .malformed }
+                isAfterFinalBlock = stream.pointee.avail_in == 0
+            default: throw .malformed
+            }
+        } while stream.pointee.avail_in > 0 || stream.pointee.avail_out == 0
+    }
+
+    /// The message is over. What it would need to go on is missing: it was cut off.
+    func finishMessage(into output: inout [UInt8], bytesMax: Int) throws(Failure) {
+        if isAfterFinalBlock { return }
+        try Inflater.tail.withUnsafeBufferPointer { tail throws(Failure) in
+            try inflate(UnsafeRawBufferPointer(tail), into: &output, bytesMax: bytesMax)
+        }
+        // Bit 7: the last byte ended a block.
+        guard stream.pointee.data_type & 128 != 0 else { throw .malformed }
+    }
+}
+
+/// Compresses messages for permessage-deflate.
+final class Deflater {
+    let windowBits: Int
+    private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+
+    /// The aim is less on the wire for little time, not the least.
+    private static let level: Int32 = 3
+
+    init?(windowBits: Int) {
+        self.windowBits = windowBits
+        stream.initialize(to: z_stream())
+        guard raw_deflate_start(stream, Deflater.level, Int32(windowBits)) == Z_OK else {
+            stream.deallocate()
+            return nil
+        }
+    }
+
+    deinit {
+        deflateEnd(stream)
+        stream.deallocate()
+    }
+
+    func reset() { deflateReset(stream) }
+
+    /// The message without its tail. It isn't empty: what zlib says of nothing depends on what it said before.
+    func compress(_ message: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard let base = message.baseAddress, !message.isEmpty else { return nil }
+        stream.pointee.next_in = UnsafeMutablePointer(mutating: base.assumingMemoryBound(to: UInt8.self))
+        stream.pointee.avail_in = UInt32(message.count)
+        // A flush adds up to six bytes, and something may have been left over in the bit buffer.
+        let room = Int(deflateBound(stream, UInt(message.count))) + 16
+        var isDone = false
+        var output = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+            stream.pointee.next_out = buffer.baseAddress
+            stream.pointee.avail_out = UInt32(room)
+            let code = deflate(stream, Z_SYNC_FLUSH)
+            count = room - Int(stream.pointee.avail_out)
+            isDone = code == Z_OK && stream.pointee.avail_in == 0 && stream.pointee.avail_out > 0
+        }
+        guard isDone, output.suffix(4).elementsEqual(Inflater.tail) else { return nil }
+        output.removeLast(4)
+        return output
+    }
+}

@@ -1,0 +1,378 @@
+/// An open WebSocket connection as a state machine: what the peer sent goes in and events come out, messages go in and
+/// bytes for the peer come out.
+///
+/// It answers nothing by itself. Whoever drives it answers `.ping` with `pong`, and `.close` or a failure with `close`;
+/// after either it reads nothing more. Without context takeover an idle connection owns no memory but the object.
+///
+/// Not Sendable: has one owner, a thread or what guards it.
+public final class WebSocketConnection {
+    public enum Role: Sendable {
+        case client
+        case server
+    }
+
+    public enum Event: Equatable, Sendable {
+        /// Valid UTF-8.
+        case text([UInt8])
+        case binary([UInt8])
+        /// To be answered with a pong of the same payload.
+        case ping([UInt8])
+        case pong([UInt8])
+        /// The last event. A peer needn't give a code.
+        case close(WebSocketCloseCode?, reason: String)
+    }
+
+    /// A message of which not all frames are there.
+    private struct Message {
+        var isText: Bool
+        var isCompressed: Bool
+        var bytes: [UInt8] = []
+        var validator = UTF8Validator()
+        var frames = 0
+        /// Payload as it came: a compressed one could go on for ever and say nothing.
+        var receivedBytes = 0
+    }
+
+    public let role: Role
+    public let limits: WebSocketLimits
+    public let deflate: WebSocketDeflate?
+
+    private var reader = WebSocketFrameReader()
+    /// The frame whose payload is being read, and how much of that has come.
+    private var frame: WebSocketFrameHeader?
+    private var payloadRead = 0
+    private var message: Message?
+    private var control: [UInt8] = []
+    private var failure: WebSocketFailure?
+    /// The peer has said that it sends no more.
+    public private(set) var hasReceivedClose = false
+    /// Nothing may be sent any more.
+    public private(set) var hasSentClose = false
+
+    private let codecs: DeflateCodecs
+    private var inflater: Inflater?
+    private var deflater: Deflater?
+    private let nextMask: () -> UInt32
+
+    /// - Parameters:
+    ///   - deflate: what the handshake has agreed on; nil: no compression.
+    ///   - codecs: shared with other connections of the same owner.
+    ///   - nextMask: of a client's frames. It must not be foreseen by whoever writes the messages (RFC 6455, 10.3).
+    public init(
+        role: Role, limits: WebSocketLimits = WebSocketLimits(), deflate: WebSocketDeflate? = nil,
+        codecs: DeflateCodecs = DeflateCodecs(), nextMask: @escaping () -> UInt32 = WebSocketConnection.randomMask
+    ) {
+        self.role = role
+        self.limits = limits
+        self.deflate = deflate
+        self.codecs = codecs
+        self.nextMask = nextMask
+    }
+
+    public static func randomMask() -> UInt32 {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+
+    /// Bytes kept of a message that isn't complete.
+    public var bufferedBytes: Int { (message?.bytes.count ?? 0) + control.count }
+
+    /// The peer has begun something that it must go on with.
+    public var isWithinMessage: Bool { message != nil || frame != nil || reader.isUnfinished }
+
+    // MARK: Input
+
+    /// Goes on reading at `position` and moves it on: to the end of the input without an event, else behind the event's
+    /// last byte. To be called until it returns nil.
+    ///
+    /// - Throws: the failure with which to close; the same again from then on.
+    public func next(
+        _ input: UnsafeRawBufferPointer, _ position: inout Int
+    ) throws(WebSocketFailure) -> Event? {
+        if let failure { throw failure }
+        do throws(WebSocketFailure) {
+            while position < input.count {
+                if hasReceivedClose {
+                    position = input.count
+                    break
+                }
+                if frame == nil {
+                    let byte = input[position]
+                    position += 1
+                    guard let header = try reader.read(byte, allowsCompression: deflate != nil) else { continue }
+                    try begin(header)
+                }
+                if let event = try readPayload(input, &position) { return event }
+            }
+            return nil
+        } catch {
+            fail(error)
+            throw error
+        }
+    }
+
+    /// All events of the input, for those who needn't stop between them and don't care what came before a failure.
+    public func receive(_ bytes: [UInt8]) throws(WebSocketFailure) -> [Event] {
+        try bytes.withUnsafeBufferPointer { input throws(WebSocketFailure) in
+            let input = UnsafeRawBufferPointer(input)
+            var events: [Event] = []
+            var position = 0
+            while let event = try next(input, &position) { events.append(event) }
+            return events
+        }
+    }
+
+    private func fail(_ failure: WebSocketFailure) {
+        self.failure = failure
+        message = nil
+        frame = nil
+        control = []
+        // What it knows may be half of something: another connection mustn't get it.
+        inflater = nil
+    }
+
+    private func begin(_ header: WebSocketFrameHeader) throws(WebSocketFailure) {
+        guard (header.mask != nil) == (role == .server) else {
+            throw .violation(role == .server ? "a client's frame isn't masked" : "a server's frame is masked")
+        }
+        if !header.opcode.isControl {
+            if header.opcode == .continuation {
+                guard message != nil else { throw .violation("a continuation of nothing") }
+            } else {
+                guard message == nil else { throw .violation("a message begins within another") }
+                message = Message(isText: header.opcode == .text, isCompressed: header.isCompressed)
+            }
+            try countFrame(header)
+        }
+        frame = header
+        payloadRead = 0
+    }
+
+    private func countFrame(_ header: WebSocketFrameHeader) throws(WebSocketFailure) {
+        guard var message = message.take() else { return }
+        message.frames += 1
+        guard message.frames <= limits.fragmentsMax else {
+            throw WebSocketFailure(.policyViolation, "a message has more than \(limits.fragmentsMax) fragments")
+        }
+        // What can't be compressed grows by five bytes in some thousands.
+        let slack = message.isCompressed ? 1_024 + limits.messageBytesMax >> 7 : 0
+        guard header.payloadBytes <= limits.messageBytesMax + slack - message.receivedBytes else { throw tooBig }
+        message.receivedBytes += header.payloadBytes
+        self.message = message
+    }
+
+    private var tooBig: WebSocketFailure {
+        WebSocketFailure(.messageTooBig, "a message is larger than \(limits.messageBytesMax) bytes")
+    }
+
+    private func readPayload(
+        _ input: UnsafeRawBufferPointer, _ position: inout Int
+    ) throws(WebSocketFailure) -> Event? {
+        guard let header = frame else { return nil }
+        let count = min(input.count - position, header.payloadBytes - payloadRead)
+        if count > 0 {
+            let piece = UnsafeRawBufferPointer(rebasing: input[position..<(position + count)])
+            if header.opcode.isControl {
+                WebSocketConnection.append(piece, header.mask, offset: payloadRead, to: &control)
+            } else {
+                try receiveData(piece, header)
+            }
+            position += count
+            payloadRead += count
+        }
+        guard payloadRead == header.payloadBytes else { return nil }
+        frame = nil
+        if header.opcode.isControl { return try endControl(header.opcode) }
+        return header.isFinal ? try endMessage() : nil
+    }
+
+    private static func append(
+        _ piece: UnsafeRawBufferPointer, _ mask: UInt32?, offset: Int, to bytes: inout [UInt8]
+    ) {
+        let start = bytes.count
+        bytes.append(contentsOf: piece)
+        guard let mask else { return }
+        bytes.withUnsafeMutableBytes { WebSocketMask.apply(mask, offset: offset, to: .init(rebasing: $0[start...])) }
+    }
+
+    // MARK: Data frames
+
+    private func receiveData(_ piece: UnsafeRawBufferPointer, _ header: WebSocketFrameHeader) throws(WebSocketFailure) {
+        // Taken out, so that its array has one owner and grows in place.
+        guard var message = message.take() else { return }
+        let start = message.bytes.count
+        if message.isCompressed {
+            var unmasked: [UInt8] = []
+            WebSocketConnection.append(piece, header.mask, offset: payloadRead, to: &unmasked)
+            try inflate(&message) { (inflater, bytes) throws(Inflater.Failure) in
+                try unmasked.withUnsafeBufferPointer { input throws(Inflater.Failure) in
+                    try inflater.inflate(UnsafeRawBufferPointer(input), into: &bytes, bytesMax: limits.messageBytesMax)
+                }
+            }
+        } else {
+            if start == 0, header.isFinal, piece.count == header.payloadBytes {
+                message.bytes.reserveCapacity(piece.count)
+            }
+            WebSocketConnection.append(piece, header.mask, offset: payloadRead, to: &message.bytes)
+        }
+        try WebSocketConnection.validate(&message, from: start)
+        self.message = message
+    }
+
+    private func inflate(
+        _ message: inout Message, _ body: (Inflater, inout [UInt8]) throws(Inflater.Failure) -> Void
+    ) throws(WebSocketFailure) {
+        guard let inflater = inflater ?? codecs.takeInflater() else {
+            throw WebSocketFailure(.internalError, "no memory for decompression")
+        }
+        self.inflater = inflater
+        do throws(Inflater.Failure) {
+            try body(inflater, &message.bytes)
+        } catch .tooLarge {
+            throw tooBig
+        } catch {
+            throw WebSocketFailure(.invalidPayload, "a compressed message is malformed")
+        }
+    }
+
+    private static func validate(_ message: inout Message, from start: Int) throws(WebSocketFailure) {
+        guard message.isText else { return }
+        let isValid = message.bytes.withUnsafeBytes {
+            message.validator.accept(UnsafeRawBufferPointer(rebasing: $0[start...]))
+        }
+        guard isValid else { throw WebSocketFailure(.invalidPayload, "a text isn't UTF-8") }
+    }
+
+    private func endMessage() throws(WebSocketFailure) -> Event? {
+        guard var message = message.take() else { return nil }
+        if message.isCompressed {
+            let start = message.bytes.count
+            try inflate(&message) { (inflater, bytes) throws(Inflater.Failure) in
+                try inflater.finishMessage(into: &bytes, bytesMax: limits.messageBytesMax)
+            }
+            try WebSocketConnection.validate(&message, from: start)
+            let keepsWindow =
+                role == .server ? deflate?.clientTakesOverContext : deflate?.serverTakesOverContext
+            if keepsWindow != true, let inflater {
+                codecs.giveBack(inflater)
+                self.inflater = nil
+            }
+        }
+        guard message.isText else { return .binary(message.bytes) }
+        guard message.validator.isComplete else {
+            throw WebSocketFailure(.invalidPayload, "a text ends within a character")
+        }
+        return .text(message.bytes)
+    }
+
+    // MARK: Control frames
+
+    private func endControl(_ opcode: WebSocketOpcode) throws(WebSocketFailure) -> Event? {
+        let payload = control
+        control = []
+        switch opcode {
+        case .ping: return .ping(payload)
+        case .pong: return .pong(payload)
+        default: return try receivedClose(payload)
+        }
+    }
+
+    private func receivedClose(_ payload: [UInt8]) throws(WebSocketFailure) -> Event {
+        hasReceivedClose = true
+        guard !payload.isEmpty else { return .close(nil, reason: "") }
+        guard payload.count >= 2 else { throw .violation("a close code has two bytes") }
+        let code = WebSocketCloseCode(rawValue: UInt16(payload[0]) << 8 | UInt16(payload[1]))
+        guard code.isSendable else { throw .violation("close code \(code.rawValue) isn't to be sent") }
+        guard payload[2...].withUnsafeBytes({ UTF8Validator.isValid($0) }) else {
+            throw WebSocketFailure(.invalidPayload, "a close reason isn't UTF-8")
+        }
+        return .close(code, reason: String(decoding: payload[2...], as: UTF8.self))
+    }
+
+    // MARK: Output
+
+    /// - Parameter text: valid UTF-8.
+    /// - Returns: what to send; nothing after `close`.
+    public func send(text: [UInt8]) -> [UInt8] { send(.text, text) }
+
+    public func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
+
+    /// A message that many connections get. Only a server can share: a client's frames have a mask each.
+    public func send(_ message: SharedWebSocketMessage) -> [UInt8] {
+        precondition(role == .server, "a client's frames can't be shared")
+        guard !hasSentClose else { return [] }
+        guard let deflate, message.payloadBytes >= limits.compressionThresholdBytes else { return message.plainFrame }
+        // The compressor's window is the connection's own.
+        guard !deflate.serverTakesOverContext else { return send(message.opcode, message.payload) }
+        return message.compressedFrame(windowBits: deflate.serverWindowBits, codecs)
+    }
+
+    /// - Parameter payload: at most 125 bytes.
+    public func ping(_ payload: [UInt8] = []) -> [UInt8] { sendControl(.ping, payload) }
+
+    public func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
+
+    /// The last frame. A reason that is too long is cut.
+    /// - Parameter code: nil sends none.
+    public func close(_ code: WebSocketCloseCode?, reason: String = "") -> [UInt8] {
+        guard !hasSentClose else { return [] }
+        var payload: [UInt8] = []
+        if let code {
+            precondition(code.isSendable, "close code \(code.rawValue) isn't to be sent")
+            payload = [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 255)]
+            for scalar in reason.unicodeScalars {
+                let bytes = UTF8.encode(scalar).map(Array.init) ?? []
+                guard payload.count + bytes.count <= WebSocketFrameHeader.controlBytesMax else { break }
+                payload += bytes
+            }
+        }
+        let frame = sendControl(.close, payload)
+        hasSentClose = true
+        deflater = nil
+        return frame
+    }
+
+    private func sendControl(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> [UInt8] {
+        precondition(payload.count <= WebSocketFrameHeader.controlBytesMax, "a control frame is short")
+        guard !hasSentClose else { return [] }
+        return encode(opcode, payload, isCompressed: false)
+    }
+
+    private func send(_ opcode: WebSocketOpcode, _ payload: [UInt8]) -> [UInt8] {
+        guard !hasSentClose else { return [] }
+        if let deflate, payload.count >= max(1, limits.compressionThresholdBytes),
+            let compressed = compress(payload, deflate)
+        {
+            return encode(opcode, compressed, isCompressed: true)
+        }
+        return encode(opcode, payload, isCompressed: false)
+    }
+
+    /// Nil when it is better sent as it is.
+    private func compress(_ payload: [UInt8], _ deflate: WebSocketDeflate) -> [UInt8]? {
+        let keepsWindow = role == .server ? deflate.serverTakesOverContext : deflate.clientTakesOverContext
+        let windowBits = role == .server ? deflate.serverWindowBits : deflate.clientWindowBits
+        guard let deflater = deflater ?? codecs.takeDeflater(windowBits: windowBits) else { return nil }
+        let compressed = payload.withUnsafeBytes { deflater.compress($0) }
+        if keepsWindow, compressed != nil {
+            // The window has the message in it now, so the peer's must get it, too.
+            self.deflater = deflater
+            return compressed
+        }
+        self.deflater = nil
+        codecs.giveBack(deflater)
+        guard let compressed, compressed.count < payload.count else { return nil }
+        return compressed
+    }
+
+    private func encode(_ opcode: WebSocketOpcode, _ payload: [UInt8], isCompressed: Bool) -> [UInt8] {
+        let mask = role == .client ? nextMask() : nil
+        var frame: [UInt8] = []
+        frame.reserveCapacity(WebSocketFrameHeader.sizeBytesMax + payload.count)
+        WebSocketFrameHeader(
+            opcode: opcode, isFinal: true, isCompressed: isCompressed, mask: mask, payloadBytes: payload.count
+        ).append(to: &frame)
+        payload.withUnsafeBytes { WebSocketConnection.append($0, mask, offset: 0, to: &frame) }
+        return frame
+    }
+}

@@ -1,0 +1,99 @@
+/// What two ends have agreed on for permessage-deflate. Source: RFC 7692, 7.1.
+public struct WebSocketDeflate: Equatable, Sendable {
+    /// The server's messages refer to its earlier ones, for which both ends keep a window of 32 KB and more.
+    public var serverTakesOverContext: Bool
+    public var clientTakesOverContext: Bool
+    /// Of the window of the server's compressor, 9 to 15.
+    public var serverWindowBits: Int
+    public var clientWindowBits: Int
+
+    public static let windowBitsMax = 15
+    /// zlib can't compress without wrapper into a window of 8 bits.
+    static let windowBitsMin = 9
+
+    public init(
+        serverTakesOverContext: Bool = false, clientTakesOverContext: Bool = false,
+        serverWindowBits: Int = WebSocketDeflate.windowBitsMax, clientWindowBits: Int = WebSocketDeflate.windowBitsMax
+    ) {
+        self.serverTakesOverContext = serverTakesOverContext
+        self.clientTakesOverContext = clientTakesOverContext
+        self.serverWindowBits = serverWindowBits
+        self.clientWindowBits = clientWindowBits
+    }
+
+    static let name = "permessage-deflate"
+
+    // MARK: Server
+
+    /// The first of the client's offers that can be taken; nil: none can, and the connection goes on without.
+    ///
+    /// - Parameter takesOverContext: whether windows are kept where the client allows it. Without, both ends are told
+    ///   not to, which a server may do unasked (RFC 7692, 7.1.1).
+    static func accepted(_ offers: [WebSocketExtension], takesOverContext: Bool) -> WebSocketDeflate? {
+        for offer in offers where offer.name == name {
+            if let agreed = accept(offer, takesOverContext) { return agreed }
+        }
+        return nil
+    }
+
+    private static func accept(_ offer: WebSocketExtension, _ takesOverContext: Bool) -> WebSocketDeflate? {
+        var result = WebSocketDeflate(
+            serverTakesOverContext: takesOverContext, clientTakesOverContext: takesOverContext)
+        guard offer.hasDistinctParameters else { return nil }
+        for (name, value) in offer.parameters {
+            switch (name, value) {
+            case ("server_no_context_takeover", nil): result.serverTakesOverContext = false
+            case ("client_no_context_takeover", nil): result.clientTakesOverContext = false
+            case ("server_max_window_bits", .some(let text)):
+                guard let bits = windowBits(text), bits >= windowBitsMin else { return nil }
+                result.serverWindowBits = bits
+            // A hint that the client could use less; whatever it uses, we understand.
+            case ("client_max_window_bits", nil): break
+            case ("client_max_window_bits", .some(let text)): guard windowBits(text) != nil else { return nil }
+            default: return nil
+            }
+        }
+        return result
+    }
+
+    /// The field's value that tells the client.
+    var answer: String {
+        var text = WebSocketDeflate.name
+        if !serverTakesOverContext { text += "; server_no_context_takeover" }
+        if !clientTakesOverContext { text += "; client_no_context_takeover" }
+        if serverWindowBits < WebSocketDeflate.windowBitsMax { text += "; server_max_window_bits=\(serverWindowBits)" }
+        return text
+    }
+
+    // MARK: Client
+
+    /// What our client offers: no windows on either side, so that an idle connection is small there, too.
+    static let offer = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
+
+    /// The server's answer to `offer`; nil: it isn't a proper one.
+    static func confirmed(_ answer: WebSocketExtension) -> WebSocketDeflate? {
+        guard answer.name == name, answer.hasDistinctParameters else { return nil }
+        // Ours isn't kept, whether the server says so or not; the server's must not be, as that was asked for.
+        var result = WebSocketDeflate()
+        var serverForgets = false
+        for (name, value) in answer.parameters {
+            switch (name, value) {
+            case ("server_no_context_takeover", nil): serverForgets = true
+            case ("client_no_context_takeover", nil): break
+            case ("server_max_window_bits", .some(let text)):
+                guard let bits = windowBits(text) else { return nil }
+                result.serverWindowBits = bits
+            default: return nil
+            }
+        }
+        return serverForgets ? result : nil
+    }
+
+    private static func windowBits(_ text: String) -> Int? {
+        guard text.utf8.count <= 2, text.utf8.first != UInt8(ascii: "0"),
+            text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), let bits = Int(text),
+            bits >= 8, bits <= windowBitsMax
+        else { return nil }
+        return bits
+    }
+}

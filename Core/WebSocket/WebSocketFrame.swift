@@ -1,0 +1,155 @@
+/// What a frame is. Source: RFC 6455, 5.2.
+enum WebSocketOpcode: UInt8 {
+    case continuation = 0
+    case text = 1
+    case binary = 2
+    case close = 8
+    case ping = 9
+    case pong = 10
+
+    var isControl: Bool { rawValue >= 8 }
+}
+
+/// All of a frame but its payload.
+struct WebSocketFrameHeader: Equatable {
+    var opcode: WebSocketOpcode
+    var isFinal: Bool
+    /// RSV1, which permessage-deflate has taken for itself.
+    var isCompressed: Bool
+    var mask: UInt32?
+    var payloadBytes: Int
+
+    /// Bytes of a control frame's payload.
+    static let controlBytesMax = 125
+    /// Bytes of the longest header.
+    static let sizeBytesMax = 14
+
+    func append(to bytes: inout [UInt8]) {
+        bytes.append((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
+        let maskBit: UInt8 = mask == nil ? 0 : 0x80
+        switch payloadBytes {
+        case ...125: bytes.append(maskBit | UInt8(payloadBytes))
+        case ...0xFFFF:
+            bytes.append(maskBit | 126)
+            withUnsafeBytes(of: UInt16(payloadBytes).bigEndian) { bytes.append(contentsOf: $0) }
+        default:
+            bytes.append(maskBit | 127)
+            withUnsafeBytes(of: UInt64(payloadBytes).bigEndian) { bytes.append(contentsOf: $0) }
+        }
+        if let mask { withUnsafeBytes(of: mask.littleEndian) { bytes.append(contentsOf: $0) } }
+    }
+}
+
+/// Takes a header byte by byte, so that no split of the input matters and an unfinished header owns no memory.
+///
+/// It checks what a header says by itself: reserved bits that nobody has negotiated, unknown opcodes, control frames
+/// that are long or fragmented, lengths that aren't written in the shortest way or have the top bit set.
+struct WebSocketFrameReader {
+    private enum Stage: UInt8 { case flags, length, extendedLength, mask }
+
+    private var stage = Stage.flags
+    private var bytesLeft: UInt8 = 0
+    private var isMasked = false
+    private var shortLength: UInt8 = 0
+    private var length: UInt64 = 0
+    private var mask: UInt32 = 0
+    private var flags: UInt8 = 0
+    private var opcode = WebSocketOpcode.continuation
+
+    /// Some bytes of a header have come, not all.
+    var isUnfinished: Bool { stage != .flags }
+
+    /// - Parameter allowsCompression: RSV1 has a meaning.
+    /// - Returns: the header, with its last byte.
+    mutating func read(
+        _ byte: UInt8, allowsCompression: Bool
+    ) throws(WebSocketFailure) -> WebSocketFrameHeader? {
+        switch stage {
+        case .flags: try readFlags(byte, allowsCompression)
+        case .length: return try readLength(byte)
+        case .extendedLength:
+            length = length << 8 | UInt64(byte)
+            bytesLeft -= 1
+            if bytesLeft == 0 { return try endOfLength() }
+        case .mask:
+            // First byte lowest: the order in which they are applied.
+            mask = mask >> 8 | UInt32(byte) << 24
+            bytesLeft -= 1
+            if bytesLeft == 0 { return header(mask) }
+        }
+        return nil
+    }
+
+    private mutating func readFlags(_ byte: UInt8, _ allowsCompression: Bool) throws(WebSocketFailure) {
+        guard let opcode = WebSocketOpcode(rawValue: byte & 0x0F) else {
+            throw .violation("unknown opcode \(byte & 0x0F)")
+        }
+        guard byte & 0x30 == 0 else { throw .violation("reserved bits are set") }
+        if byte & 0x40 != 0 {
+            guard allowsCompression else { throw .violation("compression wasn't agreed on") }
+            guard opcode == .text || opcode == .binary else {
+                throw .violation("a compressed message is marked by its first frame only")
+            }
+        }
+        if opcode.isControl, byte & 0x80 == 0 { throw .violation("a control frame is fragmented") }
+        self.opcode = opcode
+        flags = byte
+        stage = .length
+    }
+
+    private mutating func readLength(_ byte: UInt8) throws(WebSocketFailure) -> WebSocketFrameHeader? {
+        isMasked = byte & 0x80 != 0
+        shortLength = byte & 0x7F
+        length = 0
+        if opcode.isControl, shortLength > WebSocketFrameHeader.controlBytesMax {
+            throw .violation("a control frame is longer than \(WebSocketFrameHeader.controlBytesMax) bytes")
+        }
+        guard shortLength >= 126 else {
+            length = UInt64(shortLength)
+            return try endOfLength()
+        }
+        bytesLeft = shortLength == 126 ? 2 : 8
+        stage = .extendedLength
+        return nil
+    }
+
+    private mutating func endOfLength() throws(WebSocketFailure) -> WebSocketFrameHeader? {
+        let shortest: UInt64 = shortLength == 127 ? 0x1_0000 : shortLength == 126 ? 126 : 0
+        guard length >= shortest else { throw .violation("a length isn't written in the shortest way") }
+        guard length <= UInt64(Int64.max) else { throw .violation("a length has its top bit set") }
+        guard isMasked else { return header(nil) }
+        mask = 0
+        bytesLeft = 4
+        stage = .mask
+        return nil
+    }
+
+    private mutating func header(_ mask: UInt32?) -> WebSocketFrameHeader {
+        stage = .flags
+        return WebSocketFrameHeader(
+            opcode: opcode, isFinal: flags & 0x80 != 0, isCompressed: flags & 0x40 != 0, mask: mask,
+            payloadBytes: Int(length))
+    }
+}
+
+/// The exclusive or of a payload with its four bytes. Source: RFC 6455, 5.3.
+enum WebSocketMask {
+    /// - Parameters:
+    ///   - mask: the first byte lowest.
+    ///   - offset: how many bytes of the payload stand before `bytes`.
+    static func apply(_ mask: UInt32, offset: Int, to bytes: UnsafeMutableRawBufferPointer) {
+        let shift = UInt32(offset & 3) * 8
+        let turned = shift == 0 ? mask : mask >> shift | mask << (32 - shift)
+        let wide = (UInt64(turned) | UInt64(turned) << 32).littleEndian
+        var position = 0
+        while position + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            bytes.storeBytes(of: word ^ wide, toByteOffset: position, as: UInt64.self)
+            position += 8
+        }
+        while position < bytes.count {
+            bytes[position] ^= UInt8(truncatingIfNeeded: turned >> (UInt32(position & 3) * 8))
+            position += 1
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// Finds a text in others, in time linear in both whatever they are: the algorithm of Knuth, Morris and Pratt.
+struct TextSearch {
+    private let needle: [UInt8]
+    /// By length of a part of the needle's beginning: that of the longest beginning that is also its end.
+    private let borders: [Int]
+
+    init(_ needle: String) {
+        let bytes = Array(needle.utf8)
+        var borders = [Int](repeating: 0, count: bytes.count + 1)
+        var length = 0
+        for index in bytes.indices.dropFirst() {
+            while length > 0, bytes[index] != bytes[length] { length = borders[length] }
+            if bytes[index] == bytes[length] { length += 1 }
+            borders[index + 1] = length
+        }
+        self.needle = bytes
+        self.borders = borders
+    }
+
+    func isFound(in text: String) -> Bool {
+        if needle.isEmpty { return true }
+        var text = text
+        return text.withUTF8 { bytes in
+            var matched = 0
+            for byte in bytes where step(byte, &matched) { return true }
+            return false
+        }
+    }
+
+    /// - Returns: whether the needle ends here.
+    private func step(_ byte: UInt8, _ matched: inout Int) -> Bool {
+        while matched > 0, needle[matched] != byte { matched = borders[matched] }
+        if needle[matched] == byte { matched += 1 }
+        guard matched == needle.count else { return false }
+        matched = 0
+        return true
+    }
+
+    /// All occurrences, none of which overlap, replaced; an empty text occurs nowhere. Nil when the result is too long.
+    func replacing(in text: String, with replacement: String, sizeMax: Int) -> String? {
+        if needle.isEmpty { return text }
+        let replacement = Array(replacement.utf8)
+        var result: [UInt8] = []
+        result.reserveCapacity(text.utf8.count)
+        var matched = 0
+        for byte in text.utf8 {
+            result.append(byte)
+            if step(byte, &matched) {
+                result.removeLast(needle.count)
+                result += replacement
+                if result.count > sizeMax { return nil }
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+}

@@ -1,0 +1,253 @@
+import HearthModel
+import HearthTree
+
+/// Why an expression has no value.
+enum TreeFailure: Error {
+    /// What an operator or a method can't be given: the whole rule fails, whatever stands around it.
+    case mismatch
+    /// The decision took too many steps: it is a denial.
+    case exhausted
+    /// The data couldn't be read, which is nobody's denial.
+    case unreadable(Status)
+}
+
+/// The state of one decision, which belongs to whoever makes it.
+final class TreeEvaluation {
+    let before: any TreeData
+    /// Of a write.
+    let after: (any TreeData)?
+    let query: TreeQuery?
+    private let auth: TreeRuleValue
+    private let now: TreeRuleValue
+    private let stepsMax: Int
+    private var steps = 0
+
+    /// Where the rule stands that is being evaluated.
+    var keys: [TreeKey] = []
+    /// What is there after the write, when it is known.
+    var newNode: Node?
+    /// What the wildcards above it stand for, from the root.
+    var captures: [TreeKey] = []
+
+    init(
+        before: any TreeData, after: (any TreeData)?, query: TreeQuery?, auth: TreeAuth?, now: Int64,
+        stepsMax: Int = TreeRulesLimits.stepsMax
+    ) {
+        self.stepsMax = stepsMax
+        self.before = before
+        self.after = after
+        self.query = query
+        self.auth = TreeRuleValue(auth)
+        self.now = .number(Double(now))
+    }
+
+    func spend(_ count: Int) throws(TreeFailure) {
+        steps += count
+        if steps > stepsMax { throw .exhausted }
+    }
+
+    /// Counts texts that are looked at as a whole.
+    func spend(bytes: Int) throws(TreeFailure) {
+        try spend(bytes / TreeRulesLimits.textBytesPerStep + 1)
+    }
+
+    /// Whether a rule holds. An error in it doesn't spread: it doesn't hold then.
+    func holds(_ rule: TreeExpression) throws(TreeFailure) -> Bool {
+        do throws(TreeFailure) {
+            return try bool(rule)
+        } catch .mismatch {
+            return false
+        } catch {
+            throw error
+        }
+    }
+
+    // MARK: Kinds of values
+
+    private func bool(_ expression: TreeExpression) throws(TreeFailure) -> Bool {
+        guard case .bool(let value) = try evaluate(expression) else { throw .mismatch }
+        return value
+    }
+
+    private func number(_ expression: TreeExpression) throws(TreeFailure) -> Double {
+        guard case .number(let value) = try evaluate(expression) else { throw .mismatch }
+        return value
+    }
+
+    private func text(_ expression: TreeExpression) throws(TreeFailure) -> String {
+        guard case .string(let value) = try evaluate(expression) else { throw .mismatch }
+        try spend(bytes: value.utf8.count)
+        return value
+    }
+
+    private func snapshot(_ expression: TreeExpression) throws(TreeFailure) -> TreeSnapshot {
+        guard case .snapshot(let value) = try evaluate(expression) else { throw .mismatch }
+        return value
+    }
+
+    /// A text that rules put together.
+    private func built(_ text: String) throws(TreeFailure) -> TreeRuleValue {
+        let count = text.utf8.count
+        if count > TreeRulesLimits.textSizeBytesMax { throw .exhausted }
+        try spend(bytes: count)
+        return .string(text)
+    }
+
+    // MARK: Expressions
+
+    func evaluate(_ expression: TreeExpression) throws(TreeFailure) -> TreeRuleValue {
+        try spend(1)
+        switch expression {
+        case .constant(let value): return value
+        case .auth: return auth
+        case .now: return now
+        case .capture(let index): return .string(captures[index].text)
+        case .root: return .snapshot(TreeSnapshot(isNew: false, keys: []))
+        case .data: return .snapshot(TreeSnapshot(isNew: false, keys: keys))
+        case .newData: return .snapshot(TreeSnapshot(isNew: true, keys: keys, node: newNode))
+        case .query(let member): return query?.ruleValue(member) ?? TreeQuery.noRuleValue(member)
+        case .member(let target, let name): return try member(try evaluate(target), name)
+        case .element(let target, let index): return try element(target, index)
+        case .length(let target):
+            let value = try evaluate(target)
+            guard case .string(let text) = value else { return try member(value, "length") }
+            try spend(bytes: text.utf8.count)
+            return .number(Double(text.utf16.count))
+        case .not(let operand): return .bool(try !bool(operand))
+        case .negate(let operand): return .number(-(try number(operand)))
+        case .and(let operands):
+            for operand in operands where try !bool(operand) { return .bool(false) }
+            return .bool(true)
+        case .or(let operands):
+            for operand in operands where try bool(operand) { return .bool(true) }
+            return .bool(false)
+        case .conditional(let condition, let first, let second):
+            return try evaluate(try bool(condition) ? first : second)
+        case .binary(let known, let first, let second): return try binary(known, first, second)
+        case .child(let target, let path): return .snapshot(try snapshot(target).child(try text(path)))
+        case .parent(let target):
+            guard let parent = try snapshot(target).parent else { throw .mismatch }
+            return .snapshot(parent)
+        case .hasChild(let target, let path): return .bool(try exists(try snapshot(target).child(try text(path))))
+        case .hasAllChildren(let target, let names):
+            let parent = try snapshot(target)
+            // All of them are evaluated: an error isn't hidden by a child that is missing.
+            var hasAll = true
+            for name in names {
+                let child = parent.child(try text(name))
+                if hasAll { hasAll = try exists(child) }
+            }
+            return .bool(hasAll)
+        case .look(let look, let target): return try self.look(look, try snapshot(target))
+        case .text(let method, let target, let arguments): return try textMethod(method, target, arguments)
+        case .matches(let target, let pattern): return .bool(pattern.isFound(in: try text(target)))
+        }
+    }
+
+    /// A member of null is null: rules ask for `auth.uid` without asking for `auth` first.
+    private func member(_ value: TreeRuleValue, _ name: String) throws(TreeFailure) -> TreeRuleValue {
+        switch value {
+        case .claims(let claims): return TreeRuleValue(claims[name])
+        case .null: return .null
+        // Primitives have no members of their own, as in JavaScript, but those that are methods.
+        case .bool, .number, .string: return .null
+        case .children, .snapshot: throw .mismatch
+        }
+    }
+
+    private func element(_ target: TreeExpression, _ index: TreeExpression) throws(TreeFailure) -> TreeRuleValue {
+        let value = try evaluate(target)
+        switch try evaluate(index) {
+        case .string(let name): return try member(value, name)
+        case .number(let number):
+            guard case .claims(let claims) = value, let items = claims.array, let position = Int(exactly: number),
+                items.indices.contains(position)
+            else { return .null }
+            return TreeRuleValue(items[position])
+        default: throw .mismatch
+        }
+    }
+
+    // MARK: Operators
+
+    private func binary(
+        _ known: TreeOperator, _ first: TreeExpression, _ second: TreeExpression
+    ) throws(TreeFailure) -> TreeRuleValue {
+        let left = try evaluate(first)
+        let right = try evaluate(second)
+        switch known {
+        case .equal, .notEqual:
+            if case .string(let left) = left, case .string(let right) = right {
+                try spend(bytes: min(left.utf8.count, right.utf8.count))
+            }
+            return .bool((left == right) == (known == .equal))
+        case .less, .lessOrEqual, .greater, .greaterOrEqual: return .bool(try isOrdered(known, left, right))
+        case .add: return try sum(left, right)
+        case .subtract, .multiply, .divide, .remainder:
+            guard case .number(let left) = left, case .number(let right) = right else { throw .mismatch }
+            switch known {
+            case .subtract: return .number(left - right)
+            case .multiply: return .number(left * right)
+            // Anything divided by zero is not a number, infinity neither.
+            case .divide: return .number(right == 0 ? .nan : left / right)
+            default: return .number(left.truncatingRemainder(dividingBy: right))
+            }
+        }
+    }
+
+    private func isOrdered(
+        _ known: TreeOperator, _ left: TreeRuleValue, _ right: TreeRuleValue
+    ) throws(TreeFailure) -> Bool {
+        switch (left, right) {
+        case (.number(let left), .number(let right)):
+            // Each by its own operator: nothing is less, equal or greater than what is not a number.
+            switch known {
+            case .less: return left < right
+            case .lessOrEqual: return left <= right
+            case .greater: return left > right
+            default: return left >= right
+            }
+        case (.string(let left), .string(let right)):
+            try spend(bytes: min(left.utf8.count, right.utf8.count))
+            let order = UTF16Order.compare(left, right)
+            switch known {
+            case .less: return order < 0
+            case .lessOrEqual: return order <= 0
+            case .greater: return order > 0
+            default: return order >= 0
+            }
+        default: throw .mismatch
+        }
+    }
+
+    private func sum(_ left: TreeRuleValue, _ right: TreeRuleValue) throws(TreeFailure) -> TreeRuleValue {
+        switch (left, right) {
+        case (.number(let left), .number(let right)): return .number(left + right)
+        case (.string(let left), .string(let right)): return try built(left + right)
+        case (.string(let left), .number(let right)): return try built(left + Decimal.javaScript(right))
+        case (.number(let left), .string(let right)): return try built(Decimal.javaScript(left) + right)
+        default: throw .mismatch
+        }
+    }
+
+    private func textMethod(
+        _ method: TreeExpression.TextMethod, _ target: TreeExpression, _ arguments: [TreeExpression]
+    ) throws(TreeFailure) -> TreeRuleValue {
+        let subject = try text(target)
+        var texts: [String] = []
+        for argument in arguments { texts.append(try text(argument)) }
+        switch method {
+        case .contains: return .bool(TextSearch(texts[0]).isFound(in: subject))
+        case .beginsWith: return .bool(subject.utf8.starts(with: texts[0].utf8))
+        case .endsWith: return .bool(subject.utf8.reversed().starts(with: texts[0].utf8.reversed()))
+        case .replace:
+            guard
+                let result = TextSearch(texts[0]).replacing(
+                    in: subject, with: texts[1], sizeMax: TreeRulesLimits.textSizeBytesMax)
+            else { throw .exhausted }
+            return try built(result)
+        case .toLowerCase: return try built(subject.lowercased())
+        case .toUpperCase: return try built(subject.uppercased())
+        }
+    }
+}

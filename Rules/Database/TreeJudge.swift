@@ -1,0 +1,202 @@
+import HearthModel
+import HearthTree
+
+/// One decision.
+///
+/// `.read` and `.write` grant from where they stand downward: the first that holds on the way from the root to a place is enough.
+/// `.validate` never grants; each must hold for its own node if that isn't empty after the write: on the way to each
+/// written place, and in all that is written there. A rule that has an error doesn't hold.
+struct TreeJudge {
+    private let root: TreeRulesNode
+    private let lines: LineIndex
+    private let evaluation: TreeEvaluation
+
+    init(_ ruleset: TreeRuleset, _ evaluation: TreeEvaluation) {
+        root = ruleset.root
+        lines = ruleset.lines
+        self.evaluation = evaluation
+    }
+
+    private enum Refusal: Error {
+        case denied(TreeDenial)
+        case unreadable(Status)
+    }
+
+    // MARK: Reading
+
+    func mayRead(_ path: TreePath) throws(Status) -> Bool {
+        do throws(TreeFailure) {
+            var node = root
+            for depth in 0...path.count {
+                if depth > 0 {
+                    let key = path.keys[depth - 1]
+                    guard let child = node.child(key) else { return false }
+                    evaluation.keys.append(key)
+                    if child.isWildcard { evaluation.captures.append(key) }
+                    node = child.node
+                }
+                if let read = node.read, try evaluation.holds(read.expression) { return true }
+            }
+            return false
+        } catch .unreadable(let status) {
+            throw status
+        } catch {
+            return false
+        }
+    }
+
+    // MARK: Writing
+
+    func mayWrite(_ changes: [TreeChange]) throws(Status) -> TreeVerdict {
+        let target = WrittenPlace(changes)
+        do throws(Refusal) {
+            try checkGrants(target, root, isGranted: false)
+            if root.validates { try validate(target, root) }
+            return .allowed
+        } catch {
+            switch error {
+            case .denied(let denial): return .denied(denial)
+            case .unreadable(let status): throw status
+            }
+        }
+    }
+
+    private func denial(_ reason: TreeDenial.Reason) -> Refusal {
+        .denied(TreeDenial(path: TreePath(keys: evaluation.keys), reason: reason))
+    }
+
+    private func attempt<Value>(_ body: () throws(TreeFailure) -> Value) throws(Refusal) -> Value {
+        do throws(TreeFailure) {
+            return try body()
+        } catch .unreadable(let status) {
+            throw .unreadable(status)
+        } catch {
+            throw denial(.exhausted)
+        }
+    }
+
+    /// Goes to a child and back.
+    private func descend(
+        _ key: TreeKey, _ child: (node: TreeRulesNode, isWildcard: Bool), _ body: () throws(Refusal) -> Void
+    ) throws(Refusal) {
+        let known = evaluation.newNode
+        evaluation.keys.append(key)
+        if child.isWildcard { evaluation.captures.append(key) }
+        evaluation.newNode = known?.child(key)
+        try body()
+        evaluation.newNode = known
+        if child.isWildcard { evaluation.captures.removeLast() }
+        evaluation.keys.removeLast()
+    }
+
+    /// Every written place must be granted, at itself or above. The depth is that of the rules.
+    private func checkGrants(
+        _ place: WrittenPlace, _ rules: TreeRulesNode, isGranted: Bool
+    ) throws(Refusal) {
+        if isGranted { return }
+        if let write = rules.write,
+            try attempt({ () throws(TreeFailure) in try evaluation.holds(write.expression) })
+        {
+            return
+        }
+        if place.isWritten { throw denial(.notGranted) }
+        for (key, inner) in place.children {
+            guard let child = rules.child(key) else {
+                evaluation.keys.append(key)
+                throw denial(.notGranted)
+            }
+            try descend(key, child) { () throws(Refusal) in try checkGrants(inner, child.node, isGranted: false) }
+        }
+    }
+
+    /// Asks the `.validate` of a node that isn't empty after the write.
+    private func validate(_ rules: TreeRulesNode) throws(Refusal) {
+        guard let rule = rules.validate else { return }
+        let holds = try attempt { () throws(TreeFailure) in
+            let node = TreeSnapshot(isNew: true, keys: evaluation.keys, node: evaluation.newNode)
+            guard try evaluation.exists(node) else { return true }
+            return try evaluation.holds(rule.expression)
+        }
+        if !holds {
+            let place = lines.position(Int32(rule.offset))
+            throw denial(.invalid(line: place.line, column: place.column))
+        }
+    }
+
+    /// The way to the written places.
+    private func validate(_ place: WrittenPlace, _ rules: TreeRulesNode) throws(Refusal) {
+        if place.isReplaced {
+            try validateAll(rules)
+            return
+        }
+        try validate(rules)
+        for (key, inner) in place.children {
+            guard let child = rules.child(key), child.node.validates else { continue }
+            try descend(key, child) { () throws(Refusal) in try validate(inner, child.node) }
+        }
+    }
+
+    /// A place whose value was written: all of that is asked for.
+    private func validateAll(_ rules: TreeRulesNode) throws(Refusal) {
+        let path = TreePath(keys: evaluation.keys)
+        guard let after = evaluation.after else { return }
+        let node: Node
+        do throws(Status) {
+            node = try after.node(at: path)
+        } catch {
+            throw .unreadable(error)
+        }
+        evaluation.newNode = node
+        try validate(node, rules)
+        evaluation.newNode = nil
+    }
+
+    private func validate(_ node: Node, _ rules: TreeRulesNode) throws(Refusal) {
+        if node.isEmpty { return }
+        try attempt { () throws(TreeFailure) in try evaluation.spend(1) }
+        try validate(rules)
+        if rules.wildcard?.node.validates != true, rules.children.count < node.childCount {
+            // Fewer rules than children.
+            for (key, child) in rules.children where child.validates {
+                let inner = node.child(key)
+                if inner.isEmpty { continue }
+                try descend(key, (child, false)) { () throws(Refusal) in try validate(inner, child) }
+            }
+            return
+        }
+        for (key, inner) in node.children {
+            guard let child = rules.child(key), child.node.validates else { continue }
+            try descend(key, child) { () throws(Refusal) in try validate(inner, child.node) }
+        }
+    }
+}
+
+/// The written places as a tree, so that what they have in common is judged once.
+private final class WrittenPlace {
+    /// Whether the value here was written.
+    private(set) var isReplaced = false
+    /// Whether something was written here: the value or the priority.
+    private(set) var isWritten = false
+    private(set) var children: [TreeKey: WrittenPlace] = [:]
+
+    init() {}
+
+    convenience init(_ changes: [TreeChange]) {
+        self.init()
+        for change in changes {
+            let isPriority = change.path.last == .priority
+            var place = self
+            for key in isPriority ? change.path.keys.dropLast() : change.path.keys[...] {
+                if let inner = place.children[key] {
+                    place = inner
+                } else {
+                    let inner = WrittenPlace()
+                    place.children[key] = inner
+                    place = inner
+                }
+            }
+            place.isWritten = true
+            if !isPriority { place.isReplaced = true }
+        }
+    }
+}

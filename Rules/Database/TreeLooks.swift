@@ -1,0 +1,109 @@
+import HearthModel
+import HearthTree
+
+/// What snapshots tell, read from the data only as far as it is asked for.
+extension TreeEvaluation {
+    private func reading<Value>(
+        _ snapshot: TreeSnapshot, _ read: (any TreeData) throws(Status) -> Value
+    ) throws(TreeFailure) -> Value {
+        try spend(TreeRulesLimits.readSteps)
+        guard let data = snapshot.isNew ? after : before else {
+            preconditionFailure("only a rule for writes, which have a state after them, compiles with newData")
+        }
+        do throws(Status) {
+            return try read(data)
+        } catch {
+            throw .unreadable(error)
+        }
+    }
+
+    func exists(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Bool {
+        if snapshot.isImpossible { return false }
+        if let node = snapshot.node { return !node.isEmpty }
+        return try reading(snapshot) { data throws(Status) in try data.exists(at: snapshot.path) }
+    }
+
+    private func hasChildren(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Bool {
+        if snapshot.isImpossible { return false }
+        if let node = snapshot.node { return node.childCount > 0 }
+        return try reading(snapshot) { data throws(Status) in try data.hasChildren(at: snapshot.path) }
+    }
+
+    private func leaf(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Scalar? {
+        if snapshot.isImpossible { return nil }
+        if let node = snapshot.node { return node.value }
+        let value = try reading(snapshot) { data throws(Status) in try data.value(at: snapshot.path) }
+        // A long text was copied, whatever becomes of it.
+        if case .string(let text) = value { try spend(bytes: text.utf8.count) }
+        return value
+    }
+
+    private func priority(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Scalar? {
+        if snapshot.isImpossible { return nil }
+        if let node = snapshot.node { return node.priority }
+        return try reading(snapshot) { data throws(Status) in try data.priority(at: snapshot.path) }
+    }
+
+    /// - Throws: `unreadable` for a value that the server has still to work out: rules are shown what it has become.
+    private func value(_ scalar: Scalar) throws(TreeFailure) -> TreeRuleValue {
+        guard let value = TreeRuleValue(scalar) else {
+            throw .unreadable(Status(.internal, "A write was judged before its server values were worked out."))
+        }
+        return value
+    }
+
+    func look(_ look: TreeExpression.Look, _ snapshot: TreeSnapshot) throws(TreeFailure) -> TreeRuleValue {
+        switch look {
+        case .value:
+            if let scalar = try leaf(snapshot) { return try value(scalar) }
+            return try hasChildren(snapshot) ? .children : .null
+        case .exists: return .bool(try exists(snapshot))
+        case .hasChildren: return .bool(try hasChildren(snapshot))
+        case .priority:
+            guard let scalar = try priority(snapshot) else { return .null }
+            return try value(scalar)
+        case .isNumber: return .bool(try leaf(snapshot)?.number != nil)
+        case .isString: return .bool(try leaf(snapshot)?.string != nil)
+        case .isBoolean: return .bool(try leaf(snapshot)?.bool != nil)
+        }
+    }
+}
+
+extension TreeQuery {
+    /// A member of `query` where there is none.
+    static func noRuleValue(_ member: TreeExpression.QueryMember) -> TreeRuleValue {
+        switch member {
+        case .orderByKey, .orderByValue, .orderByPriority: .bool(false)
+        case .orderByChild, .startAt, .endAt, .equalTo, .limitToFirst, .limitToLast: .null
+        }
+    }
+
+    /// A member of `query`. The order by priority is the default: it counts as asked for only when something is bounded.
+    func ruleValue(_ member: TreeExpression.QueryMember) -> TreeRuleValue {
+        switch member {
+        case .orderByKey: return .bool(index == .key)
+        case .orderByValue: return .bool(index == .value)
+        case .orderByPriority: return .bool(index == .priority && !isUnfiltered)
+        case .orderByChild:
+            guard case .child(let path) = index else { return .null }
+            return .string(path.text)
+        case .startAt: return boundValue(start)
+        case .endAt: return boundValue(end)
+        case .equalTo:
+            guard let start, let end, start.isInclusive, end.isInclusive else { return .null }
+            let first = boundValue(start)
+            return first == boundValue(end) ? first : .null
+        case .limitToFirst: return limit.map { isLimitedToLast ? .null : .number(Double($0)) } ?? .null
+        case .limitToLast: return limit.map { isLimitedToLast ? .number(Double($0)) : .null } ?? .null
+        }
+    }
+
+    private func boundValue(_ bound: Bound?) -> TreeRuleValue {
+        guard let bound else { return .null }
+        if index == .key {
+            guard case .key(let key) = bound.key else { return .null }
+            return .string(key.text)
+        }
+        return bound.value.flatMap { TreeRuleValue($0) } ?? .null
+    }
+}

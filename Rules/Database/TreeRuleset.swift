@@ -1,0 +1,113 @@
+import HearthModel
+import HearthTree
+
+/// What rules know as `auth`: an object with `uid`, `provider` and `token`.
+public typealias TreeAuth = JSONValue
+
+/// Compiled rules of a Realtime Database: who may read and write where, which data is valid, and what is indexed.
+///
+/// A document is read (`RulesJSON`), its expressions are parsed (`TreeSyntax`), checked and compiled (`TreeExpression`) into a tree
+/// of `TreeRulesNode`s, which `TreeJudge` walks for each decision. A ruleset never changes; decisions on several threads at
+/// once are safe. No decision does I/O but for its `TreeData`, and none goes on without a bound.
+///
+/// Source: "Security Rules" and "API reference" of the Realtime Database's documentation.
+public final class TreeRuleset: Sendable {
+    /// As it was given, comments and all.
+    public let text: [UInt8]
+    let root: TreeRulesNode
+
+    let lines: LineIndex
+
+    private init(text: [UInt8], root: TreeRulesNode, lines: LineIndex) {
+        self.text = text
+        self.root = root
+        self.lines = lines
+    }
+
+    /// Compiles a rules document.
+    public static func compile(_ text: [UInt8]) throws(TreeRulesError) -> TreeRuleset {
+        guard text.count <= TreeRulesLimits.documentSizeBytesMax else {
+            throw TreeRulesError(
+                line: 1, column: 1,
+                message: "Rules are too large: \(text.count) bytes of at most "
+                    + "\(TreeRulesLimits.documentSizeBytesMax).")
+        }
+        guard String(validating: text, as: UTF8.self) != nil else {
+            throw TreeRulesError(line: 1, column: 1, message: "Parse error: the rules are not valid UTF-8.")
+        }
+        let lines = LineIndex(text)
+        do throws(TreeSyntaxError) {
+            let document = try RulesJSONParser.parse(text)
+            return TreeRuleset(text: text, root: try TreeRulesBuilder.build(document), lines: lines)
+        } catch {
+            let place = lines.position(Int32(error.offset))
+            throw TreeRulesError(line: place.line, column: place.column, message: error.message)
+        }
+    }
+
+    /// Whether a text is meant for rules of the Realtime Database, not for those of Firestore: its first word is a brace.
+    public static func isDocument(_ text: [UInt8]) -> Bool { RulesJSONParser.beginsWithObject(text) }
+
+    /// Everybody may read and write everything: what an emulator has before it is given rules.
+    public static let open = constant(#"{"rules":{".read":true,".write":true}}"#)
+    /// Nobody may read or write anything.
+    public static let locked = constant(#"{"rules":{".read":false,".write":false}}"#)
+
+    private static func constant(_ text: String) -> TreeRuleset {
+        do throws(TreeRulesError) {
+            return try compile(Array(text.utf8))
+        } catch {
+            preconditionFailure("rules of our own are refused: \(error)")
+        }
+    }
+
+    // MARK: Decisions
+
+    /// Whether all that is at a place may be read, or what a query finds among its children.
+    /// - Parameters:
+    ///   - query: nil for the place itself.
+    ///   - auth: nil when nobody is signed in.
+    ///   - now: milliseconds since 1970.
+    /// - Throws: when the data can't be read.
+    public func mayRead(
+        _ path: TreePath, query: TreeQuery?, auth: TreeAuth?, data: any TreeData, now: Int64
+    ) throws(Status) -> Bool {
+        let evaluation = TreeEvaluation(before: data, after: nil, query: query, auth: auth, now: now)
+        return try TreeJudge(self, evaluation).mayRead(path)
+    }
+
+    /// Whether changes may be made, all together.
+    /// - Parameters:
+    ///   - changes: with server values worked out.
+    ///   - before: the tree that they change.
+    ///   - after: the tree with all of them.
+    /// - Throws: when the data can't be read.
+    public func mayWrite(
+        _ changes: [TreeChange], auth: TreeAuth?, before: any TreeData, after: any TreeData, now: Int64
+    ) throws(Status) -> TreeVerdict {
+        let evaluation = TreeEvaluation(before: before, after: after, query: nil, auth: auth, now: now)
+        return try TreeJudge(self, evaluation).mayWrite(changes)
+    }
+
+    // MARK: Indexes
+
+    /// Every `.indexOn`: where it stands, as keys and names of wildcards, and what it asks for.
+    public var indexDefinitions: [(pattern: [String], indexes: [TreeQuery.Index])] {
+        var found: [(pattern: [String], indexes: [TreeQuery.Index])] = []
+        func visit(_ node: TreeRulesNode, _ pattern: [String]) {
+            if !node.indexes.isEmpty { found.append((pattern, node.indexes)) }
+            for (key, child) in node.children.sorted(by: { $0.key < $1.key }) { visit(child, pattern + [key.text]) }
+            if let (name, child) = node.wildcard { visit(child, pattern + [name]) }
+        }
+        visit(root, [])
+        return found
+    }
+
+    /// Whether the children of a place may be queried by an index. By key and by priority they always may.
+    public func hasIndex(_ index: TreeQuery.Index, at path: TreePath) -> Bool {
+        switch index {
+        case .key, .priority: true
+        case .value, .child: root.node(at: path)?.indexes.contains(index) ?? false
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import HearthWebSocket
+
+/// How a server speaks WebSocket on one connection.
+public struct WebSocketOptions: Sendable {
+    /// Bytes of one message, after decompression; close code 1009 above it.
+    public var messageBytesMax: Int
+    /// Messages of at least this many bytes are compressed for clients that offer permessage-deflate; nil: never, and
+    /// clients may not compress either. Off by default: on a local network it costs more than it saves.
+    public var compressionThresholdBytes: Int?
+    /// Both ends may keep a window between messages: less on the wire, and up to 300 KB more for each connection.
+    public var takesOverContext: Bool
+    /// Chosen when the client names it among those it speaks.
+    public var subprotocol: String?
+    /// Further fields of the answer 101.
+    public var headers: [HTTPHeader]
+
+    public init(
+        messageBytesMax: Int = 16 << 20, compressionThresholdBytes: Int? = nil, takesOverContext: Bool = false,
+        subprotocol: String? = nil, headers: [HTTPHeader] = []
+    ) {
+        self.messageBytesMax = messageBytesMax
+        self.compressionThresholdBytes = compressionThresholdBytes
+        self.takesOverContext = takesOverContext
+        self.subprotocol = subprotocol
+        self.headers = headers
+    }
+
+    var limits: WebSocketLimits {
+        WebSocketLimits(messageBytesMax: messageBytesMax, compressionThresholdBytes: compressionThresholdBytes ?? 0)
+    }
+}
+
+/// How a connection came to its end.
+public enum WebSocketEnd: Sendable, Equatable {
+    /// The client's close frame.
+    case closedByPeer(WebSocketCloseCode?, reason: String)
+    /// Our own `close`, or the server is going down.
+    case closed
+    /// The client broke the protocol or a limit.
+    case violation(WebSocketFailure)
+    /// Nothing came for too long, pings notwithstanding.
+    case timedOut
+    /// Broken off without a close frame.
+    case connectionLost
+}

@@ -1,0 +1,56 @@
+import HearthModel
+import HearthWebSocket
+
+extension HTTPExchange {
+    /// Answers 101 and goes on as a WebSocket on the same loop; the exchange is over. To be called instead of `respond`
+    /// or `start`, also some time after `begin`.
+    ///
+    /// - Returns: nil when the request is no WebSocket handshake (it has been answered so, with 400, 405 or 426), or when
+    ///   the client has gone.
+    public func upgradeToWebSocket(_ options: WebSocketOptions = WebSocketOptions()) -> WebSocketChannel? {
+        guard !isFinished else { return nil }
+        do throws(WebSocketHandshakeFailure) {
+            let request = try WebSocketUpgradeRequest(
+                method: head.method, isHTTP1_1: head.version == .http1_1, values: { head.values($0) })
+            let subprotocol = options.subprotocol.flatMap { request.protocols.contains($0) ? $0 : nil }
+            let answer = request.answer(
+                takesOverContext: options.compressionThresholdBytes == nil ? nil : options.takesOverContext,
+                subprotocol: subprotocol)
+            let fields = answer.fields.map { HTTPHeader($0.name, $0.value) } + options.headers
+            if let channel = upgrade(fields, options.limits, answer.deflate) { return channel }
+            throw WebSocketHandshakeFailure(status: 400, reason: "a WebSocket handshake has no body")
+        } catch {
+            var headers = [HTTPHeader("content-type", "text/plain")]
+            if error.status == 426 {
+                headers.append(HTTPHeader("sec-websocket-version", HearthWebSocket.version))
+                headers.append(HTTPHeader("upgrade", "websocket"))
+            }
+            if error.status == 405 { headers.append(HTTPHeader("allow", "GET")) }
+            respond(status: error.status, headers: headers, body: Array((error.reason + "\n").utf8))
+            return nil
+        }
+    }
+}
+
+extension HTTP1Connection {
+    /// Hands the socket over. What was to be sent leaves first; what came behind the request is the WebSocket's.
+    func upgradeToWebSocket(
+        fields: [HTTPHeader], limits: WebSocketLimits, deflate: WebSocketDeflate?
+    ) -> WebSocketChannel? {
+        guard let (output, leftover) = handOver() else { return nil }
+        var sent = output
+        var head = HTTP1HeadWriter(status: 101)
+        for field in fields { head.field(field.name, field.value) }
+        head.field("date", channel.loop.currentDate())
+        if let serverHeader = context.serverHeader { head.field("server", serverHeader) }
+        sent.append(head.finish())
+        let result = WebSocketChannel(
+            channel: channel, context: context,
+            connection: WebSocketConnection(
+                role: .server, limits: limits, deflate: deflate, codecs: context.deflateCodecs),
+            output: sent, leftover: leftover)
+        channel.driver = result
+        if context.isShuttingDown { result.beginShutdown() }
+        return result
+    }
+}

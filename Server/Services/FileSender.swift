@@ -1,0 +1,64 @@
+import HearthModel
+import HearthNetwork
+
+/// Sends a file as fast as the client takes it: a thread reads a piece, the loop sends it. The answer has begun before.
+///
+/// `@unchecked Sendable`: belongs to the exchange's loop, but for the file, which doesn't change.
+final class FileSender: @unchecked Sendable {
+    private static let pieceBytes: Int64 = 256 << 10
+
+    private let file: SpillFile
+    private let exchange: HTTPExchange
+    private let readers: WorkerPool
+    private let ended: (Status) -> Void
+    private var position: Int64 = 0
+    private var isReading = false
+
+    /// - Parameters:
+    ///   - readers: threads that read files.
+    ///   - ended: told how it came out, unless the client went away before.
+    init(_ file: SpillFile, _ exchange: HTTPExchange, _ readers: WorkerPool, ended: @escaping (Status) -> Void) {
+        self.file = file
+        self.exchange = exchange
+        self.readers = readers
+        self.ended = ended
+    }
+
+    func proceed() {
+        if isReading || exchange.isFinished { return }
+        let range = position..<min(position + Self.pieceBytes, file.count)
+        if range.isEmpty {
+            ended(.ok)
+            return exchange.end()
+        }
+        position = range.upperBound
+        guard !file.isInMemory else { return deliver(Result { () throws(Status) in try file.read(range) }) }
+        isReading = true
+        readers.run { [self] in
+            let piece = Result { () throws(Status) in try file.read(range) }
+            exchange.loop.execute { [self] in
+                isReading = false
+                deliver(piece)
+            }
+        }
+    }
+
+    private func deliver(_ piece: Result<[UInt8], Status>) {
+        switch piece {
+        case .success(let bytes):
+            let hasRoom = exchange.write(bytes)
+            if hasRoom {
+                exchange.loop.execute { [self] in proceed() }
+            } else {
+                exchange.onWritable = { [self] in
+                    exchange.onWritable = nil
+                    proceed()
+                }
+            }
+        case .failure(let status):
+            // The head is gone; only a broken answer tells the client.
+            ended(status)
+            exchange.abort()
+        }
+    }
+}

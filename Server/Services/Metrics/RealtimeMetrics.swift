@@ -1,0 +1,52 @@
+import HearthModel
+import HearthTreeStorage
+
+/// What `/metrics` tells of the namespaces of the Realtime Database.
+enum RealtimeMetrics {
+    private struct Row {
+        var labels: MetricsText.Labels
+        var statistics: TreeStatistics
+        var sizeBytes: Int?
+    }
+
+    static func write(_ databases: [TreeDatabase], to text: inout MetricsText) {
+        let sorted = databases.sorted { UTF8Order.compare($0.name, $1.name) < 0 }
+        var rows = sorted.prefix(ServerMetrics.databaseLabelsMax).map { database in
+            Row(
+                labels: [("namespace", database.name)], statistics: database.statistics, sizeBytes: database.sizeBytes)
+        }
+        // Clients can make as many as they like, and each label costs whoever keeps the figures.
+        if sorted.count > rows.count { rows.append(sum(sorted.dropFirst(rows.count))) }
+        let figures: [(String, MetricsText.Kind, String, (Row) -> Int?)] = [
+            ("hearth_tree_commits_total", .counter, "Writes to a tree that were made.", { $0.statistics.commits }),
+            ("hearth_tree_groups_total", .counter, "Groups that were made durable together.", { $0.statistics.groups }),
+            (
+                "hearth_tree_group_failures_total", .counter, "Groups that failed because the disk did.",
+                { $0.statistics.failedGroups }
+            ),
+            ("hearth_tree_queued_writes", .gauge, "Writes that wait for the writer.", { $0.statistics.queuedWrites }),
+            ("hearth_tree_queued_bytes", .gauge, "Bytes of writes that wait.", { $0.statistics.queuedBytes }),
+            ("hearth_tree_bytes", .gauge, "Room that the tree takes, its log included.", { $0.sizeBytes }),
+        ]
+        for (name, kind, help, value) in figures {
+            text.family(name, kind, help)
+            for row in rows {
+                if let number = value(row) { text.sample(name, row.labels, number) }
+            }
+        }
+    }
+
+    private static func sum(_ databases: some Sequence<TreeDatabase>) -> Row {
+        var row = Row(labels: [("namespace", "other")], statistics: TreeStatistics())
+        for database in databases {
+            let statistics = database.statistics
+            row.statistics.commits += statistics.commits
+            row.statistics.groups += statistics.groups
+            row.statistics.failedGroups += statistics.failedGroups
+            row.statistics.queuedWrites += statistics.queuedWrites
+            row.statistics.queuedBytes += statistics.queuedBytes
+            if let bytes = database.sizeBytes { row.sizeBytes = (row.sizeBytes ?? 0) + bytes }
+        }
+        return row
+    }
+}

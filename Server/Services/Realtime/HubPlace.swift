@@ -1,0 +1,171 @@
+import HearthModel
+import HearthTree
+import HearthTreeStorage
+
+/// A place in the trie of listeners. Belongs to the writer's thread of its database.
+final class HubPlace {
+    let path: TreePath
+    private var children: [TreeKey: HubPlace] = [:]
+    /// Those who listen to the whole place, one a loop.
+    private(set) var plain: [SharedListen] = []
+    private(set) var windows: [TreeQuery: HubWindow] = [:]
+
+    init(path: TreePath) {
+        self.path = path
+    }
+
+    /// Whether nobody listens here or below.
+    var isEmpty: Bool { plain.isEmpty && windows.isEmpty && children.isEmpty }
+
+    func child(_ key: TreeKey) -> HubPlace? { children[key] }
+
+    /// The places below it with the way to each.
+    func forEachBelow(_ body: (HubPlace) -> Void) {
+        for child in children.values {
+            body(child)
+            child.forEachBelow(body)
+        }
+    }
+
+    /// The place with a path, made if it isn't there.
+    func descendant(_ path: TreePath) -> HubPlace {
+        var place = self
+        for (depth, key) in path.keys.enumerated() {
+            if let known = place.children[key] {
+                place = known
+            } else {
+                let made = HubPlace(path: TreePath(keys: Array(path.keys[...depth])))
+                place.children[key] = made
+                place = made
+            }
+        }
+        return place
+    }
+
+    func find(_ path: TreePath) -> HubPlace? {
+        var place = self
+        for key in path.keys {
+            guard let next = place.children[key] else { return nil }
+            place = next
+        }
+        return place
+    }
+
+    /// Takes out the places on a way that nobody needs any more.
+    func prune(_ path: TreePath) { prune(path.keys[...]) }
+
+    private func prune(_ keys: ArraySlice<TreeKey>) {
+        guard let key = keys.first, let child = children[key] else { return }
+        child.prune(keys.dropFirst())
+        if child.isEmpty { children[key] = nil }
+    }
+
+    /// - Parameter view: the present state.
+    /// - Throws: RESOURCE_EXHAUSTED when the query's window is too large.
+    func add(_ shared: SharedListen, _ view: TreeView) throws(Status) {
+        guard let query = shared.target.query else {
+            plain.append(shared)
+            return
+        }
+        if windows[query] == nil { windows[query] = try HubWindow(query, path, view) }
+        windows[query]?.listens.append(shared)
+    }
+
+    func remove(_ shared: SharedListen) {
+        guard let query = shared.target.query else {
+            plain.removeAll { $0 === shared }
+            return
+        }
+        windows[query]?.listens.removeAll { $0 === shared }
+        if windows[query]?.listens.isEmpty == true { windows[query] = nil }
+    }
+}
+
+/// Which changes of a commit a place of the trie hears of.
+struct HubRoute {
+    let place: HubPlace
+    /// Of the changes at or below the place.
+    var inside: [Int] = []
+    /// Of the change above it.
+    var above: Int?
+}
+
+/// Finds the places of the trie that a commit's changes concern.
+struct HubRoutes {
+    private let root: HubPlace
+    private(set) var all: [HubRoute] = []
+    private var positions: [ObjectIdentifier: Int] = [:]
+
+    init(_ root: HubPlace) {
+        self.root = root
+    }
+
+    mutating func add(_ change: TreeChange, _ index: Int) {
+        var place = root
+        if isListened(place) { all[position(of: place)].inside.append(index) }
+        for key in change.place.keys {
+            guard let next = place.child(key) else { return }
+            place = next
+            if isListened(place) { all[position(of: place)].inside.append(index) }
+        }
+        // A priority is nothing to those below.
+        if change.isPriority { return }
+        var below: [HubPlace] = []
+        place.forEachBelow { if !$0.plain.isEmpty || !$0.windows.isEmpty { below.append($0) } }
+        for place in below { all[position(of: place)].above = index }
+    }
+
+    private func isListened(_ place: HubPlace) -> Bool { !place.plain.isEmpty || !place.windows.isEmpty }
+
+    private mutating func position(of place: HubPlace) -> Int {
+        if let known = positions[ObjectIdentifier(place)] { return known }
+        positions[ObjectIdentifier(place)] = all.count
+        all.append(HubRoute(place: place))
+        return all.count - 1
+    }
+}
+
+/// Makes what listeners without a query hear of a commit; those who hear the same get one object.
+final class HubPushes {
+    private let commit: TreeCommit
+    private var made: [[Int]: RealtimePush] = [:]
+
+    init(_ commit: TreeCommit) {
+        self.commit = commit
+    }
+
+    func plain(for route: HubRoute) -> RealtimeEvent.Change? {
+        if route.place.plain.isEmpty { return nil }
+        if let above = route.above {
+            let change = commit.changes[above]
+            let part = change.node.node(at: route.place.path.relative(to: change.path))
+            return .push(RealtimePush(.put(route.place.path, part)))
+        }
+        if let known = made[route.inside] { return .push(known) }
+        let push = RealtimePush(kind(route.inside))
+        made[route.inside] = push
+        return .push(push)
+    }
+
+    private func kind(_ indexes: [Int]) -> RealtimePush.Kind {
+        let isWhole = indexes.count == commit.changes.count
+        if indexes.count == 1, commit.base == nil || !isWhole {
+            let change = commit.changes[indexes[0]]
+            return .put(change.path, change.node)
+        }
+        let base = isWhole ? commit.base ?? common(indexes) : common(indexes)
+        let changes = RealtimePush.ordered(indexes.map { commit.changes[$0] })
+        return .merge(base, changes.map { ($0.path.relative(to: base), $0.node) })
+    }
+
+    /// The place above all of several changes.
+    private func common(_ indexes: [Int]) -> TreePath {
+        var base = commit.changes[indexes[0]].path.parent ?? .root
+        for index in indexes {
+            while !base.contains(commit.changes[index].path) || base == commit.changes[index].path {
+                base = base.parent ?? .root
+            }
+        }
+        return base
+    }
+}

@@ -1,0 +1,137 @@
+import HearthModel
+import HearthNetwork
+import HearthWebSocket
+import Synchronization
+
+/// `/.lp`: the Realtime Database for browsers that can't open a WebSocket.
+///
+/// A page loads scripts from here. The first begins a session; each further one brings pieces of messages in its address,
+/// and its answer, for which it may have to wait, calls functions of the page with what the server says. Source: the
+/// public SDK for the web, `BrowserPollConnection`.
+///
+/// Sessions don't change over to a WebSocket on the way. A client that tries is told so at once, and stays.
+struct LongPollHTTP: HTTPExtension {
+    let service: RealtimeService
+    private let streams: OpenStreams
+    private let sessions = LongPollSessions()
+
+    /// - Parameter streams: what is ended when the server is.
+    init(service: RealtimeService, streams: OpenStreams) {
+        self.service = service
+        self.streams = streams
+    }
+
+    func begin(_ exchange: HTTPExchange) -> Bool {
+        let head = exchange.head
+        guard head.path == "/.lp" else { return head.path == "/.ws" && refuseChange(exchange) }
+        do throws(Status) {
+            let parameters = try LongPollParameters(head.query)
+            if parameters.begins {
+                try start(exchange, parameters)
+            } else {
+                try goOn(exchange, parameters)
+            }
+        } catch {
+            exchange.respond(
+                status: error.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
+                body: Array((error.message + "\n").utf8))
+        }
+        return true
+    }
+
+    private func start(_ exchange: HTTPExchange, _ parameters: LongPollParameters) throws(Status) {
+        let head = exchange.head
+        let common = try RealtimeParameters(head.query)
+        let name = RealtimeAddress.namespace(head, named: common.namespace, standard: service.standardName)
+        let namespace = try service.namespace(name)
+        let sessions = sessions
+        let streams = streams
+        let session = LongPollSession(
+            loop: exchange.loop, callback: parameters.callback ?? "",
+            forget: {
+                sessions.remove($0)
+                streams.remove($0)
+            },
+            id: LongPollSessions.newID(), password: LongPollSessions.newID())
+        guard sessions.add(session) else { throw .resourceExhausted("The server has too many sessions.") }
+        session.begin(
+            namespace, service, host: head.authority, formerSession: common.formerSession,
+            LongPollRequest(exchange, home: exchange.loop))
+        streams.add(session) { _ in session.loop.execute { session.finish() } }
+    }
+
+    private func goOn(_ exchange: HTTPExchange, _ parameters: LongPollParameters) throws(Status) {
+        guard let id = parameters.session, let password = parameters.password else {
+            throw .invalidArgument("id and pw must say which session is meant")
+        }
+        guard let session = sessions.session(id), session.password == password else {
+            // Whoever says goodbye twice has been understood.
+            if parameters.isGoodbye { return exchange.respond(status: 204, headers: [], body: []) }
+            throw .notFound("There is no such session.")
+        }
+        if parameters.isFrame {
+            return exchange.respond(
+                status: 200,
+                headers: [
+                    HTTPHeader("content-type", "text/html; charset=utf-8"), HTTPHeader("cache-control", "no-store"),
+                ], body: LongPollScript.frame(session: id, password: password))
+        }
+        if parameters.isGoodbye {
+            session.loop.execute { session.goodbye() }
+            return exchange.respond(status: 204, headers: [], body: [])
+        }
+        let request = LongPollRequest(exchange, home: session.loop)
+        let segments = parameters.segments
+        session.loop.execute { session.receive(segments, request) }
+    }
+
+    /// A client that polls opens a socket with its session's id to change over. What tells it that there is nothing to
+    /// change to is a reset; it goes on as before.
+    private func refuseChange(_ exchange: HTTPExchange) -> Bool {
+        let parameters = URLText.parameters(exchange.head.query) ?? []
+        guard parameters.contains(where: { $0.name == "s" }) else { return false }
+        guard let channel = exchange.upgradeToWebSocket() else { return true }
+        channel.send(text: RealtimeMessages.reset(host: exchange.head.authority))
+        channel.onText = { _ in }
+        channel.close()
+        return true
+    }
+
+    static func answer(_ exchange: HTTPExchange, _ script: [UInt8]) {
+        exchange.respond(
+            status: 200,
+            headers: [
+                HTTPHeader("content-type", "application/javascript; charset=utf-8"),
+                HTTPHeader("cache-control", "no-store"), HTTPHeader("x-content-type-options", "nosniff"),
+            ], body: script)
+    }
+}
+
+/// The sessions of clients that poll, by their ids.
+private final class LongPollSessions: Sendable {
+    private let sessions = Mutex<[String: LongPollSession]>([:])
+
+    func session(_ id: String) -> LongPollSession? { sessions.withLock { $0[id] } }
+
+    /// False when there are too many.
+    func add(_ session: LongPollSession) -> Bool {
+        sessions.withLock { sessions in
+            guard sessions.count < Limits.longPollSessionsMax else { return false }
+            sessions[session.id] = session
+            return true
+        }
+    }
+
+    func remove(_ session: LongPollSession) {
+        sessions.withLock { $0[session.id] = nil }
+    }
+
+    /// 128 random bits.
+    static func newID() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<16).map { _ in
+            let byte = UInt8.random(in: 0...255, using: &generator)
+            return String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }.joined()
+    }
+}

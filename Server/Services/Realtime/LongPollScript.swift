@@ -1,0 +1,67 @@
+import HearthTree
+
+/// The answers of long polling: scripts that call functions of the page which loads them.
+///
+/// They run in a frame without address that the page made for them; its functions are the parent's. A page that loads them
+/// itself is its own parent.
+struct LongPollScript {
+    private(set) var text: [UInt8] = []
+    private let callback: String
+
+    /// - Parameter callback: ends the functions' names; digits.
+    init(callback: String) { self.callback = callback }
+
+    /// The session is there.
+    mutating func start(session: String, password: String) {
+        call("pLPCommand") { text in
+            text += Array(#""start","\#(session)","\#(password)""#.utf8)
+        }
+    }
+
+    /// - Parameters:
+    ///   - number: of the answer; a client takes answers in the order of their numbers, none left out.
+    ///   - messages: JSON objects.
+    mutating func answer(_ number: Int, _ messages: some Sequence<[UInt8]>) {
+        var list = [UInt8(ascii: "[")]
+        for message in messages {
+            if list.count > 1 { list.append(UInt8(ascii: ",")) }
+            list += message
+        }
+        list.append(UInt8(ascii: "]"))
+        call("pRTLPCB") { text in
+            text += Array("\(number),".utf8)
+            guard list.firstRange(of: Array("\"__proto__\"".utf8)) != nil else {
+                text += list
+                return
+            }
+            // JSON is a script but for this name, which in a script sets the object's prototype.
+            text += Array("JSON.parse(".utf8)
+            TreeJSON.appendString(String(decoding: list, as: UTF8.self), to: &text)
+            text.append(UInt8(ascii: ")"))
+        }
+    }
+
+    /// The session is over after the answer with this number.
+    mutating func close(after number: Int) {
+        call("pLPCommand") { text in text += Array(#""close",\#(number)"#.utf8) }
+    }
+
+    private mutating func call(_ function: String, _ arguments: (inout [UInt8]) -> Void) {
+        let name = #"parent["\#(function)\#(callback)"]"#
+        text += Array("\(name)&&\(name)(".utf8)
+        arguments(&text)
+        text += Array(");\n".utf8)
+    }
+
+    /// A page whose end tells ours: it is loaded when a session begins, in a frame that goes with the session or its page.
+    static func frame(session: String, password: String) -> [UInt8] {
+        let address = "/.lp?disconn=t&id=\(session)&pw=\(password)"
+        return Array(
+            """
+            <!DOCTYPE html><html><body><script>
+            addEventListener("pagehide",function(){navigator.sendBeacon("\(address)")});
+            </script></body></html>
+
+            """.utf8)
+    }
+}

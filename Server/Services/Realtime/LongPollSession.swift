@@ -1,0 +1,243 @@
+import HearthModel
+import HearthNetwork
+
+/// A request that waits for something to say. `@unchecked Sendable`: the exchange is touched on its own loop, the rest on
+/// the session's.
+final class LongPollRequest: @unchecked Sendable {
+    private let exchange: HTTPExchange
+    private let home: EventLoop
+    /// The client has gone. On the session's loop.
+    var onBreak: (() -> Void)?
+
+    /// To be called on the exchange's loop.
+    init(_ exchange: HTTPExchange, home: EventLoop) {
+        self.exchange = exchange
+        self.home = home
+        exchange.onCancel = { [self] in
+            home.execute { [self] in
+                let onBreak = onBreak
+                self.onBreak = nil
+                onBreak?()
+            }
+        }
+    }
+
+    func answer(_ script: [UInt8]) {
+        onBreak = nil
+        let exchange = exchange
+        if exchange.loop.isCurrent { return LongPollHTTP.answer(exchange, script) }
+        exchange.loop.execute { LongPollHTTP.answer(exchange, script) }
+    }
+}
+
+/// What carries the messages of a client that has no WebSocket: each of its requests brings some, and one of them waits for
+/// what the server says. An answer that is lost is never said again, and ends the connection for the client.
+///
+/// `@unchecked Sendable`: belongs to the loop on which the session began; its requests come over from theirs.
+final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
+    let loop: EventLoop
+    /// Names the session in the address of its requests, and shows that they are its client's.
+    let id: String
+    let password: String
+    private(set) var queuedBytes = 0
+    private let callback: String
+    private let forget: (LongPollSession) -> Void
+    private var session: RealtimeSession! = nil
+
+    private var output: [[UInt8]] = []
+    /// Of the next answer.
+    private var number = 0
+    private var poll: LongPollRequest?
+    private var isFlushScheduled = false
+    /// The end of a poll's patience, or of the session.
+    private var timer: Timer?
+
+    private var segments = LongPollSegments()
+    private var inbox: [[UInt8]] = []
+    private var inboxBytes = 0
+    private var isReadingPaused = false
+    private var isDelivering = false
+    private var isEnded = false
+
+    /// - Parameter forget: called when no request can find the session any more.
+    init(loop: EventLoop, callback: String, forget: @escaping (LongPollSession) -> Void, id: String, password: String) {
+        self.loop = loop
+        self.callback = callback
+        self.id = id
+        self.password = password
+        self.forget = forget
+    }
+
+    /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.
+    func begin(
+        _ namespace: RealtimeNamespace, _ service: RealtimeService, host: String, formerSession: String?,
+        _ request: LongPollRequest
+    ) {
+        let session = RealtimeSession(self, host: host, namespace, service)
+        self.session = session
+        if let former = formerSession.flatMap({ namespace.users.session($0) }) {
+            session.hold()
+            former.replace { session.loop.execute { session.release() } }
+        }
+        var script = LongPollScript(callback: callback)
+        script.start(session: id, password: password)
+        // The handshake: without it a client doesn't begin to poll.
+        answer(request, after: script)
+        schedule(seconds: Limits.longPollIdleSeconds)
+    }
+
+    // MARK: The session's side
+
+    func send(_ message: [UInt8]) {
+        if isEnded { return }
+        output.append(message)
+        queuedBytes += message.count
+        flushLater()
+    }
+
+    func send(shared push: RealtimePush) { send(push.message) }
+
+    func pauseReading() { isReadingPaused = true }
+
+    func resumeReading() {
+        guard isReadingPaused else { return }
+        isReadingPaused = false
+        loop.execute { [self] in deliver() }
+    }
+
+    /// What was said before can still be fetched.
+    func end(_ fault: RealtimeFault) { finish() }
+
+    /// The connection is over; the client is told with the answer that waits, or to its next request.
+    func finish() {
+        if isEnded { return }
+        isEnded = true
+        inbox = []
+        inboxBytes = 0
+        // Not within a call of the session's.
+        loop.execute { [self] in session.carrierEnded() }
+        schedule(seconds: Limits.longPollFarewellSeconds)
+        flushLater()
+    }
+
+    // MARK: The client's side
+
+    /// Takes what a request brought; its answer waits for something to say, but not beside another.
+    func receive(_ segments: [LongPollSegment], _ request: LongPollRequest) {
+        let former = poll
+        poll = request
+        request.onBreak = { [weak self, weak request] in
+            if let self, self.poll === request { self.pollIsOver() }
+        }
+        if let former {
+            answer(former)
+            if !isEnded { session.becameWritable() }
+        }
+        schedule(seconds: Limits.longPollWaitSeconds)
+        if !isEnded {
+            do throws(RealtimeFault) {
+                for segment in segments {
+                    for message in try self.segments.take(segment) {
+                        inboxBytes += message.count
+                        inbox.append(message)
+                    }
+                }
+                if inboxBytes > Limits.realtimeWaitingBytesMax || inbox.count > Limits.realtimeRequestsWaitingMax {
+                    throw RealtimeFault(kind: .tooLarge, reason: "The client sends more than is taken.")
+                }
+                deliver()
+            } catch { end(error) }
+        }
+        if isEnded || !output.isEmpty { flushLater() }
+    }
+
+    private func deliver() {
+        if isDelivering { return }
+        isDelivering = true
+        defer { isDelivering = false }
+        var taken = 0
+        while !isReadingPaused, !isEnded, taken < inbox.count {
+            let message = inbox[taken]
+            taken += 1
+            inboxBytes -= message.count
+            session.receive(message)
+        }
+        inbox.removeFirst(min(taken, inbox.count))
+    }
+
+    /// The page has gone, or has turned to another way.
+    func goodbye() {
+        finish()
+        over()
+    }
+
+    // MARK: Output
+
+    /// What a turn of the loop says goes out as one answer.
+    private func flushLater() {
+        guard poll != nil, !isFlushScheduled else { return }
+        isFlushScheduled = true
+        loop.execute { [self] in
+            isFlushScheduled = false
+            flush()
+        }
+    }
+
+    private func flush() {
+        guard let request = poll, !output.isEmpty || isEnded else { return }
+        pollIsOver()
+        answer(request)
+        if isEnded { return output.isEmpty ? over() : () }
+        session.becameWritable()
+    }
+
+    private func pollIsOver() {
+        poll = nil
+        schedule(seconds: isEnded ? Limits.longPollFarewellSeconds : Limits.longPollIdleSeconds)
+    }
+
+    private func answer(_ request: LongPollRequest) { answer(request, after: LongPollScript(callback: callback)) }
+
+    private func answer(_ request: LongPollRequest, after script: LongPollScript) {
+        var script = script
+        var count = 0
+        var bytes = 0
+        while count < output.count, count == 0 || bytes + output[count].count <= Limits.longPollAnswerBytesMax {
+            bytes += output[count].count
+            count += 1
+        }
+        script.answer(number, output[..<count])
+        output.removeFirst(count)
+        queuedBytes -= bytes
+        if isEnded, output.isEmpty { script.close(after: number) }
+        number += 1
+        request.answer(script.text)
+    }
+
+    // MARK: Time
+
+    private func schedule(seconds: Int) {
+        timer?.cancel()
+        timer = loop.schedule(afterMilliseconds: seconds * 1000) { [weak self] in self?.timeIsUp() }
+    }
+
+    private func timeIsUp() {
+        guard let request = poll else {
+            // The client is gone.
+            finish()
+            return over()
+        }
+        pollIsOver()
+        answer(request)
+    }
+
+    private func over() {
+        timer?.cancel()
+        timer = nil
+        output = []
+        queuedBytes = 0
+        if let poll { answer(poll) }
+        poll = nil
+        forget(self)
+    }
+}

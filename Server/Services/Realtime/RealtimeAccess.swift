@@ -1,0 +1,95 @@
+import HearthModel
+import HearthRules
+import HearthStorage
+import HearthTree
+import HearthTreeStorage
+
+/// Decides what a request on the Realtime Database may do: the one place that every front end's requests pass.
+///
+/// Administrators may do what their scope allows. Everybody else is judged by the rules of the namespace; where there are
+/// none, a server for local development is open, as Google's emulator is, and any other is closed.
+final class RealtimeAccess: Sendable {
+    private let isEmulator: Bool
+    /// The project that all namespaces belong to.
+    private let project: String
+
+    init(isEmulator: Bool, project: String) {
+        self.isEmulator = isEmulator
+        self.project = project
+    }
+
+    /// The same for every reason. Source: what the service answers.
+    static var denied: Status { RealtimeAuthenticator.denied }
+
+    /// Whether administrators with this scope have anything to say here.
+    private func isOurs(_ scope: AdministratorScope) -> Bool { scope.project.map { $0 == project } ?? true }
+
+    /// - Parameter query: nil for the place as a whole.
+    func mayRead(
+        _ path: TreePath, query: TreeQuery?, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace,
+        _ data: any TreeData, now: Int64
+    ) throws(Status) -> Bool {
+        switch identity {
+        case .administrator(let scope): return isOurs(scope)
+        case .client(let auth, _):
+            guard let rules = namespace.rules else { return isEmulator }
+            return try rules.mayRead(path, query: query, auth: auth, data: data, now: now)
+        }
+    }
+
+    /// What has to be asked before a write is made; nil when nothing has.
+    /// - Throws: PERMISSION_DENIED for those who may not write at all.
+    func writeGuard(
+        _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace
+    ) throws(Status) -> (any TreeGuard)? {
+        switch identity {
+        case .administrator(let scope):
+            if scope.isReadOnly || !isOurs(scope) { throw Self.denied }
+            return nil
+        case .client(let auth, _):
+            if namespace.rules == nil {
+                if isEmulator { return nil }
+                throw Self.denied
+            }
+            return RealtimeGuard(namespace: namespace, auth: auth, isEmulator: isEmulator)
+        }
+    }
+
+    /// - Throws: PERMISSION_DENIED.
+    func requireAdministrator(_ identity: RealtimeIdentity, writes: Bool) throws(Status) {
+        guard case .administrator(let scope) = identity, isOurs(scope), !(writes && scope.isReadOnly) else {
+            throw Self.denied
+        }
+    }
+
+    /// Whether an identity's request may make a namespace that isn't there yet.
+    func mayCreate(_ identity: RealtimeIdentity) -> Bool {
+        if isEmulator { return true }
+        guard case .administrator(let scope) = identity else { return false }
+        return isOurs(scope) && !scope.isReadOnly
+    }
+}
+
+/// Has the rules that are in force when a write is made judge it.
+private final class RealtimeGuard: TreeGuard {
+    private let namespace: RealtimeNamespace
+    private let auth: JSONValue?
+    private let isEmulator: Bool
+
+    init(namespace: RealtimeNamespace, auth: JSONValue?, isEmulator: Bool) {
+        self.namespace = namespace
+        self.auth = auth
+        self.isEmulator = isEmulator
+    }
+
+    func judge(
+        _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64
+    ) throws(Status) {
+        guard let rules = namespace.rules else {
+            if isEmulator { return }
+            throw RealtimeAccess.denied
+        }
+        let verdict = try rules.mayWrite(update, auth: auth, before: before, after: after, now: now)
+        if !verdict.isAllowed { throw RealtimeAccess.denied }
+    }
+}

@@ -1,0 +1,91 @@
+import HearthModel
+import HearthNetwork
+
+/// What a client says to show who it is.
+enum RealtimeCredential: Sendable {
+    case none
+    /// The value of the header `Authorization`.
+    case header(String)
+    /// `auth=` of an address, `cred` of the socket's `auth`: an ID token, or an administrator's secret.
+    case token(String)
+    /// `access_token=` of an address, `cred` of the socket's `gauth`: an administrator's.
+    case accessToken(String)
+}
+
+/// Says for whom a request on the Realtime Database is: with the verifiers of Firestore's requests, in the forms and with
+/// the words of the Realtime Database.
+///
+/// In emulator mode whoever sends a bearer that is no ID token is an administrator, as SDKs with any credentials are to
+/// Google's emulator; tokens are believed as `Authenticator` says.
+final class RealtimeAuthenticator: Sendable {
+    /// Source: the texts of the service.
+    static let unreadable = Status(.unauthenticated, "Could not parse auth token.")
+    static let expired = Status(.unauthenticated, "Auth token is expired")
+    static let denied = Status(.permissionDenied, "Permission denied")
+
+    private let authenticator: Authenticator
+
+    init(_ authenticator: Authenticator) {
+        self.authenticator = authenticator
+    }
+
+    typealias Done = @Sendable (Result<RealtimeIdentity, Status>) -> Void
+
+    /// Tells `done` on the loop for whom a request is: now, or, when an issuer's keys have to be fetched, later.
+    /// - Parameter override: an administrator's wish; PERMISSION_DENIED for everybody else.
+    func identify(
+        _ credential: RealtimeCredential, override: RealtimeOverride? = nil, on loop: EventLoop, _ done: @escaping Done
+    ) {
+        identify(credential, on: loop) { result in
+            guard case .success(let identity) = result, let override else { return done(result) }
+            guard case .administrator = identity else { return done(.failure(Self.denied)) }
+            done(.success(override.identity))
+        }
+    }
+
+    private func identify(_ credential: RealtimeCredential, on loop: EventLoop, _ done: @escaping Done) {
+        switch credential {
+        case .none: done(.success(.nobody))
+        case .header(let text):
+            guard let space = text.utf8.firstIndex(of: UInt8(ascii: " ")), text[..<space].lowercased() == "bearer"
+            else {
+                return done(.failure(Self.unreadable))
+            }
+            let bearer = String(text[text.utf8.index(after: space)...])
+            if authenticator.isEmulator, !Self.isIDToken(bearer) { return done(.success(.owner)) }
+            verify(bearer, on: loop, done)
+        case .token(let text): verify(text, on: loop, done)
+        case .accessToken(let text):
+            if authenticator.isEmulator { return done(.success(.owner)) }
+            verify(text, on: loop) { result in
+                if case .success(.client) = result { return done(.failure(Self.unreadable)) }
+                done(result)
+            }
+        }
+    }
+
+    private func verify(_ text: String, on loop: EventLoop, _ done: @escaping Done) {
+        authenticator.identify("Bearer " + text, on: loop) { result in
+            switch result {
+            case .success(let identity): done(.success(RealtimeIdentity(identity)))
+            case .failure(let status):
+                switch status {
+                case Authenticator.expired: done(.failure(Self.expired))
+                case _ where status.code == .unauthenticated: done(.failure(Self.unreadable))
+                // The issuer's keys can't be had.
+                default: done(.failure(status))
+                }
+            }
+        }
+    }
+
+    /// Whether a bearer is a user's and no service's: the access tokens that some SDKs sign themselves have the same form.
+    private static func isIDToken(_ text: String) -> Bool {
+        do throws(Status) {
+            let token = try JSONWebToken(text)
+            return token.signature.isEmpty || token.claims["firebase"] != nil || token.claims["user_id"] != nil
+        } catch {
+            return false
+        }
+    }
+}

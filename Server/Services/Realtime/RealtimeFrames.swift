@@ -1,0 +1,100 @@
+import HearthModel
+
+/// Why a connection is broken off: what came over it can't be what a client of this protocol sends.
+struct RealtimeFault: Error, Equatable {
+    enum Kind { case malformed, tooLarge }
+
+    var kind: Kind
+    var reason: String
+}
+
+/// Puts the messages of a client together again.
+///
+/// A message whose text is longer than 16384 UTF-16 units comes as a text with the number of its pieces, and then the
+/// pieces. A number is told from a message by its length: a message is an object and never so short. The number 0 announces
+/// nothing: it is how clients keep a quiet connection alive. Source: the public SDKs' WebSocket transport.
+struct RealtimeFrameJoiner {
+    private static let countDigitsMax = 6
+
+    private var piecesLeft = 0
+    private var gathered: [UInt8] = []
+
+    /// - Parameter text: of one frame.
+    /// - Returns: a whole message; nil while pieces are missing, and for a keep-alive.
+    mutating func receive(_ text: [UInt8]) throws(RealtimeFault) -> [UInt8]? {
+        if piecesLeft > 0 { return try takePiece(text) }
+        guard let count = Self.number(text) else {
+            if text.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
+            return text
+        }
+        if count > Limits.realtimePiecesMax {
+            throw RealtimeFault(kind: .tooLarge, reason: "A message has at most \(Limits.realtimePiecesMax) pieces.")
+        }
+        piecesLeft = count
+        return nil
+    }
+
+    private mutating func takePiece(_ piece: [UInt8]) throws(RealtimeFault) -> [UInt8]? {
+        if gathered.count + piece.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
+        gathered.append(contentsOf: piece)
+        piecesLeft -= 1
+        if piecesLeft > 0 { return nil }
+        defer { gathered = [] }
+        return gathered
+    }
+
+    private static let tooLarge = RealtimeFault(
+        kind: .tooLarge, reason: "A message has at most \(Limits.realtimeMessageBytesMax) bytes.")
+
+    /// Nil when the text isn't a short number.
+    private static func number(_ text: [UInt8]) -> Int? {
+        guard !text.isEmpty, text.count <= countDigitsMax else { return nil }
+        var number = 0
+        for byte in text {
+            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+            number = number * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        return number
+    }
+}
+
+/// Takes a message apart into the texts of its frames.
+enum RealtimeFrameSplitter {
+    /// In UTF-16 units, as clients count.
+    static let pieceUnitsMax = 16384
+
+    /// - Parameter message: JSON, and an object: a bare number would be taken for a count.
+    /// - Returns: the message, or the number of its pieces and these. Characters are not cut in two.
+    static func frames(of message: [UInt8]) -> [[UInt8]] {
+        assert(message.first == UInt8(ascii: "{"), "a message is an object")
+        // UTF-8 never has fewer bytes than UTF-16 has units.
+        if message.count <= pieceUnitsMax { return [message] }
+        let cuts = message.withUnsafeBufferPointer(cuts)
+        if cuts.count == 1 { return [message] }
+        var frames = [Array(String(cuts.count).utf8)]
+        frames.reserveCapacity(cuts.count + 1)
+        var start = 0
+        for cut in cuts {
+            frames.append(Array(message[start..<cut]))
+            start = cut
+        }
+        return frames
+    }
+
+    /// Where the pieces end.
+    private static func cuts(_ message: UnsafeBufferPointer<UInt8>) -> [Int] {
+        var cuts: [Int] = []
+        var units = 0
+        for (position, byte) in message.enumerated() where byte & 0xC0 != 0x80 {
+            // A character that four bytes encode is a surrogate pair.
+            let width = byte >= 0xF0 ? 2 : 1
+            if units + width > pieceUnitsMax {
+                cuts.append(position)
+                units = 0
+            }
+            units += width
+        }
+        cuts.append(message.count)
+        return cuts
+    }
+}

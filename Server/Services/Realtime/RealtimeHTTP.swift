@@ -1,0 +1,133 @@
+import HearthModel
+import HearthNetwork
+import HearthTree
+
+/// The Realtime Database over REST: everything whose path ends in `.json`.
+///
+/// Checks come in this order: the address and its parameters, for whom the request is, the namespace, the body, what the
+/// rules say, what an index is missing for. Source: the REST reference of the Realtime Database.
+struct RealtimeHTTP: HTTPExtension {
+    let service: RealtimeService
+    let observer: RequestObserver
+
+    func begin(_ exchange: HTTPExchange) -> Bool {
+        let head = exchange.head
+        if !RealtimeResource.isIn(head.path) { return refuseUnmarked(exchange) }
+        if isOfOthers(head) { return false }
+        var parameters = RealtimeParameters()
+        var failure: Status?
+        do throws(Status) { parameters = try RealtimeParameters(head.query) } catch { failure = error }
+        let method = method(of: head, parameters)
+        let call = RealtimeCall(
+            exchange, parameters, method: method,
+            observation: observer.begin(observed(method, head.path), .rest, remote: head.remoteAddress))
+        if let failure {
+            call.failAfterBody(failure)
+            return true
+        }
+        do throws(Status) {
+            try begin(call, try RealtimeResource(head.path))
+        } catch {
+            call.failAfterBody(error)
+        }
+        return true
+    }
+
+    /// Paths of other services that may end like ours, unless the address says that it means a tree.
+    private func isOfOthers(_ head: HTTPRequestHead) -> Bool {
+        head.path.hasPrefix("/v1/projects/") && !namesNamespace(head)
+    }
+
+    private func namesNamespace(_ head: HTTPRequestHead) -> Bool {
+        if RealtimeName.inHost(head.authority) != nil { return true }
+        return head.query.map { ("&" + $0).contains("&ns=") } ?? false
+    }
+
+    /// Whoever names a namespace and no `.json` has forgotten it.
+    private func refuseUnmarked(_ exchange: HTTPExchange) -> Bool {
+        let head = exchange.head
+        // The socket and its substitute are others' to answer.
+        if head.path == "/.ws" || head.path == "/.lp" || isOfOthers(head) || !namesNamespace(head) { return false }
+        let call = RealtimeCall(
+            exchange, RealtimeParameters(), method: head.method,
+            observation: observer.begin(.other, .rest, remote: head.remoteAddress))
+        call.failAfterBody(.notFound("append .json to your request URI to use the REST API."))
+        return true
+    }
+
+    /// Clients that can't send some methods name them in a header or a parameter of a POST.
+    private func method(of head: HTTPRequestHead, _ parameters: RealtimeParameters) -> String {
+        guard head.method == "POST" else { return head.method }
+        return head.firstValue("x-http-method-override")?.uppercased() ?? parameters.methodOverride ?? "POST"
+    }
+
+    private static func writes(_ method: String) -> Bool { method != "GET" && method != "HEAD" }
+
+    private func observed(_ method: String, _ path: String) -> RequestMetrics.Method {
+        if path.hasPrefix("/.settings/") || path.hasPrefix("/.inspect/") { return .realtimeAdmin }
+        return Self.writes(method) ? .realtimeWrite : .realtimeRead
+    }
+
+    // MARK: Requests
+
+    private func begin(_ call: RealtimeCall, _ target: RealtimeResource) throws(Status) {
+        let step: @Sendable (RealtimeNamespace, RealtimeIdentity) -> Void
+        switch (target, call.method) {
+        case (.data(let path), "GET"), (.data(let path), "HEAD"):
+            let query = try call.parameters.query()
+            if call.wantsEvents, call.method == "GET" {
+                step = { [service] namespace, identity in
+                    let target = RealtimeTarget(path: path, query: query)
+                    _ = RealtimeEventStream(call, target, identity, namespace, service)
+                }
+                break
+            }
+            step = { [service] namespace, identity in
+                RealtimeReading(
+                    service: service, call: call, namespace: namespace, identity: identity, path: path, query: query
+                ).begin()
+            }
+        case (.data(let path), "PUT"), (.data(let path), "PATCH"), (.data(let path), "POST"),
+            (.data(let path), "DELETE"):
+            let condition = try RealtimeWriting.condition(of: call)
+            if condition != nil, path.last == .priority {
+                throw .invalidArgument("if-match is not supported for priorities")
+            }
+            step = { [service] namespace, identity in
+                RealtimeWriting(
+                    service: service, call: call, namespace: namespace, identity: identity, path: path,
+                    condition: condition
+                ).begin()
+            }
+        case (.rules, "GET"), (.rules, "HEAD"), (.rules, "PUT"), (.functionTriggers, "PUT"),
+            (.functionTriggers, "POST"),
+            (.databases, "GET"), (.databases, "HEAD"):
+            let settings = RealtimeSettings(service: service, call: call)
+            step = { namespace, identity in settings.serve(target, namespace, identity) }
+        case (.unknown, _): throw .notFound("There is nothing at \(call.head.path).")
+        default: throw Status(.unimplemented, "The method \(call.method) is not supported here.")
+        }
+        identify(call, then: step)
+    }
+
+    private func identify(
+        _ call: RealtimeCall, then step: @escaping @Sendable (RealtimeNamespace, RealtimeIdentity) -> Void
+    ) {
+        let head = call.head
+        let parameters = call.parameters
+        let credential = head.firstValue("authorization").map { RealtimeCredential.header($0) } ?? parameters.credential
+        service.authenticator.identify(credential, override: parameters.override, on: call.loop) { [service] result in
+            do throws(Status) {
+                let identity = try result.get()
+                let name = RealtimeAddress.namespace(
+                    head, named: parameters.namespace, standard: service.standardName)
+                // Whoever only looks makes nothing, but where everything is there as soon as it is named.
+                let mayCreate =
+                    service.isEmulator || (Self.writes(call.method) && service.access.mayCreate(identity))
+                step(try service.namespace(name, mayCreate: mayCreate), identity)
+            } catch {
+                call.failAfterBody(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+import HearthModel
+import HearthNetwork
+import HearthTree
+import HearthTreeStorage
+import Synchronization
+
+/// Tells the listeners of a namespace what its commits change.
+///
+/// Listeners stand in a trie by place (`HubPlace`). The writer's thread looks a commit's places up in it: listeners at or
+/// above a place hear of the change itself, listeners below of their part of what is there now, and no others hear
+/// anything. What has been found is handed to the loops once the commits are durable, one job a loop, in the order of the
+/// commits; completions of writes come after it, so that a client hears what its write has changed before it hears that the
+/// write is made.
+///
+/// A listen is made known first, and read afterwards (`RealtimeListen`): no commit falls between.
+///
+/// `@unchecked Sendable`: the trie and what is staged belong to the writer's thread, which adds and removes listeners, too;
+/// the rest guards itself.
+final class RealtimeHub: @unchecked Sendable {
+    let database: TreeDatabase
+    private let pool: WorkerPool
+    private let loops = Mutex<[ObjectIdentifier: LoopListens]>([:])
+    /// The loops have been handed every commit up to this version.
+    private let published = Atomic<Int64>(0)
+    private let listenCount = Atomic<Int>(0)
+
+    // The writer's thread's.
+    private let root = HubPlace(path: .root)
+    private var stagedLoops: [LoopListens] = []
+    private var stagedVersion: Int64 = 0
+    private var changedWindows: [HubWindow] = []
+    /// Of the present group: the tree before it, when somebody has asked for that, and the places that it has touched.
+    private var groupBefore: TreeView?
+    private var groupPlaces: Set<ObjectIdentifier> = []
+
+    /// - Parameter pool: for reads.
+    init(_ database: TreeDatabase, pool: WorkerPool) {
+        self.database = database
+        self.pool = pool
+        database.setObserver(HubObserver(self))
+    }
+
+    /// Whether anybody listens.
+    var isUsed: Bool { listenCount.load(ordering: .relaxed) > 0 }
+
+    /// A new listen, held until it is loaded. To be called on the loop, and to be cancelled in the end.
+    func listen(to target: RealtimeTarget, on loop: EventLoop, _ receiver: any ListenReceiver) -> RealtimeListen {
+        loops.withLock { loops in
+            let key = ObjectIdentifier(loop)
+            if let known = loops[key] { return known }
+            let made = LoopListens(loop, self)
+            loops[key] = made
+            return made
+        }.listen(to: target, receiver)
+    }
+
+    /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
+    /// state has.
+    /// - Parameter afterWrites: whether the state has to have the writes that are queued now.
+    func read<Content: Sendable>(
+        on loop: EventLoop, afterWrites: Bool = false,
+        _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
+        _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
+    ) {
+        if afterWrites, database.perform({ [self] _ in self.read(on: loop, read, done) }) { return }
+        pool.run { [self] in
+            var version: Int64 = 0
+            let result = Result { () throws(Status) in
+                let view = try database.view()
+                defer { view.close() }
+                version = view.version
+                return try read(view)
+            }
+            let reached = version
+            if reached <= published.load(ordering: .acquiring) {
+                loop.execute { done(result, reached) }
+            } else {
+                // The commit is durable, but perhaps not told yet: then its turn is before ours.
+                let isQueued = database.perform { [self] view in
+                    announced(view.version)
+                    loop.execute { done(result, reached) }
+                }
+                if !isQueued { loop.execute { done(result, reached) } }
+            }
+        }
+    }
+
+    func add(_ shared: SharedListen) {
+        listenCount.add(1, ordering: .relaxed)
+        database.perform { [self] view in
+            announced(view.version)
+            do throws(Status) {
+                try root.descendant(shared.target.path).add(shared, view)
+                shared.loop.execute { shared.becameKnown() }
+            } catch {
+                root.prune(shared.target.path)
+                shared.loop.execute { shared.fail(error) }
+            }
+        }
+    }
+
+    func remove(_ shared: SharedListen) {
+        listenCount.subtract(1, ordering: .relaxed)
+        database.perform { [self] _ in
+            root.find(shared.target.path)?.remove(shared)
+            root.prune(shared.target.path)
+        }
+    }
+
+    // MARK: Commits
+
+    fileprivate func prepare(_ commit: TreeCommit, after: TreeView) {
+        stagedVersion = commit.version
+        if commit.isNoChange || root.isEmpty { return }
+        var routes = HubRoutes(root)
+        for index in commit.changes.indices { routes.add(commit.changes[index], index) }
+        let pushes = HubPushes(commit)
+        for route in routes.all where !isUnchanged(route, after) {
+            stage(pushes.plain(for: route), commit.version, to: route.place.plain)
+            for window in route.place.windows.values {
+                changedWindows.append(window)
+                stage(window.change(route, commit, after), commit.version, to: window.listens)
+            }
+        }
+    }
+
+    /// Whether a place is below what was written, and nothing is different there. Only looked at where that costs little: to
+    /// tell what a listener knows already does no harm.
+    private func isUnchanged(_ route: HubRoute, _ after: TreeView) -> Bool {
+        let isFirst = groupPlaces.insert(ObjectIdentifier(route.place)).inserted
+        guard route.above != nil, isFirst else { return false }
+        do throws(Status) {
+            let before = if let groupBefore { groupBefore } else { try database.view() }
+            groupBefore = before
+            let limit = Limits.realtimeCompareBytesMax
+            let path = route.place.path
+            if try before.sizeEstimate(at: path, upTo: limit) > limit { return false }
+            if try after.sizeEstimate(at: path, upTo: limit) > limit { return false }
+            return try before.node(at: path) == after.node(at: path)
+        } catch {
+            return false
+        }
+    }
+
+    private func endGroup() {
+        stagedLoops = []
+        changedWindows = []
+        groupBefore?.close()
+        groupBefore = nil
+        groupPlaces = []
+    }
+
+    private func stage(_ change: RealtimeEvent.Change?, _ version: Int64, to listens: [SharedListen]) {
+        guard let change else { return }
+        let event = RealtimeEvent(version: version, change: change)
+        for listen in listens {
+            if listen.loopListens.staged.isEmpty { stagedLoops.append(listen.loopListens) }
+            listen.loopListens.staged.append((listen, event))
+        }
+    }
+
+    fileprivate func publish() {
+        for loopListens in stagedLoops {
+            let batch = LoopBound(loopListens.staged)
+            loopListens.staged = []
+            loopListens.loop.execute { loopListens.deliver(batch.value) }
+        }
+        endGroup()
+        announced(stagedVersion)
+    }
+
+    /// On the writer's thread: whatever there is to tell of commits up to a version has been told.
+    private func announced(_ version: Int64) {
+        published.store(max(version, published.load(ordering: .relaxed)), ordering: .releasing)
+    }
+
+    fileprivate func discard() {
+        for loopListens in stagedLoops { loopListens.staged = [] }
+        for window in changedWindows { window.isBroken = true }
+        endGroup()
+    }
+}
+
+/// The database holds this in place of the hub, which holds the database.
+private final class HubObserver: TreeObserver {
+    private let hub: WeakHub
+
+    init(_ hub: RealtimeHub) {
+        self.hub = WeakHub(hub)
+    }
+
+    func prepare(_ commit: TreeCommit, after: TreeView) { hub.value?.prepare(commit, after: after) }
+    func publish() { hub.value?.publish() }
+    func discard() { hub.value?.discard() }
+}
+
+/// `@unchecked Sendable`: never written after it is made; the runtime guards weak references.
+private final class WeakHub: @unchecked Sendable {
+    private(set) weak var value: RealtimeHub?
+    init(_ value: RealtimeHub) { self.value = value }
+}

@@ -1,0 +1,265 @@
+import HearthModel
+import HearthNetwork
+import HearthTree
+import HearthTreeStorage
+
+/// Who is told what happens to a place. All calls come on the loop of the listen.
+protocol ListenReceiver: AnyObject {
+    func listen(_ listen: RealtimeListen, changed push: RealtimePush)
+    /// Changes were lost: the whole has to be loaded.
+    func listenIsStale(_ listen: RealtimeListen)
+    /// It can't go on.
+    func listen(_ listen: RealtimeListen, failed status: Status)
+}
+
+/// One listener's interest in a place or a query. Begins held: `load` starts it.
+///
+/// While it is held, changes wait, within bounds: what is read from a state of the tree goes before the changes after that
+/// state, and what that state has already is left out. `@unchecked Sendable`: belongs to the loop.
+final class RealtimeListen: @unchecked Sendable {
+    private enum Phase {
+        case held
+        case live
+        /// Changes are dropped until it is loaded.
+        case stale
+        case cancelled
+    }
+
+    let target: RealtimeTarget
+    let loop: EventLoop
+    private let hub: RealtimeHub
+    private weak var receiver: (any ListenReceiver)?
+    private let shared: SharedListen
+    /// Where it stands among those that share with it.
+    fileprivate(set) var position = 0
+    private var phase = Phase.held
+    private var pending: [RealtimeEvent] = []
+    private var pendingBytes = 0
+    private var isOverfull = false
+    /// Counts what was begun, so that what comes too late is known.
+    private var turn = 0
+    private var loadsInARow = 0
+
+    /// Loads that are begun anew because too much changed meanwhile.
+    private static let loadsInARowMax = 5
+
+    init(_ target: RealtimeTarget, _ receiver: any ListenReceiver, shared: SharedListen, hub: RealtimeHub) {
+        self.target = target
+        self.receiver = receiver
+        self.shared = shared
+        self.hub = hub
+        loop = shared.loop
+    }
+
+    var isCancelled: Bool { phase == .cancelled }
+    var isLive: Bool { phase == .live }
+
+    /// Nothing is heard of it any more.
+    func cancel() {
+        if phase == .cancelled { return }
+        phase = .cancelled
+        turn += 1
+        forgetPending()
+        shared.remove(self)
+    }
+
+    /// Drops changes from now on; to be loaded when there is room.
+    func dropChanges() {
+        if phase == .cancelled { return }
+        phase = .stale
+        turn += 1
+        forgetPending()
+    }
+
+    /// Reads on a worker's thread, and hands over what was read, before what changed since.
+    /// - Parameter done: on the loop; unless the listen was cancelled, or something else begun, meanwhile.
+    func load<Content: Sendable>(
+        _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
+        _ done: @escaping (Result<Content, Status>) -> Void
+    ) {
+        begin(read) { [self] result, version in
+            if isOverfull, case .success = result {
+                loadsInARow += 1
+                if loadsInARow > Self.loadsInARowMax {
+                    return done(.failure(.unavailable("The data changes too fast to be read.")))
+                }
+                return load(read, done)
+            }
+            loadsInARow = 0
+            done(result)
+            if case .success = result { release(after: version) }
+        }
+    }
+
+    /// Asks something of a state of the tree, and goes on with what changed meanwhile.
+    /// - Parameter done: on the loop, as that of `load`.
+    func ask<Content: Sendable>(
+        _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
+        _ done: @escaping (Result<Content, Status>) -> Void
+    ) {
+        begin(question) { [self] result, _ in
+            done(result)
+            if case .success = result { release(after: .min) }
+        }
+    }
+
+    private func begin<Content: Sendable>(
+        _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
+        _ done: @escaping (Result<Content, Status>, _ version: Int64) -> Void
+    ) {
+        if phase == .cancelled { return }
+        phase = .held
+        turn += 1
+        isOverfull = false
+        let turn = turn
+        let done = LoopBound(done)
+        shared.whenKnown { [self] in
+            guard turn == self.turn else { return }
+            hub.read(on: loop, read) { [self] result, version in
+                if turn == self.turn { done.value(result, version) }
+            }
+        }
+    }
+
+    private func release(after version: Int64) {
+        guard phase == .held else { return }
+        let events = pending
+        forgetPending()
+        phase = .live
+        let turn = turn
+        if isOverfull {
+            receiver?.listenIsStale(self)
+            return
+        }
+        for event in events where event.version > version {
+            if turn != self.turn { return }
+            tell(event)
+        }
+    }
+
+    fileprivate func take(_ event: RealtimeEvent) {
+        switch phase {
+        case .cancelled, .stale: break
+        case .live: tell(event)
+        case .held:
+            if isOverfull { return }
+            pending.append(event)
+            pendingBytes += event.sizeBytes
+            if pendingBytes > Limits.realtimePendingBytesMax || pending.count > Limits.realtimePendingChangesMax {
+                isOverfull = true
+                forgetPending()
+            }
+        }
+    }
+
+    private func tell(_ event: RealtimeEvent) {
+        switch event.change {
+        case .push(let push): receiver?.listen(self, changed: push)
+        case .lost: receiver?.listenIsStale(self)
+        }
+    }
+
+    fileprivate func fail(_ status: Status) {
+        if phase != .cancelled { receiver?.listen(self, failed: status) }
+    }
+
+    private func forgetPending() {
+        pending = []
+        pendingBytes = 0
+    }
+}
+
+/// Carries what belongs to a loop through another thread and back.
+struct LoopBound<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}
+
+/// The listens of one loop to one place or query: what the hub knows of them. `@unchecked Sendable`: belongs to the loop.
+final class SharedListen: @unchecked Sendable {
+    let target: RealtimeTarget
+    let loopListens: LoopListens
+    private var listens: [RealtimeListen] = []
+    /// Whether the hub tells of every commit from here.
+    private var isKnown = false
+    private var waiting: [() -> Void] = []
+
+    var loop: EventLoop { loopListens.loop }
+
+    init(_ target: RealtimeTarget, _ loopListens: LoopListens) {
+        self.target = target
+        self.loopListens = loopListens
+    }
+
+    func add(_ listen: RealtimeListen) {
+        listen.position = listens.count
+        listens.append(listen)
+    }
+
+    fileprivate func remove(_ listen: RealtimeListen) {
+        let last = listens.removeLast()
+        if last !== listen {
+            last.position = listen.position
+            listens[listen.position] = last
+        }
+        if listens.isEmpty { loopListens.forget(self) }
+    }
+
+    fileprivate func whenKnown(_ job: @escaping () -> Void) {
+        if isKnown { job() } else { waiting.append(job) }
+    }
+
+    func becameKnown() {
+        isKnown = true
+        let jobs = waiting
+        waiting = []
+        for job in jobs { job() }
+    }
+
+    /// The hub can't watch it.
+    func fail(_ status: Status) {
+        waiting = []
+        for listen in listens { listen.fail(status) }
+    }
+
+    fileprivate func deliver(_ event: RealtimeEvent) {
+        for listen in listens { listen.take(event) }
+    }
+}
+
+/// The listens of one loop in one namespace. `@unchecked Sendable`: belongs to the loop, but for `staged`, which is the
+/// writer's thread's.
+final class LoopListens: @unchecked Sendable {
+    let loop: EventLoop
+    private unowned let hub: RealtimeHub
+    private var shared: [RealtimeTarget: SharedListen] = [:]
+    /// What the commits of the present group have to tell, in order.
+    var staged: [(listen: SharedListen, event: RealtimeEvent)] = []
+
+    init(_ loop: EventLoop, _ hub: RealtimeHub) {
+        self.loop = loop
+        self.hub = hub
+    }
+
+    func listen(to target: RealtimeTarget, _ receiver: any ListenReceiver) -> RealtimeListen {
+        let known = shared[target]
+        let shared = known ?? SharedListen(target, self)
+        let listen = RealtimeListen(target, receiver, shared: shared, hub: hub)
+        shared.add(listen)
+        if known == nil {
+            self.shared[target] = shared
+            hub.add(shared)
+        }
+        return listen
+    }
+
+    fileprivate func forget(_ shared: SharedListen) {
+        if self.shared[shared.target] === shared { self.shared[shared.target] = nil }
+        hub.remove(shared)
+    }
+
+    /// On the loop.
+    func deliver(_ batch: [(listen: SharedListen, event: RealtimeEvent)]) {
+        for (listen, event) in batch { listen.deliver(event) }
+    }
+}

@@ -1,0 +1,123 @@
+import HearthModel
+import HearthTree
+
+/// The words for how a request went. Source: the status tables of the public SDKs.
+enum RealtimeStatus: String, Sendable {
+    case ok
+    case permissionDenied = "permission_denied"
+    case dataIsStale = "datastale"
+    case failure
+    case tooBig = "too_big"
+    case unavailable
+    case expiredToken = "expired_token"
+    case invalidToken = "invalid_token"
+    case error
+}
+
+/// Why a request is refused: the connection goes on.
+struct RealtimeRefusal: Error, Sendable, Equatable {
+    var status: RealtimeStatus
+    var text: String
+
+    static let permissionDenied = RealtimeRefusal(status: .permissionDenied, text: "Permission denied")
+
+    init(status: RealtimeStatus, text: String) {
+        self.status = status
+        self.text = text
+    }
+
+    init(_ error: TreeDataError) { self.init(status: .failure, text: error.message) }
+
+    init(_ status: Status) {
+        switch status.code {
+        case .permissionDenied: self = .permissionDenied
+        case .resourceExhausted: self.init(status: .tooBig, text: status.message)
+        case .unavailable, .cancelled, .aborted: self.init(status: .unavailable, text: status.message)
+        case .unauthenticated: self.init(status: .invalidToken, text: status.message)
+        default: self.init(status: .failure, text: status.message)
+        }
+    }
+}
+
+/// Texts of the messages that a server sends.
+enum RealtimeMessages {
+    /// The first message of every connection.
+    /// - Parameters:
+    ///   - host: where this client is to come again; clients keep it.
+    ///   - session: names the connection to the one that follows it.
+    static func handshake(nowMilliseconds: Int64, host: String, session: String) -> [UInt8] {
+        var text = Array(#"{"t":"c","d":{"t":"h","d":{"ts":\#(nowMilliseconds),"v":"5","h":"#.utf8)
+        TreeJSON.appendString(host, to: &text)
+        text.append(contentsOf: #","s":"#.utf8)
+        TreeJSON.appendString(session, to: &text)
+        text.append(contentsOf: "}}}".utf8)
+        return text
+    }
+
+    /// The member `d` has to be there: clients look for it to tell what the message is.
+    static let pong = Array(#"{"t":"c","d":{"t":"o","d":null}}"#.utf8)
+
+    /// Says that this connection isn't the one to use.
+    static func reset(host: String) -> [UInt8] {
+        var text = Array(#"{"t":"c","d":{"t":"r","d":"#.utf8)
+        TreeJSON.appendString(host, to: &text)
+        text.append(contentsOf: "}}".utf8)
+        return text
+    }
+
+    /// Says that the server ends the connection for good.
+    static func shutdown(_ reason: String) -> [UInt8] {
+        var text = Array(#"{"t":"c","d":{"t":"s","d":"#.utf8)
+        TreeJSON.appendString(reason, to: &text)
+        text.append(contentsOf: "}}".utf8)
+        return text
+    }
+
+    static func reply(to number: Int64, _ status: RealtimeStatus, data: [UInt8]) -> [UInt8] {
+        var text = Array(#"{"t":"d","d":{"r":\#(number),"b":{"s":"\#(status.rawValue)","d":"#.utf8)
+        text.reserveCapacity(text.count + data.count + 3)
+        text.append(contentsOf: data)
+        text.append(contentsOf: "}}}".utf8)
+        return text
+    }
+
+    static func reply(to number: Int64, _ refusal: RealtimeRefusal) -> [UInt8] {
+        var text: [UInt8] = []
+        TreeJSON.appendString(refusal.text, to: &text)
+        return reply(to: number, refusal.status, data: text)
+    }
+
+    /// A push up to its data: `{"t":"d","d":{"a":"d","b":{"p":"a/b","d":`.
+    static func pushHead(_ action: String, _ path: TreePath) -> [UInt8] {
+        var text = Array(#"{"t":"d","d":{"a":"\#(action)","b":{"p":"#.utf8)
+        TreeJSON.appendString(path.text, to: &text)
+        text.append(contentsOf: #","d":"#.utf8)
+        return text
+    }
+
+    /// What closes a push behind its data.
+    static func pushTail(tag: Int64?) -> [UInt8] {
+        Array((tag.map { #","t":\#($0)}}}"# } ?? "}}}").utf8)
+    }
+
+    /// The whole of what a listen shows.
+    static func whole(_ path: TreePath, data: [UInt8], tag: Int64?) -> [UInt8] {
+        pushHead("d", path) + data + pushTail(tag: tag)
+    }
+
+    /// A listen that may not go on. Clients find a filtered one by its query.
+    static func revoked(_ path: TreePath, query: TreeQuery?) -> [UInt8] {
+        var text = Array(#"{"t":"d","d":{"a":"c","b":{"p":"#.utf8)
+        TreeJSON.appendString(path.text, to: &text)
+        if let query {
+            text.append(contentsOf: #","q":["#.utf8)
+            TreeJSON.append(query.wire, to: &text)
+            text.append(UInt8(ascii: "]"))
+        }
+        text.append(contentsOf: "}}}".utf8)
+        return text
+    }
+
+    static let tokenExpired = Array(
+        #"{"t":"d","d":{"a":"ac","b":{"s":"expired_token","d":"Auth token is expired"}}}"#.utf8)
+}

@@ -1,0 +1,144 @@
+import HearthModel
+import HearthTree
+
+/// The parameters of a REST request on the Realtime Database. Unknown ones are left alone; flags hold when they are the text
+/// `true`. Source: the REST reference of the Realtime Database.
+struct RealtimeParameters: Sendable {
+    enum Form: Equatable, Sendable {
+        case compact
+        case pretty
+        /// No body.
+        case silent
+    }
+
+    /// For how long a write may keep the server busy, as the server estimates.
+    enum WriteSize: String, Sendable, CaseIterable {
+        case tiny, small, medium, large, unlimited
+
+        /// Nil for no bound.
+        var seconds: Int? {
+            switch self {
+            case .tiny: 1
+            case .small: 10
+            case .medium: 30
+            case .large: 60
+            case .unlimited: nil
+            }
+        }
+    }
+
+    var namespace: String?
+    var credential = RealtimeCredential.none
+    var override: RealtimeOverride?
+    var form = Form.compact
+    var isShallow = false
+    var isExport = false
+    /// The name of a function that is to get the answer.
+    var callback: String?
+    /// The name of a file that the answer is to become.
+    var download: String?
+    var timeoutMilliseconds = Self.timeoutMillisecondsMax
+    /// Nil when the request says nothing of it: then nothing is estimated.
+    var writeSize: WriteSize?
+    var methodOverride: String?
+    var wantsEvents = false
+    /// Of a socket: the session of the client's last one.
+    var formerSession: String?
+    /// Of rules: to be checked only.
+    var isDryRun = false
+    /// Of rules: without comments.
+    var isStrict = false
+    /// Those of a query, in order.
+    private var queryParameters: [(name: String, value: String)] = []
+
+    static let timeoutMillisecondsMax = 15 * 60 * 1000
+    private static let queryNames: Set<String> = [
+        "orderBy", "startAt", "startAfter", "endAt", "endBefore", "equalTo", "limitToFirst", "limitToLast",
+    ]
+
+    init() {}
+
+    /// - Parameter text: what follows the address's `?`.
+    /// - Throws: INVALID_ARGUMENT with the service's words.
+    init(_ text: String?) throws(Status) {
+        guard let parameters = URLText.parameters(text) else {
+            throw .invalidArgument("The parameters of the address can't be decoded.")
+        }
+        var token: String?
+        var accessToken: String?
+        for (name, value) in parameters {
+            switch name {
+            case "ns": namespace = value
+            case "auth": token = value
+            case "access_token": accessToken = value
+            case "auth_variable_override": override = try RealtimeOverride(parsing: value)
+            case "print": form = value == "pretty" ? .pretty : value == "silent" ? .silent : .compact
+            case "shallow": isShallow = value == "true"
+            case "format":
+                isExport = value == "export"
+                isStrict = value == "strict"
+            case "callback": callback = try Self.function(value)
+            case "download": download = value
+            case "timeout": timeoutMilliseconds = try Self.milliseconds(value)
+            case "writeSizeLimit":
+                guard let size = WriteSize(rawValue: value) else {
+                    throw .invalidArgument("writeSizeLimit must be one of tiny, small, medium, large and unlimited")
+                }
+                writeSize = size
+            case "x-http-method-override": methodOverride = value.uppercased()
+            case "ls": formerSession = value
+            case "sse": wantsEvents = value == "true"
+            case "dryRun": isDryRun = value == "true"
+            default: if Self.queryNames.contains(name) { queryParameters.append((name, value)) }
+            }
+        }
+        if let accessToken {
+            credential = .accessToken(accessToken)
+        } else if let token {
+            credential = .token(token)
+        }
+    }
+
+    /// Whether anything of a query is there.
+    var hasQuery: Bool { !queryParameters.isEmpty }
+
+    /// The query; nil without one.
+    /// - Throws: INVALID_ARGUMENT with the service's words.
+    func query() throws(Status) -> TreeQuery? {
+        guard hasQuery else { return nil }
+        do throws(TreeDataError) {
+            // Tools page through large places with `shallow`: then bounds may be bare keys.
+            return try TreeQuery(rest: isShallow ? queryParameters + [("shallow", "true")] : queryParameters)
+        } catch {
+            throw .invalidArgument(error.message)
+        }
+    }
+
+    // MARK: Values
+
+    /// What could be the name of a function, or a way to one: anything else could be a program.
+    private static func function(_ text: String) throws(Status) -> String {
+        let isName =
+            (1...Limits.realtimeNameBytesMax).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"), UInt8(ascii: "."),
+                    UInt8(ascii: "["), UInt8(ascii: "]"):
+                    true
+                default: false
+                }
+            }
+        if !isName { throw .invalidArgument("callback must be the name of a function") }
+        return text
+    }
+
+    private static func milliseconds(_ text: String) throws(Status) -> Int {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let units = ["ms": 1, "s": 1000, "min": 60_000]
+        guard let number = Int(digits), number > 0, let unit = units[String(text[digits.endIndex...])],
+            number <= timeoutMillisecondsMax / unit
+        else { throw .invalidArgument("timeout must be a time of at most 15min, like 100ms, 3s or 2min") }
+        return number * unit
+    }
+}

@@ -1,0 +1,155 @@
+import HearthModel
+import HearthNetwork
+import HearthTree
+import HearthTreeStorage
+
+/// A GET: the value of a place, the window of a query, or the names of the children.
+///
+/// What is small is read on the loop. Everything else is for a worker, which writes the whole answer down, in a file when it
+/// is large, and lets the snapshot go: a slow client costs no memory and holds nothing up.
+struct RealtimeReading: Sendable {
+    let service: RealtimeService
+    let call: RealtimeCall
+    let namespace: RealtimeNamespace
+    let identity: RealtimeIdentity
+    let path: TreePath
+    let query: TreeQuery?
+
+    private enum Answer {
+        case value([UInt8], tag: String?)
+        case file(SpillFile, tag: String?)
+        case unchanged(tag: String)
+    }
+
+    func begin() {
+        // A body means nothing here, but it has to be taken.
+        call.exchange.onBody = { _ in }
+        do throws(Status) {
+            let view = try namespace.database.view()
+            var isHandedOver = false
+            defer { if !isHandedOver { view.close() } }
+            try check(view)
+            if try isSmall(view) { return deliver(try answer(view)) }
+            isHandedOver = true
+            service.pool.run { [self] in
+                let result = Result { () throws(Status) in
+                    defer { view.close() }
+                    return try answer(view)
+                }
+                call.onLoop { [self] in
+                    switch result {
+                    case .success(let answer): deliver(answer)
+                    case .failure(let status): call.fail(status)
+                    }
+                }
+            }
+        } catch {
+            call.fail(error)
+        }
+    }
+
+    private func check(_ view: TreeView) throws(Status) {
+        let place = path.last == .priority ? path.parent ?? .root : path
+        guard
+            try service.access.mayRead(
+                place, query: query, identity, namespace, view, now: service.nowMilliseconds)
+        else { throw RealtimeAccess.denied }
+        if let query, !namespace.hasIndex(query.index, at: path) { throw Self.missingIndex(query.index, path) }
+    }
+
+    /// Source: the error's text as the service sends it.
+    static func missingIndex(_ index: TreeQuery.Index, _ path: TreePath) -> Status {
+        let name =
+            switch index {
+            case .value: ".value"
+            case .child(let path): path.text
+            case .key, .priority: preconditionFailure("keys and priorities need no index")
+            }
+        return .invalidArgument(
+            "Index not defined, add \".indexOn\": \"\(name)\", for path \"\(path)\", to the rules")
+    }
+
+    private func isSmall(_ view: TreeView) throws(Status) -> Bool {
+        if path.last == .priority { return true }
+        if query != nil || call.parameters.isShallow { return false }
+        return try view.sizeEstimate(at: path, upTo: Limits.realtimeReadInlineBytesMax)
+            < Limits.realtimeReadInlineBytesMax
+    }
+
+    private func deliver(_ answer: Answer) {
+        switch answer {
+        case .value(let json, let tag): call.respond(json, tag: tag)
+        case .file(let file, let tag): call.respond(file, tag: tag, readers: service.pool)
+        case .unchanged(let tag): call.respondUnchanged(tag: tag)
+        }
+    }
+
+    // MARK: Answers
+
+    private func answer(_ view: TreeView) throws(Status) -> Answer {
+        if path.last == .priority { return try priority(view) }
+        if let query, !call.parameters.isShallow { return try filtered(query, view) }
+        let tag = try tag { () throws(Status) in try view.hash(at: path) }
+        if let tag, isKnown(tag) { return .unchanged(tag: tag) }
+        if call.parameters.form == .silent { return .value([], tag: tag) }
+        let writer = RealtimeSpool(call, folder: service.spoolFolder, service.spools)
+        if call.parameters.isShallow {
+            try RealtimeShallow(view: view, path: path, query: query).write { piece throws(Status) in
+                try writer.write(&piece)
+            }
+        } else {
+            try view.writeJSON(at: path, form: call.parameters.isExport ? .export : .plain) { piece throws(Status) in
+                try writer.write(&piece)
+            }
+        }
+        switch try writer.finish() {
+        case .memory(let json): return .value(json, tag: tag)
+        case .file(let file): return .file(file, tag: tag)
+        }
+    }
+
+    private func priority(_ view: TreeView) throws(Status) -> Answer {
+        let priority = try view.priority(at: path.parent ?? .root)
+        let node = priority.map { Node($0) } ?? .empty
+        let tag = try tag { () throws(Status) in node.hash }
+        var json: [UInt8] = []
+        TreeJSON.append(node, to: &json, form: .plain)
+        return .value(json, tag: tag)
+    }
+
+    private func filtered(_ query: TreeQuery, _ view: TreeView) throws(Status) -> Answer {
+        let window = try view.result(of: query, at: path)
+        try call.checkTime()
+        let node = Node(children: window.children.map { ($0.key, $0.node) })
+        let tag = try tag { () throws(Status) in node.hash }
+        if let tag, isKnown(tag) { return .unchanged(tag: tag) }
+        var json: [UInt8] = []
+        if node.isEmpty {
+            json = Array("{}".utf8)
+        } else {
+            TreeJSON.append(node, to: &json, form: call.parameters.isExport ? .export : .plain)
+        }
+        return .value(json, tag: tag)
+    }
+
+    // MARK: Tags
+
+    static let emptyTag = "null_etag"
+
+    static func tag(ofHash hash: String) -> String { hash.isEmpty ? emptyTag : hash }
+
+    /// Nil when nobody wants one: it costs as much as the reading.
+    private func tag(_ hash: () throws(Status) -> String) throws(Status) -> String? {
+        guard call.wantsTag || call.head.firstValue("if-none-match") != nil else { return nil }
+        return Self.tag(ofHash: try hash())
+    }
+
+    private func isKnown(_ tag: String) -> Bool {
+        call.head.values("if-none-match").contains { Self.unquoted($0) == tag }
+    }
+
+    static func unquoted(_ text: String) -> String {
+        text.utf8.count >= 2 && text.hasPrefix("\"") && text.hasSuffix("\"")
+            ? String(text.dropFirst().dropLast()) : text
+    }
+}

@@ -1,0 +1,213 @@
+import HearthModel
+import HearthTree
+
+/// A place, or a query at a place, that a client asks for or listens to.
+struct RealtimeTarget: Hashable, Sendable {
+    var path: TreePath
+    /// Nil for the whole place; so are queries that only order.
+    var query: TreeQuery?
+}
+
+/// What a client has already of what it listens to, by hashes.
+struct KnownData: Sendable {
+    /// Nil or "": nothing.
+    var hash: String?
+    /// Of ranges of it, when it is much.
+    var compound: CompoundHash?
+
+    static let nothing = KnownData()
+}
+
+/// One message of a client. Source: the messages of the public SDKs' persistent connection.
+enum RealtimeMessage: Sendable {
+    /// Wants an answer at once.
+    case ping
+    /// Nothing to do: what only long polling needs, and what clients of other versions may send.
+    case ignored
+    case request(RealtimeRequest)
+}
+
+/// What a client wants.
+struct RealtimeRequest: Sendable {
+    enum Action: Sendable {
+        /// - tag: chosen by the client; comes back with every push.
+        /// - known: what the client has.
+        case listen(RealtimeTarget, tag: Int64?, known: KnownData)
+        case unlisten(RealtimeTarget)
+        case get(RealtimeTarget)
+        /// - hash: what has to be there for the write to be made; nil for whatever is there.
+        case put(TreeUpdate, hash: String?)
+        case merge(TreeUpdate)
+        case disconnectPut(TreeChange)
+        case disconnectMerge([TreeChange])
+        case disconnectCancel(TreePath)
+        case authenticate(RealtimeCredential, override: RealtimeOverride?)
+        case unauthenticate
+        /// Answered with `ok` and nothing else: statistics and App Check.
+        case noted
+    }
+
+    var number: Int64
+    var action: Result<Action, RealtimeRefusal>
+    /// Of the message.
+    var sizeBytes: Int
+
+    var isWrite: Bool {
+        switch action {
+        case .success(.put), .success(.merge): true
+        default: false
+        }
+    }
+}
+
+extension RealtimeMessage {
+    /// - Throws: a fault when this can't be a message of this protocol; what is wrong inside a request is its refusal.
+    init(_ text: [UInt8]) throws(RealtimeFault) {
+        do throws(TreeDataError) {
+            let envelope = Members(try TreeJSON.members(text))
+            let data = try envelope.required("d")
+            guard let kind = try TreeJSON.value(text, in: try envelope.required("t")).string else {
+                throw Self.malformed
+            }
+            switch kind {
+            case "c": self = try Self.control(text, data)
+            case "d": self = .request(try RealtimeRequest(text, data))
+            default: throw Self.malformed
+            }
+        } catch {
+            throw RealtimeFault(kind: .malformed, reason: "A message is not what it has to be: \(error.message)")
+        }
+    }
+
+    private static let malformed = TreeDataError("it is neither a control message nor a request")
+
+    private static func control(_ text: [UInt8], _ range: Range<Int>) throws(TreeDataError) -> RealtimeMessage {
+        let members = Members(try TreeJSON.members(text, in: range))
+        return try TreeJSON.value(text, in: try members.required("t")).string == "p" ? .ping : .ignored
+    }
+}
+
+/// The members of an object, each a part of the text.
+private struct Members {
+    private let members: [(name: String, value: Range<Int>)]
+
+    init(_ members: [(name: String, value: Range<Int>)]) { self.members = members }
+
+    subscript(name: String) -> Range<Int>? { members.last { TreeKey($0.name) == TreeKey(name) }?.value }
+
+    func required(_ name: String) throws(TreeDataError) -> Range<Int> {
+        guard let range = self[name] else { throw TreeDataError("\(name) is missing") }
+        return range
+    }
+}
+
+extension RealtimeRequest {
+    fileprivate init(_ text: [UInt8], _ range: Range<Int>) throws(TreeDataError) {
+        let members = Members(try TreeJSON.members(text, in: range))
+        guard let number = try TreeJSON.value(text, in: try members.required("r")).integer,
+            let name = try TreeJSON.value(text, in: try members.required("a")).string
+        else { throw TreeDataError("a request has a number and an action") }
+        self.number = number
+        sizeBytes = text.count
+        do throws(RealtimeRefusal) {
+            action = .success(try RequestBody(text, members["b"]).action(name))
+        } catch {
+            action = .failure(error)
+        }
+    }
+}
+
+/// Reads the body of a request.
+private struct RequestBody {
+    let text: [UInt8]
+    var members = Members([])
+
+    init(_ text: [UInt8], _ range: Range<Int>?) throws(RealtimeRefusal) {
+        self.text = text
+        guard let range else { return }
+        do throws(TreeDataError) {
+            members = Members(try TreeJSON.members(text, in: range))
+        } catch {
+            throw RealtimeRefusal(error)
+        }
+    }
+
+    func action(_ name: String) throws(RealtimeRefusal) -> RealtimeRequest.Action {
+        do throws(TreeDataError) {
+            switch name {
+            case "q", "l": return .listen(try target(), tag: try value("t")?.integer, known: try known())
+            case "n", "u": return .unlisten(try target())
+            case "g": return .get(try target())
+            case "p": return .put(try replacement(), hash: try value("h")?.string)
+            case "m": return .merge(try update())
+            case "o": return .disconnectPut(try replacement().changes[0])
+            case "om": return .disconnectMerge(try update().changes)
+            case "oc": return .disconnectCancel(try path(allowingPriority: true))
+            case "auth": return .authenticate(.token(try credential()), override: nil)
+            case "gauth": return .authenticate(.accessToken(try credential()), override: try override())
+            case "unauth": return .unauthenticate
+            case "s", "appcheck", "unappeck", "unappcheck": return .noted
+            default: break
+            }
+        } catch {
+            throw RealtimeRefusal(error)
+        }
+        throw RealtimeRefusal(status: .error, text: "Unknown action: \(name.prefix(40))")
+    }
+
+    private func value(_ name: String) throws(TreeDataError) -> JSONValue? {
+        guard let range = members[name] else { return nil }
+        return try TreeJSON.value(text, in: range)
+    }
+
+    private func path(allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
+        guard let text = try value("p")?.string else { throw .invalidPath }
+        return try TreeLimits.standard.path(text, allowingPriority: allowingPriority)
+    }
+
+    private func known() throws(TreeDataError) -> KnownData {
+        var known = KnownData(hash: try value("h")?.string)
+        if let wire = try value("ch"), !wire.isNull { known.compound = try CompoundHash(wire: wire) }
+        return known
+    }
+
+    private func target() throws(TreeDataError) -> RealtimeTarget {
+        let path = try path()
+        guard let wire = try value("q"), !wire.isNull else { return RealtimeTarget(path: path, query: nil) }
+        let query = try TreeQuery(wire: wire)
+        return RealtimeTarget(path: path, query: query.isUnfiltered ? nil : query)
+    }
+
+    private func replacement() throws(TreeDataError) -> TreeUpdate {
+        let path = try path(allowingPriority: true)
+        guard let range = members["d"] else { throw .invalidJSON }
+        guard path.last == .priority, let place = path.parent else {
+            return .set(path, try TreeJSON.node(text, in: range, limits: TreeLimits.standard.below(path)))
+        }
+        // For the checks of what may be a priority.
+        let priority = try TreeJSON.node(text, in: range)
+        return .set(path, try TreeUpdate.merge(at: place, members: [(".priority", priority)]).changes[0].node)
+    }
+
+    private func update() throws(TreeDataError) -> TreeUpdate {
+        let path = try path()
+        guard let range = members["d"] else { throw .notAnObject }
+        return try TreeJSON.merge(text, in: range, at: path)
+    }
+
+    private func credential() throws(TreeDataError) -> String {
+        guard let text = try value("cred")?.string else { throw TreeDataError("Could not parse auth token.") }
+        return text
+    }
+
+    /// What an administrator wants rules to see: `noauth` nobody, `authvar` somebody.
+    private func override() throws(TreeDataError) -> RealtimeOverride? {
+        if try value("noauth")?.bool == true { return .nobody }
+        guard let variable = try value("authvar") else { return nil }
+        do throws(Status) {
+            return try RealtimeOverride(variable)
+        } catch {
+            throw TreeDataError(error.message)
+        }
+    }
+}

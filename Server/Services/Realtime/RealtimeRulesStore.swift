@@ -1,0 +1,66 @@
+import COpenSSL
+import Glibc
+import HearthModel
+import HearthSQLite
+
+/// Keeps the rules that were set over HTTP, so that a restart doesn't lose them: a file a namespace beside the data.
+///
+/// Form of a file: a line `hearth-rules 1 BASE`, then the rules as they were sent. BASE is the digest of the rules file that
+/// was in force when they were set, or `-` without one: when that file has changed since, it is the younger word and wins.
+struct RealtimeRulesStore: Sendable {
+    struct Stored: Equatable {
+        var base: String
+        var text: [UInt8]
+    }
+
+    /// Nil keeps nothing.
+    let folder: String?
+
+    private static let mark = "hearth-rules 1 "
+
+    private func path(_ name: String) -> String? {
+        folder.map { "\($0)/\(DatabaseFileName.component(name)).rules" }
+    }
+
+    /// - Throws: FAILED_PRECONDITION when the file can't be read.
+    func load(_ name: String) throws(Status) -> Stored? {
+        guard let path = path(name), let bytes = try TextFile.read(path) else { return nil }
+        guard bytes.starts(with: Self.mark.utf8), let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
+            throw .failedPrecondition("\(path) holds no rules.")
+        }
+        let base = String(decoding: bytes[Self.mark.utf8.count..<end], as: UTF8.self)
+        return Stored(base: base, text: Array(bytes[(end + 1)...]))
+    }
+
+    /// Durably, and all or nothing.
+    /// - Throws: UNAVAILABLE when the file can't be written.
+    func save(_ text: [UInt8], base: String, _ name: String) throws(Status) {
+        guard let folder, let path = path(name) else { return }
+        let draft = path + ".new"
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        if descriptor < 0 { throw DataFolder.failure("write \(draft)") }
+        var rest = (Array("\(Self.mark)\(base)\n".utf8) + text)[...]
+        var isWritten = true
+        while !rest.isEmpty, isWritten {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            isWritten = count > 0
+            if isWritten { rest = rest.dropFirst(count) }
+        }
+        isWritten = isWritten && fsync(descriptor) == 0
+        let failure = DataFolder.failure("write \(draft)")
+        close(descriptor)
+        if !isWritten { throw failure }
+        if rename(draft, path) != 0 { throw DataFolder.failure("write \(path)") }
+        try DataFolder.synchronize(folder)
+    }
+
+    /// Of a rules file; `-` without one.
+    static func digest(_ text: [UInt8]?) -> String {
+        guard let text else { return "-" }
+        var digest = [UInt8](repeating: 0, count: 32)
+        _ = EVP_Digest(text, text.count, &digest, nil, EVP_sha256(), nil)
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

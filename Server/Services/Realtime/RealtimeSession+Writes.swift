@@ -1,0 +1,52 @@
+import HearthModel
+import HearthTree
+import HearthTreeStorage
+
+extension RealtimeSession {
+    /// - Parameter hash: of what has to be there; nil for whatever is there.
+    func write(_ update: TreeUpdate, hash: String?, _ answer: Answer) {
+        let identity = identity
+        do throws(Status) {
+            let treeGuard = try service.access.writeGuard(identity, namespace)
+            var write = TreeWrite(
+                changes: update.changes, guard: treeGuard, nowMilliseconds: service.nowMilliseconds,
+                base: update.isMerge ? update.path : nil)
+            guard let hash else { return submit(write, answer) }
+            write.condition = TreeWrite.Condition(path: update.path, hash: hash, reveals: true)
+            if treeGuard == nil { return submit(write, answer) }
+            // Who may not read the place must not learn from the hash what is there.
+            hold()
+            let reading = ListenReading(
+                service: service, namespace: namespace, identity: identity,
+                target: RealtimeTarget(path: update.path, query: nil))
+            let held = LoopBound((write, answer))
+            namespace.hub.read(on: loop) { view throws(Status) in
+                try reading.judge(view)
+            } _: { [self] result, _ in
+                var (write, answer) = held.value
+                if case .failure = result { write.condition?.reveals = false }
+                submit(write, answer)
+                release()
+            }
+        } catch {
+            refuse(answer, error)
+        }
+    }
+
+    private func submit(_ write: TreeWrite, _ answer: Answer) {
+        if isEnded { return }
+        writesInFlight += 1
+        let answer = LoopBound(answer)
+        namespace.database.submit(write) { [self] outcome in
+            // After what the commit has to tell, which was handed to the loop before.
+            loop.execute { [self] in
+                writesInFlight -= 1
+                switch outcome {
+                case .committed: confirm(answer.value)
+                case .stale: refuse(answer.value, RealtimeRefusal(status: .dataIsStale, text: ""))
+                case .failed(let status): refuse(answer.value, status)
+                }
+            }
+        }
+    }
+}

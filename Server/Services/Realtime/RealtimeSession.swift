@@ -1,0 +1,412 @@
+import HearthModel
+import HearthNetwork
+import HearthTree
+import HearthTreeStorage
+
+/// What carries the messages of a session: a WebSocket, or requests of a client that has none. All on one loop.
+protocol RealtimeCarrier: AnyObject {
+    var loop: EventLoop { get }
+    /// Bytes that wait for the client.
+    var queuedBytes: Int { get }
+    func send(_ message: [UInt8])
+    /// A push that others get, too.
+    func send(shared push: RealtimePush)
+    /// No messages until `resumeReading`.
+    func pauseReading()
+    func resumeReading()
+    /// Ends the connection. `RealtimeSession.carrierEnded` comes in any case.
+    func end(_ fault: RealtimeFault)
+}
+
+/// One client's connection: its requests, its listens, and what it wants done when it is gone.
+///
+/// Requests are begun in their order, and answered in it. What a write of the client has changed is sent before the answer to
+/// the write: both come from the writer's thread to the loop, in this order. A client that doesn't read what it is sent
+/// gets no further changes: its listens become stale, and are sent whole when there is room; until then no answer leaves,
+/// for a client takes the answer to a write as a promise that it has seen what the write did.
+///
+/// `@unchecked Sendable`: belongs to the loop. Sources: the public SDKs' persistent connection, and the documentation of
+/// `onDisconnect`.
+final class RealtimeSession: @unchecked Sendable {
+    /// Names the connection to the one that follows it; cannot be guessed.
+    let id: String
+    let service: RealtimeService
+    let namespace: RealtimeNamespace
+    let loop: EventLoop
+    private(set) var carrier: (any RealtimeCarrier)?
+
+    /// For whom requests are from now on.
+    private(set) var identity = RealtimeIdentity.nobody
+    /// Counts changes of what may be read: of identity or rules.
+    private(set) var judgement = 0
+    private var expiry: Timer?
+
+    // Requests that were not begun, and why not.
+    private var waiting: [[UInt8]] = []
+    private var firstWaiting = 0
+    private var waitingBytes = 0
+    private var isReadingPaused = false
+    private var holds = 0
+    private var isProceeding = false
+
+    // Answers that are not sent.
+    private var answers: [Answer] = []
+    private var firstAnswer = 0
+    var writesInFlight = 0
+    var readsInFlight = 0 {
+        didSet { if readsInFlight == 0 { takeDeferredWrite() } }
+    }
+    /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
+    /// listens and then writes must not be given data that has the write already: it would add its own write to it.
+    private var deferredWrite: RealtimeRequest?
+
+    var listens: [RealtimeTarget: SessionListen] = [:]
+    /// Listens whose client lacks changes, or of which is being asked whether they may go on.
+    private var unsettled: [ObjectIdentifier: SessionListen] = [:]
+    private var staleListens: [SessionListen] = []
+    /// The last thing sent, when that was a push without a tag.
+    private weak var lastPush: RealtimePush?
+
+    var disconnect: SessionDisconnect
+    private(set) var isEnded = false
+    private var whenOver: [() -> Void] = []
+    private var isOver = false
+
+    /// The answer to a request, in the order of requests.
+    final class Answer {
+        let number: Int64
+        fileprivate var text: [UInt8]?
+        fileprivate var isSent = false
+
+        fileprivate init(_ number: Int64) {
+            self.number = number
+        }
+    }
+
+    /// - Parameter host: under which the client has reached the server; it will come there again.
+    init(_ carrier: any RealtimeCarrier, host: String, _ namespace: RealtimeNamespace, _ service: RealtimeService) {
+        self.carrier = carrier
+        self.namespace = namespace
+        self.service = service
+        loop = carrier.loop
+        id = Self.makeID()
+        disconnect = SessionDisconnect()
+        namespace.users.add(self)
+        carrier.send(
+            RealtimeMessages.handshake(nowMilliseconds: service.nowMilliseconds, host: host, session: id))
+    }
+
+    /// 192 random bits.
+    private static func makeID() -> String {
+        let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_".utf8)
+        var generator = SystemRandomNumberGenerator()
+        return String(decoding: (0..<32).map { _ in alphabet[Int(generator.next() & 63)] }, as: UTF8.self)
+    }
+
+    // MARK: Messages
+
+    /// A whole message of the client.
+    func receive(_ text: [UInt8]) {
+        if isEnded { return }
+        waiting.append(text)
+        waitingBytes += text.count
+        proceed()
+        let isFull = waitingBytes > Limits.realtimeWaitingBytesMax || waiting.count > Limits.realtimeRequestsWaitingMax
+        if !isEnded, isFull, !isReadingPaused {
+            isReadingPaused = true
+            carrier?.pauseReading()
+        }
+    }
+
+    /// Whether the client reads what it is sent.
+    var isCongested: Bool { (carrier?.queuedBytes ?? 0) > Limits.realtimeQueueBytesMax }
+
+    private var mayBegin: Bool {
+        !isEnded && holds == 0 && !isCongested && answers.count - firstAnswer < Limits.realtimeAnswersWaitingMax
+            && readsInFlight < Limits.realtimeReadsInFlightMax
+    }
+
+    /// Begins requests, as far as they may.
+    func proceed() {
+        if isProceeding { return }
+        isProceeding = true
+        defer { isProceeding = false }
+        while mayBegin, firstWaiting < waiting.count {
+            let text = waiting[firstWaiting]
+            waiting[firstWaiting] = []
+            firstWaiting += 1
+            waitingBytes -= text.count
+            begin(text)
+        }
+        if firstWaiting == waiting.count {
+            waiting = []
+            firstWaiting = 0
+            if isReadingPaused, !isEnded {
+                isReadingPaused = false
+                carrier?.resumeReading()
+            }
+        } else if firstWaiting > 1000, firstWaiting * 2 > waiting.count {
+            waiting.removeFirst(firstWaiting)
+            firstWaiting = 0
+        }
+    }
+
+    /// No request is begun before `release`.
+    func hold() { holds += 1 }
+
+    func release() {
+        holds -= 1
+        proceed()
+    }
+
+    private func begin(_ text: [UInt8]) {
+        guard text.count >= LargeRequests.sizeBytesMin else {
+            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) })
+        }
+        hold()
+        service.pool.run { [self] in
+            let message = Result { () throws(RealtimeFault) in try RealtimeMessage(text) }
+            loop.execute { [self] in
+                take(message)
+                release()
+            }
+        }
+    }
+
+    private func take(_ message: Result<RealtimeMessage, RealtimeFault>) {
+        if isEnded { return }
+        switch message {
+        case .failure(let fault): carrier?.end(fault)
+        case .success(.ping): send(RealtimeMessages.pong)
+        case .success(.ignored): break
+        case .success(.request(let request)): take(request)
+        }
+    }
+
+    private func take(_ request: RealtimeRequest) {
+        if readsInFlight > 0, request.isWrite {
+            deferredWrite = request
+            return hold()
+        }
+        let answer = Answer(request.number)
+        answers.append(answer)
+        switch request.action {
+        case .success(let action): begin(action, answer)
+        case .failure(let refusal): refuse(answer, refusal)
+        }
+    }
+
+    private func takeDeferredWrite() {
+        guard let request = deferredWrite, !isEnded else { return }
+        deferredWrite = nil
+        take(request)
+        release()
+    }
+
+    private func begin(_ action: RealtimeRequest.Action, _ answer: Answer) {
+        switch action {
+        case .listen(let target, let tag, let known): listen(to: target, tag: tag, known: known, answer)
+        case .unlisten(let target): unlisten(target, answer)
+        case .get(let target): get(target, answer)
+        case .put(let update, let hash): write(update, hash: hash, answer)
+        case .merge(let update): write(update, hash: nil, answer)
+        case .disconnectPut(let change): wish([change], answer) { $0.put(change.path, change.node) }
+        case .disconnectMerge(let changes): wish(changes, answer) { $0.merge(changes) }
+        case .disconnectCancel(let path): wish([], answer) { $0.cancel(path) }
+        case .authenticate(let credential, let override): authenticate(credential, override, answer)
+        case .unauthenticate:
+            change(to: .nobody)
+            confirm(answer)
+        case .noted: confirm(answer)
+        }
+    }
+
+    // MARK: Answers
+
+    func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
+        finish(answer, RealtimeMessages.reply(to: answer.number, .ok, data: data))
+    }
+
+    /// Confirms a listen, also before requests that came earlier are answered: clients take what they are told until then
+    /// for older than this answer, and one that says that they have everything for the end of it.
+    func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
+        answer.isSent = true
+        send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
+        finish(answer, [])
+    }
+
+    func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
+        finish(answer, RealtimeMessages.reply(to: answer.number, refusal))
+    }
+
+    func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }
+
+    private func finish(_ answer: Answer, _ text: [UInt8]) {
+        answer.text = text
+        sendAnswers()
+    }
+
+    private func sendAnswers() {
+        while unsettled.isEmpty, firstAnswer < answers.count, let text = answers[firstAnswer].text {
+            firstAnswer += 1
+            if !answers[firstAnswer - 1].isSent { send(text) }
+        }
+        if firstAnswer == answers.count {
+            answers = []
+            firstAnswer = 0
+        } else if firstAnswer > 100, firstAnswer * 2 > answers.count {
+            answers.removeFirst(firstAnswer)
+            firstAnswer = 0
+        }
+        proceed()
+    }
+
+    func send(_ message: [UInt8]) {
+        lastPush = nil
+        carrier?.send(message)
+    }
+
+    // MARK: Pushes
+
+    /// - Returns: false when there is no room: the listen is stale from now on.
+    func send(_ push: RealtimePush, of listen: SessionListen) -> Bool {
+        if isCongested { return false }
+        if let tag = listen.tag {
+            send(push.message(tag: tag))
+        } else if lastPush !== push {
+            // What several listens without a query hear is said once.
+            carrier?.send(shared: push)
+            lastPush = push
+        }
+        return true
+    }
+
+    /// Answers wait until the listen is settled again.
+    func unsettle(_ listen: SessionListen) { unsettled[ObjectIdentifier(listen)] = listen }
+
+    func settle(_ listen: SessionListen) {
+        if unsettled.removeValue(forKey: ObjectIdentifier(listen)) != nil, unsettled.isEmpty { sendAnswers() }
+    }
+
+    /// To be loaded again when there is room.
+    func becameStale(_ listen: SessionListen) {
+        unsettle(listen)
+        staleListens.append(listen)
+        if !isCongested { loadStaleListens() }
+    }
+
+    private func loadStaleListens() {
+        let listens = staleListens
+        staleListens = []
+        for listen in listens { listen.reload() }
+    }
+
+    /// The client has read some.
+    func becameWritable() {
+        if isEnded { return }
+        if !isCongested { loadStaleListens() }
+        proceed()
+    }
+
+    // MARK: Identity
+
+    private func authenticate(_ credential: RealtimeCredential, _ override: RealtimeOverride?, _ answer: Answer) {
+        hold()
+        let answer = LoopBound(answer)
+        service.authenticator.identify(credential, override: override, on: loop) { [self] result in
+            switch result {
+            case .success(let identity):
+                change(to: identity)
+                confirm(answer.value, data: Self.describe(identity))
+            case .failure(let status):
+                let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
+                let refusal = RealtimeRefusal(status)
+                refuse(
+                    answer.value,
+                    status.code == .unauthenticated ? RealtimeRefusal(status: word, text: status.message) : refusal)
+            }
+            release()
+        }
+    }
+
+    /// For whom the connection is by the header of its first request; what comes meanwhile waits.
+    func authenticate(header: String) {
+        hold()
+        service.authenticator.identify(.header(header), on: loop) { [self] result in
+            // A client with a bad header says who it is later, and is told then.
+            if case .success(let identity) = result { change(to: identity) }
+            release()
+        }
+    }
+
+    private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
+        var auth = JSONValue.null
+        if case .client(let known?, _) = identity { auth = known }
+        var text: [UInt8] = []
+        TreeJSON.append(.object([("auth", auth)]), to: &text)
+        return text
+    }
+
+    private func change(to identity: RealtimeIdentity) {
+        if isEnded { return }
+        self.identity = identity
+        expiry?.cancel()
+        expiry = nil
+        if case .client(_, let expiresAt?) = identity {
+            let left = max(0, expiresAt * 1000 - service.nowMilliseconds)
+            expiry = loop.schedule(afterMilliseconds: Int(min(left, 1 << 40))) { [weak self] in self?.tokenEnded() }
+        }
+        judgeListens()
+    }
+
+    private func tokenEnded() {
+        if isEnded { return }
+        send(RealtimeMessages.tokenExpired)
+        change(to: .nobody)
+    }
+
+    /// Asks of all listens whether they may go on.
+    private func judgeListens() {
+        judgement += 1
+        for listen in listens.values { listen.judge() }
+    }
+
+    // MARK: The end
+
+    /// The client is gone.
+    func carrierEnded() {
+        if isEnded { return }
+        isEnded = true
+        carrier = nil
+        expiry?.cancel()
+        for listen in listens.values { listen.handle.cancel() }
+        listens = [:]
+        unsettled = [:]
+        staleListens = []
+        waiting = []
+        answers = []
+        runDisconnectWrites { [self] in
+            isOver = true
+            namespace.users.remove(self)
+            let jobs = whenOver
+            whenOver = []
+            for job in jobs { job() }
+        }
+    }
+
+    /// Ends the connection, because its client has come again; tells when what it wanted done is done. On any thread.
+    func replace(_ done: @escaping @Sendable () -> Void) {
+        loop.execute { [self] in
+            if isOver { return done() }
+            whenOver.append(done)
+            carrier?.end(RealtimeFault(kind: .malformed, reason: "The client has come again."))
+            carrierEnded()
+        }
+    }
+}
+
+extension RealtimeSession: RealtimeUser {
+    func rulesChanged() {
+        if !isEnded { judgeListens() }
+    }
+}

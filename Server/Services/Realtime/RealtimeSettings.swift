@@ -1,0 +1,141 @@
+import HearthModel
+import HearthNetwork
+import HearthRules
+import HearthTree
+
+/// The administration of a namespace over REST: its rules, and what SDKs and tools ask a server for local development.
+struct RealtimeSettings: Sendable {
+    let service: RealtimeService
+    let call: RealtimeCall
+
+    func serve(_ resource: RealtimeResource, _ namespace: RealtimeNamespace, _ identity: RealtimeIdentity) {
+        let writes = call.method == "PUT" || call.method == "POST"
+        do throws(Status) {
+            try service.access.requireAdministrator(identity, writes: writes)
+        } catch {
+            return call.failAfterBody(error)
+        }
+        call.exchange.collectBody(limitBytes: Limits.realtimeRulesBytesMax) { [self] result in
+            do throws(Status) {
+                let body = try result.get()
+                switch resource {
+                case .rules where writes:
+                    // They are compiled, and made durable.
+                    service.run(sizeBytes: body.count, call) { [self] () throws(Status) in
+                        let answer = try setRules(body, namespace)
+                        call.onLoop { [call] in call.respond(answer) }
+                    }
+                case .rules: call.respond(rules(of: namespace))
+                case .functionTriggers: try acceptTriggers()
+                case .databases: try listDatabases()
+                case .data, .unknown: throw .notFound("There is nothing at \(call.head.path).")
+                }
+            } catch {
+                call.fail(error, http: error.code == .resourceExhausted ? 413 : nil)
+            }
+        }
+    }
+
+    private static let done = Array("{\"status\":\"ok\"}".utf8)
+
+    // MARK: Rules
+
+    /// What holds where nobody has said anything.
+    private func defaultRules() -> [UInt8] {
+        let flag = service.isEmulator
+        return Array("{\n  \"rules\": {\n    \".read\": \(flag),\n    \".write\": \(flag)\n  }\n}\n".utf8)
+    }
+
+    private func rules(of namespace: RealtimeNamespace) -> [UInt8] {
+        let text = namespace.rules?.text ?? defaultRules()
+        return call.parameters.isStrict ? StrictJSON.text(text) : text
+    }
+
+    private func setRules(_ body: [UInt8], _ namespace: RealtimeNamespace) throws(Status) -> [UInt8] {
+        let ruleset: TreeRuleset
+        do throws(TreeRulesError) {
+            ruleset = try TreeRuleset.compile(body)
+        } catch {
+            throw .invalidArgument("\(error)\n")
+        }
+        if !call.parameters.isDryRun { try service.setRules(ruleset, of: namespace) }
+        return Self.done
+    }
+
+    // MARK: Local development
+
+    /// The emulator of functions tells which functions wait for which changes; none are run.
+    private func acceptTriggers() throws(Status) {
+        guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }
+        call.respond(Self.done)
+    }
+
+    private func listDatabases() throws(Status) {
+        guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }
+        var json: [UInt8] = []
+        TreeJSON.append(
+            .array(try service.names().map { .object([(name: "name", value: .string($0))]) }), to: &json)
+        call.respond(json)
+    }
+}
+
+/// Makes JSON of what people write instead: comments go, strings over several lines and commas before a closing bracket are
+/// written as JSON has them. The text is known to be what rules may be.
+enum StrictJSON {
+    static func text(_ text: [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(text.count)
+        var index = 0
+        while index < text.count {
+            let byte = text[index]
+            let next = index + 1 < text.count ? text[index + 1] : 0
+            switch byte {
+            case UInt8(ascii: "\""): copyString(text, &index, &output)
+            case UInt8(ascii: "/") where next == UInt8(ascii: "/"):
+                while index < text.count, text[index] != UInt8(ascii: "\n") { index += 1 }
+            case UInt8(ascii: "/") where next == UInt8(ascii: "*"):
+                index += 2
+                while index + 1 < text.count,
+                    !(text[index] == UInt8(ascii: "*") && text[index + 1] == UInt8(ascii: "/"))
+                {
+                    index += 1
+                }
+                index += 2
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if let last = output.lastIndex(where: { !isSpace($0) }), output[last] == UInt8(ascii: ",") {
+                    output.remove(at: last)
+                }
+                output.append(byte)
+                index += 1
+            default:
+                output.append(byte)
+                index += 1
+            }
+        }
+        return output
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+    private static func copyString(_ text: [UInt8], _ index: inout Int, _ output: inout [UInt8]) {
+        output.append(text[index])
+        index += 1
+        while index < text.count {
+            let byte = text[index]
+            index += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                output.append(byte)
+                return
+            case UInt8(ascii: "\\"):
+                output.append(byte)
+                if index < text.count { output.append(text[index]) }
+                index += 1
+            case UInt8(ascii: "\n"): output += Array("\\n".utf8)
+            case UInt8(ascii: "\r"): output += Array("\\r".utf8)
+            case UInt8(ascii: "\t"): output += Array("\\t".utf8)
+            default: output.append(byte)
+            }
+        }
+    }
+}

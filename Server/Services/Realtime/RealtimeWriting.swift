@@ -1,0 +1,219 @@
+import HearthModel
+import HearthNetwork
+import HearthTree
+import HearthTreeStorage
+
+/// A PUT, PATCH, POST or DELETE: one atomic write.
+///
+/// Large bodies are taken apart, and large answers written, by a worker; the write itself is the writer's.
+struct RealtimeWriting: Sendable {
+    let service: RealtimeService
+    let call: RealtimeCall
+    let namespace: RealtimeNamespace
+    let identity: RealtimeIdentity
+    let path: TreePath
+    /// The tag that the present value has to have; nil for any.
+    let condition: String?
+
+    /// The tag of `if-match`.
+    /// - Throws: INVALID_ARGUMENT where conditions are not supported.
+    static func condition(of call: RealtimeCall) throws(Status) -> String? {
+        let values = call.head.values("if-match")
+        guard let value = values.first else { return nil }
+        guard call.method == "PUT" || call.method == "DELETE" else {
+            throw .invalidArgument("if-match is not supported on \(call.method) requests")
+        }
+        if call.parameters.hasQuery || call.parameters.isShallow {
+            throw .invalidArgument("if-match can't be used together with a query")
+        }
+        let tag = RealtimeReading.unquoted(value)
+        guard values.count == 1, !tag.isEmpty, !tag.utf8.contains(UInt8(ascii: ",")) else {
+            throw .invalidArgument("if-match must be one tag")
+        }
+        return tag
+    }
+
+    func begin() {
+        let guarding: (any TreeGuard)?
+        do throws(Status) {
+            guarding = try service.access.writeGuard(identity, namespace)
+        } catch {
+            return call.failAfterBody(error)
+        }
+        call.exchange.collectBody(limitBytes: Limits.realtimeBodyBytesMax) { [self] result in
+            switch result {
+            case .success(let body):
+                if body.count < LargeRequests.sizeBytesMin, call.parameters.writeSize?.seconds == nil {
+                    return attempt { () throws(Status) in try submit(body, guarding) }
+                }
+                service.run(sizeBytes: body.count, call) { [self] () throws(Status) in try submit(body, guarding) }
+            case .failure(let status):
+                call.fail(status, http: status.code == .resourceExhausted ? 413 : nil)
+            }
+        }
+    }
+
+    private func attempt(_ body: () throws(Status) -> Void) {
+        do throws(Status) {
+            try body()
+        } catch {
+            call.onLoop { [call] in call.fail(error) }
+        }
+    }
+
+    // MARK: Requests
+
+    /// What is to be written, and what of it the answer tells.
+    private struct Write {
+        enum Answer {
+            /// The value that was written.
+            case value
+            /// The members that were written, by their names.
+            case members([String])
+            case name(TreeKey)
+        }
+
+        var changes: [TreeChange]
+        var answer: Answer
+    }
+
+    private func submit(_ body: [UInt8], _ guarding: (any TreeGuard)?) throws(Status) {
+        let write: Write
+        do throws(TreeDataError) {
+            write = try self.write(body)
+        } catch {
+            throw .invalidArgument(error.message)
+        }
+        let now = service.nowMilliseconds
+        let needsView = condition != nil || call.parameters.writeSize?.seconds != nil
+        var checked: TreeWrite.Condition?
+        if needsView {
+            let view = try namespace.database.view()
+            defer { view.close() }
+            try checkSize(write, bodyBytes: body.count, view)
+            checked = try condition.map { tag throws(Status) in
+                // Who may not read would learn from the comparison what is there.
+                let reveals = try service.access.mayRead(path, query: nil, identity, namespace, view, now: now)
+                return TreeWrite.Condition(
+                    path: path, hash: tag == RealtimeReading.emptyTag ? "" : tag, reveals: reveals)
+            }
+        }
+        if write.changes.isEmpty {
+            // Nothing to do, and nobody's right is asked for it.
+            return call.onLoop { [call] in call.respond(Array("{}".utf8)) }
+        }
+        let isLarge = body.count >= LargeRequests.sizeBytesMin
+        namespace.database.submit(
+            TreeWrite(
+                changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
+                base: call.method == "PATCH" ? path : nil)
+        ) { [self] outcome in
+            // The writer has others to serve.
+            if isLarge || outcome.isStale {
+                service.answer(call) { [self] () throws(Status) in try answer(outcome, write) }
+            } else {
+                call.loop.execute { [self] in attempt { () throws(Status) in try answer(outcome, write) } }
+            }
+        }
+    }
+
+    private func write(_ body: [UInt8]) throws(TreeDataError) -> Write {
+        switch call.method {
+        case "DELETE": return Write(changes: [TreeChange(path: path, node: .empty)], answer: .value)
+        case "PATCH":
+            if path.last == .priority { throw .invalidPath }
+            let names = try Self.names(body)
+            return Write(changes: try TreeJSON.merge(body, at: path).changes, answer: .members(names))
+        case "POST":
+            let name = service.pushIDs.next(nowMilliseconds: service.nowMilliseconds)
+            let child = path.child(name)
+            try TreeLimits.standard.check(child)
+            let node = try TreeJSON.node(body, limits: TreeLimits.standard.below(child))
+            return Write(changes: [TreeChange(path: child, node: node)], answer: .name(name))
+        default:
+            if path.last == .priority {
+                let text = Array("{\".value\":true,\".priority\":".utf8) + body + [UInt8(ascii: "}")]
+                _ = try TreeJSON.value(body)
+                let priority = try TreeJSON.node(text).priority
+                return Write(
+                    changes: [TreeChange(path: path, node: priority.map { Node($0) } ?? .empty)], answer: .value)
+            }
+            let node = try TreeJSON.node(body, limits: TreeLimits.standard.below(path))
+            return Write(changes: [TreeChange(path: path, node: node)], answer: .value)
+        }
+    }
+
+    /// The names of an update's members, as they were sent.
+    private static func names(_ body: [UInt8]) throws(TreeDataError) -> [String] {
+        let spaces: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
+        guard body.first(where: { !spaces.contains($0) }) == UInt8(ascii: "{") else {
+            _ = try TreeJSON.value(body)
+            throw .notAnObject
+        }
+        return try TreeJSON.members(body).map(\.name)
+    }
+
+    // MARK: Sizes
+
+    /// Bytes of a tree that are taken to be changed in a second. Deliberately low: tools split their work by it.
+    static let bytesPerSecond = 4 << 20
+
+    private func checkSize(_ write: Write, bodyBytes: Int, _ view: TreeView) throws(Status) {
+        guard let seconds = call.parameters.writeSize?.seconds else { return }
+        let most = seconds * Self.bytesPerSecond
+        var size = bodyBytes
+        for change in write.changes where !change.isPriority && size <= most {
+            size += try view.sizeEstimate(at: change.path, upTo: most - size)
+            try call.checkTime()
+        }
+        if size > most {
+            throw .invalidArgument("Data to write exceeds the maximum size that can be modified with a single request.")
+        }
+    }
+
+    // MARK: Answers
+
+    private func answer(_ outcome: TreeOutcome, _ write: Write) throws(Status) {
+        switch outcome {
+        case .failed(let status):
+            throw status.code == .permissionDenied ? RealtimeAccess.denied : status
+        case .stale(let current):
+            var json: [UInt8] = []
+            TreeJSON.append(current, to: &json, form: .plain)
+            let tag = RealtimeReading.tag(ofHash: current.hash)
+            call.onLoop { [call, json] in call.conflict(json, tag: tag) }
+        case .committed(let commit):
+            let json = json(write, commit)
+            let node = commit.changes.first?.node ?? .empty
+            let isTagged = call.wantsTag && call.method != "PATCH"
+            let tag = isTagged ? RealtimeReading.tag(ofHash: node.hash) : nil
+            call.onLoop { [call] in call.respond(json, tag: tag) }
+        }
+    }
+
+    private func json(_ write: Write, _ commit: TreeCommit) -> [UInt8] {
+        var json: [UInt8] = []
+        if call.parameters.form == .silent { return json }
+        switch write.answer {
+        case .value: TreeJSON.append(commit.changes.first?.node ?? .empty, to: &json, form: .plain)
+        case .name(let name):
+            json += Array("{\"name\":".utf8)
+            TreeJSON.appendString(name.text, to: &json)
+            json.append(UInt8(ascii: "}"))
+        case .members(let names):
+            json.append(UInt8(ascii: "{"))
+            for (name, change) in zip(names, commit.changes) {
+                if json.count > 1 { json.append(UInt8(ascii: ",")) }
+                TreeJSON.appendString(name, to: &json)
+                json.append(UInt8(ascii: ":"))
+                TreeJSON.append(change.node, to: &json, form: .plain)
+            }
+            json.append(UInt8(ascii: "}"))
+        }
+        return json
+    }
+}
+
+extension TreeOutcome {
+    fileprivate var isStale: Bool { if case .stale = self { true } else { false } }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import HearthDatabase
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct DatabaseOfflineTests {
+    @Test func writesWaitForTheNetwork() async throws {
+        let backend = try Backend()
+        let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
+        let seen = two.ref("x").record(.value)
+        try await one.ref("x/a").setValue(1)
+        try await seen.recorder.latest { $0 == "x: {a: 1}" }
+        let own = one.ref("x").record(.value)
+        try await own.recorder.latest { $0 == "x: {a: 1}" }
+        let connected = one.ref(".info/connected").record(.value)
+        try await connected.recorder.latest { $0 == "connected: true" }
+        backend.network.cut()
+        try await connected.recorder.latest { $0 == "connected: false" }
+        let done = Recorder<String>()
+        plainly {
+            one.ref("x/b").setValue(2) { error, _ in done.append("set \(error == nil)") }
+            one.ref("x").updateChildValues(["c": 3, "a": NSNull()]) { error, _ in done.append("update \(error == nil)")
+            }
+            one.ref("x/n").setValue(ServerValue.increment(5)) { error, _ in done.append("increment \(error == nil)") }
+        }
+        try await own.recorder.latest { $0 == "x: {b: 2, c: 3, n: 5}" }
+        #expect(done.all == [])
+        backend.network.restore()
+        #expect(try await done.first(3) == ["set true", "update true", "increment true"])
+        try await seen.recorder.latest { $0 == "x: {b: 2, c: 3, n: 5}" }
+        #expect(own.recorder.all.last == "x: {b: 2, c: 3, n: 5}")
+        await one.end()
+        await two.end()
+    }
+
+    @Test func goingOfflineByHand() async throws {
+        let backend = try Backend()
+        let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
+        let heard = one.ref("x").record(.value)
+        try await two.ref("x").setValue(1)
+        try await heard.recorder.latest { $0 == "x: 1" }
+        one.db.goOffline()
+        one.db.goOffline()
+        try await one.waitUntil(connected: false)
+        try await two.ref("x").setValue(2)
+        plainly { one.ref("y").setValue(3) }
+        #expect(await one.ref("y").observeSingleEvent(of: .value).text == "3")
+        #expect(try await one.ref("x").getData().text == "1", "an observer has it, stale as it is")
+        await #expect(throws: NSError.self) { _ = try await one.ref("z").getData() }
+        one.db.goOnline()
+        try await heard.recorder.latest { $0 == "x: 2" }
+        try await Waiting.until("y arrives") { try await two.ref("y").getData().text == "3" }
+        await one.end()
+        await two.end()
+    }
+
+    @Test func theServerGoesAndComesBack() async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend)
+        let heard = device.ref("x").record(.value)
+        try await device.ref("x").setValue(1)
+        backend.stop()
+        try await device.waitUntil(connected: false)
+        plainly { device.ref("x").setValue(2) }
+        try await backend.restart()
+        try await device.waitUntil(connected: true)
+        try await Waiting.until("x is 2") { try await device.ref("x").getData().text == "2" }
+        #expect(!heard.recorder.all.dropFirst().contains("x: null"), "it doesn't flicker: \(heard.recorder.all)")
+        await device.end()
+    }
+
+    @Test func manyChangesWhileAway() async throws {
+        let backend = try Backend()
+        let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
+        var children: [String: Any] = [:]
+        for index in 0..<300 { children["k\(index)"] = "value \(index)" }
+        try await two.ref("x").setValue(children)
+        let heard = one.ref("x").record(.childAdded, .childRemoved, .childChanged)
+        try await heard.recorder.first(300)
+        backend.network.cut()
+        try await one.waitUntil(connected: false)
+        backend.network.restore()
+        try await two.waitUntil(connected: true)
+        try await two.ref("x").updateChildValues(["k7": "new", "k8": NSNull(), "l": 1])
+        try await heard.recorder.first { $0.hasPrefix("+l: 1") }
+        try await heard.recorder.first(303)
+        #expect(
+            Set(heard.recorder.all.dropFirst(300).map { $0.prefix { $0 != "<" }.trimmingCharacters(in: .whitespaces) })
+                == ["~k7: new", "-k8: value 8", "+l: 1"])
+        await one.end()
+        await two.end()
+    }
+
+    @Test func theCacheSurvivesTheProgram() async throws {
+        let backend = try Backend()
+        let folder = try TemporaryFolder()
+        let name = "device-\(UUID().uuidString)"
+        let first = try DatabaseDevice(backend, name: name, folder: folder)
+        try await first.ref("x").setValue(["a": 1, "b": 2])
+        let heard = first.ref("x").record(.value)
+        try await heard.recorder.latest { $0 == "x: {a: 1, b: 2}" }
+        try await first.waitUntil(connected: true)
+        backend.network.cut()
+        try await first.waitUntil(connected: false)
+        plainly {
+            first.ref("x/c").setValue(3)
+            first.ref("y").setValue(ServerValue.increment(4))
+        }
+        try await heard.recorder.latest { $0 == "x: {a: 1, b: 2, c: 3}" }
+        await first.end()
+
+        let second = try DatabaseDevice(backend, name: name, folder: folder)
+        let again = second.ref("x").record(.value)
+        #expect(try await again.recorder.first(1) == ["x: {a: 1, b: 2, c: 3}"], "without any network")
+        #expect(try await second.ref("x/b").getData().text == "2")
+        backend.network.restore()
+        let other = try DatabaseDevice(backend)
+        let seen = other.ref("y").record(.value)
+        try await seen.recorder.latest { $0 == "y: 4" }
+        try await Waiting.until("x/c") { try await other.ref("x/c").getData().text == "3" }
+        await second.end()
+        await other.end()
+    }
+
+    @Test func keptInSync() async throws {
+        let backend = try Backend()
+        let folder = try TemporaryFolder()
+        let (one, two) = (try DatabaseDevice(backend, folder: folder), try DatabaseDevice(backend))
+        try await two.ref("x").setValue(1)
+        one.ref("x").keepSynced(true)
+        try await Waiting.until("the first value") { try await one.ref("x").getData().text == "1" }
+        try await two.ref("x").setValue(2)
+        try await one.ref("marker").setValue(1)
+        one.db.goOffline()
+        try await one.waitUntil(connected: false)
+        #expect(await one.ref("x").observeSingleEvent(of: .value).text == "2")
+        await one.end()
+        await two.end()
+    }
+
+    @Test func purging() async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend)
+        try await device.ref("x").setValue(1)
+        let heard = device.ref("x").record(.value)
+        try await heard.recorder.latest { $0 == "x: 1" }
+        device.db.goOffline()
+        let done = Recorder<Int>()
+        plainly { device.ref("x").setValue(2) { error, _ in done.append((error as NSError?)?.code ?? 0) } }
+        try await heard.recorder.latest { $0 == "x: 2" }
+        device.db.purgeOutstandingWrites()
+        #expect(try await done.first(1) == [3])
+        try await heard.recorder.latest { $0 == "x: 1" }
+        device.db.goOnline()
+        try await device.waitUntil(connected: true)
+        #expect(try await device.ref("x").getData().text == "1")
+        await device.end()
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import HearthDatabase
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct DatabaseTransactionTests {
+    /// The stars of the guide for Apple platforms.
+    private func star(_ uid: String, _ data: MutableData) -> TransactionResult {
+        guard var post = data.value as? [String: Any] else { return .success(withValue: data) }
+        var stars = post["stars"] as? [String: Bool] ?? [:]
+        var count = post["starCount"] as? Int ?? 0
+        if stars[uid] == true {
+            count -= 1
+            stars[uid] = nil
+        } else {
+            count += 1
+            stars[uid] = true
+        }
+        post["starCount"] = count
+        post["stars"] = stars
+        data.value = post
+        return .success(withValue: data)
+    }
+
+    @Test func stars() async throws {
+        let backend = try Backend()
+        let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
+        try await one.ref("post").setValue(["title": "x"])
+        let (isCommitted, snapshot) = try await two.ref("post").runTransactionBlock { star("ada", $0) }
+        #expect(isCommitted && snapshot.text == "{starCount: 1, stars: {ada: true}, title: x}")
+        try await one.ref("post").runTransactionBlock { star("bob", $0) }
+        try await two.ref("post").runTransactionBlock { star("ada", $0) }
+        #expect(try await one.ref("post").getData().text == "{starCount: 1, stars: {bob: true}, title: x}")
+        await one.end()
+        await two.end()
+    }
+
+    @Test func nothingIsLostBetweenDevices() async throws {
+        let backend = try Backend()
+        let devices = try (0..<4).map { _ in try DatabaseDevice(backend) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for device in devices {
+                for _ in 0..<10 {
+                    group.addTask {
+                        while true {
+                            do {
+                                let (isCommitted, _) = try await device.ref("count").runTransactionBlock { data in
+                                    data.value = (data.value as? Int ?? 0) + 1
+                                    return .success(withValue: data)
+                                }
+                                #expect(isCommitted)
+                                return
+                            } catch let error as NSError
+                                where error.localizedDescription.contains("maxretry")
+                            {}
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await devices[0].ref("count").getData().value as? Int == 40)
+        for device in devices { await device.end() }
+    }
+
+    @Test func aborting() async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend)
+        try await device.ref("x").setValue(5)
+        let (isCommitted, snapshot) = try await device.ref("x").runTransactionBlock { data in
+            data.value as? Int == nil ? .success(withValue: data) : .abort()
+        }
+        #expect(!isCommitted && snapshot.value as? Int == 5)
+        #expect(try await device.ref("x").getData().value as? Int == 5)
+        await device.end()
+    }
+
+    /// What was handed to the connection is answered by the server; the later write wins.
+    @Test func overwrittenWhileOffline() async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend)
+        try await device.waitUntil(connected: true)
+        device.db.goOffline()
+        let heard = Recorder<String>()
+        plainly {
+            device.ref("x").runTransactionBlock({ data in
+                data.value = 7
+                return .success(withValue: data)
+            }) { error, isCommitted, _ in heard.append(error == nil ? "\(isCommitted)" : "error") }
+            device.ref("x").setValue(1) { _, _ in heard.append("set") }
+        }
+        #expect(await device.ref("x").observeSingleEvent(of: .value).text == "1")
+        device.db.goOnline()
+        #expect(try await heard.first(2).last == "set")
+        #expect(try await device.ref("x").getData().text == "1")
+        #expect(heard.all.count == 2)
+        await device.end()
+    }
+
+    @Test func withoutLocalEvents() async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend)
+        try await device.ref("x").setValue(1)
+        let heard = device.ref("x").record(.value)
+        try await heard.recorder.latest { $0 == "x: 1" }
+        let done = Recorder<Bool>()
+        plainly {
+            device.ref("x").runTransactionBlock(
+                { data in
+                    data.value = (data.value as? Int ?? 0) + 1
+                    return .success(withValue: data)
+                },
+                andCompletionBlock: { _, isCommitted, _ in
+                    done.append(isCommitted && heard.recorder.all.contains("x: 2"))
+                },
+                withLocalEvents: false)
+        }
+        #expect(try await done.first(1) == [true], "the event comes before the completion")
+        #expect(heard.recorder.all == ["x: 1", "x: 2"])
+        await device.end()
+    }
+}

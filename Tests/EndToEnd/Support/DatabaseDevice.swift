@@ -1,0 +1,94 @@
+import Foundation
+import HearthDatabase
+
+/// A program on a device of its own that uses the Realtime Database.
+final class DatabaseDevice: Sendable {
+    let app: FirebaseApp
+    let db: Database
+    private let folder: TemporaryFolder?
+
+    /// - Parameter folder: of the cache; nil without one.
+    init(
+        _ backend: Backend, name: String = "device-\(UUID().uuidString)", folder: TemporaryFolder? = nil,
+        namespace: String = "shop"
+    ) throws {
+        FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
+        app = FirebaseApp.app(name: name)!
+        self.folder = folder
+        db = Database.database(app: app, url: "http://127.0.0.1:\(backend.network.port)?ns=\(namespace)")
+        db.callbackQueue = DispatchQueue(label: "end-to-end.callbacks")
+        if let folder {
+            db.isPersistenceEnabled = true
+            db.persistenceDirectory = URL(fileURLWithPath: folder.path)
+        }
+    }
+
+    func ref(_ path: String = "") -> DatabaseReference { db.reference(withPath: path) }
+
+    func signIn(_ uid: String) async throws {
+        try await Auth.auth(app: app).signIn(withCustomToken: UnsignedToken.of(uid))
+    }
+
+    func end() async { await app.delete() }
+
+    /// Waits for the connection, or for its end.
+    func waitUntil(connected isConnected: Bool) async throws {
+        let heard = ref(".info/connected").record(.value)
+        try await heard.recorder.latest { $0 == "connected: \(isConnected)" }
+        heard.stop()
+    }
+}
+
+/// In an `async` function Swift takes the `async` form of a call that has both; within this the plain one.
+func plainly<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
+
+/// What an observer hears, as texts.
+struct Observed: Sendable {
+    let recorder: Recorder<String>
+    let stop: @Sendable () -> Void
+}
+
+extension DatabaseQuery {
+    /// `key: value` of each event, for children `+key: value`, `-`, `~` and `>` with `<previous`; `error 1` at the end.
+    func record(_ types: DataEventType...) -> Observed {
+        let recorder = Recorder<String>()
+        var handles: [DatabaseHandle] = []
+        for type in types {
+            handles.append(
+                observe(
+                    type,
+                    andPreviousSiblingKeyWith: { snapshot, previous in
+                        let sign =
+                            switch type {
+                            case .childAdded: "+"
+                            case .childRemoved: "-"
+                            case .childChanged: "~"
+                            case .childMoved: ">"
+                            case .value: ""
+                            }
+                        recorder.append(
+                            "\(sign)\(snapshot.key): \(snapshot.text)" + (previous.map { " <\($0)" } ?? ""))
+                    }, withCancel: { recorder.append("error \(($0 as NSError).code)") }))
+        }
+        return Observed(recorder: recorder) { [handles] in
+            for handle in handles { self.removeObserver(withHandle: handle) }
+        }
+    }
+}
+
+extension DataSnapshot {
+    /// The value as short JSON with sorted keys.
+    var text: String { Self.text(value ?? NSNull()) }
+
+    private static func text(_ value: Any) -> String {
+        switch value {
+        case let map as [String: Any]:
+            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key): \(text($0.value))" }.joined(separator: ", ") + "}"
+        case let list as [Any]: "[" + list.map { text($0) }.joined(separator: ", ") + "]"
+        case is NSNull: "null"
+        case let number as NSNumber where number === NSNumber(value: true): "true"
+        case let number as NSNumber where number === NSNumber(value: false): "false"
+        default: "\(value)"
+        }
+    }
+}

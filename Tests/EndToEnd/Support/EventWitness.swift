@@ -1,0 +1,96 @@
+import Foundation
+import HearthDatabase
+
+/// Observes a query with every kind of event, keeps a list by its child events alone, and finds fault where they don't fit:
+/// with the list, or with the value event after them.
+final class EventWitness: @unchecked Sendable {
+    private struct Child: Equatable {
+        var key: String
+        var text: String
+    }
+
+    // `lock` guards what follows; events come on the database's queue, one after the other.
+    private let lock = NSLock()
+    private var children: [Child] = []
+    private var found: [String] = []
+    private var count = 0
+    private var latest: String?
+
+    private let query: DatabaseQuery
+    private var handles: [DatabaseHandle] = []
+
+    init(_ query: DatabaseQuery) {
+        self.query = query
+        let kinds: [(DataEventType, String)] = [
+            (.childAdded, "added"), (.childRemoved, "removed"), (.childMoved, "moved"), (.childChanged, "changed"),
+        ]
+        for (type, name) in kinds {
+            handles.append(
+                query.observe(
+                    type,
+                    andPreviousSiblingKeyWith: { [weak self] snapshot, previous in
+                        self?.take(name, snapshot, after: previous)
+                    }))
+        }
+        handles.append(query.observe(.value, with: { [weak self] snapshot in self?.take(snapshot) }))
+    }
+
+    func stop() { for handle in handles { query.removeObserver(withHandle: handle) } }
+
+    var faults: [String] { lock.withLock { found } }
+    var eventCount: Int { lock.withLock { count } }
+    /// What the last value event said, in words that are equal for equal values only.
+    var value: String? { lock.withLock { latest } }
+
+    private func take(_ kind: String, _ snapshot: DataSnapshot, after previous: String?) {
+        let child = Child(key: snapshot.key, text: Self.text(snapshot.valueInExportFormat()))
+        lock.withLock {
+            count += 1
+            let place = children.firstIndex { $0.key == child.key }
+            let said = "\(query.ref.url): \(kind) \(child.key) after \(previous ?? "nothing")"
+            guard (place == nil) == (kind == "added") else {
+                found.append("\(said), where there is \(place == nil ? "none" : "one already")")
+                return
+            }
+            if let place {
+                if kind == "changed" {
+                    children[place] = child
+                    return
+                }
+                children.remove(at: place)
+                if kind == "removed" { return }
+            }
+            guard let previous else { return children.insert(child, at: 0) }
+            guard let before = children.firstIndex(where: { $0.key == previous }) else {
+                return found.append("\(said), which isn't there")
+            }
+            children.insert(child, at: before + 1)
+        }
+    }
+
+    private func take(_ snapshot: DataSnapshot) {
+        let told = snapshot.children.compactMap { $0 as? DataSnapshot }.map {
+            Child(key: $0.key, text: Self.text($0.valueInExportFormat()))
+        }
+        lock.withLock {
+            count += 1
+            latest = Self.text(snapshot.valueInExportFormat())
+            if told != children {
+                found.append("\(query.ref.url): the value has \(told), the child events add up to \(children)")
+                children = told
+            }
+        }
+    }
+
+    static func text(_ value: Any?) -> String {
+        switch value {
+        case let map as [String: Any]:
+            "{" + map.sorted { $0.key < $1.key }.map { "\($0.key)=\(text($0.value))" }.joined(separator: ",") + "}"
+        case let list as [Any]: "[" + list.map { text($0) }.joined(separator: ",") + "]"
+        case let text as String: "\"\(text)\""
+        case let number as NSNumber: "\(number.doubleValue)"
+        case nil, is NSNull: "null"
+        default: "?\(value.map { "\(type(of: $0))" } ?? "")"
+        }
+    }
+}

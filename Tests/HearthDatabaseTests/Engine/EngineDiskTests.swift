@@ -1,0 +1,242 @@
+import Foundation
+import HearthModel
+import HearthTree
+import Testing
+
+@testable import HearthDatabase
+
+/// A folder of its own that goes when it isn't needed any more.
+final class DiskFolder {
+    let path = NSTemporaryDirectory() + "hearth-engine-\(UUID().uuidString)"
+
+    /// What a process that is killed now would leave behind: the system has what SQLite has written.
+    func copy() throws -> DiskFolder {
+        let copy = DiskFolder()
+        try FileManager.default.copyItem(atPath: path, toPath: copy.path)
+        return copy
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+@Suite("What the engine keeps on disk")
+struct EngineDiskTests {
+    private func get(_ fixture: EngineFixture, _ path: TreePath, _ query: TreeQuery = TreeQuery()) -> [String] {
+        fixture.engine.get(query, at: path) { result in
+            switch result {
+            case .success(let node): fixture.note("got \(treeText(node))")
+            case .failure(let failure): fixture.note("get \(failure.status)")
+            }
+        }
+        fixture.clock.advance(milliseconds: 3000)
+        return fixture.take()
+    }
+
+    @Test func dataIsThereAgain() throws {
+        let folder = DiskFolder()
+        let json =
+            #"{"a":{"b":{".value":1,".priority":2},"c":"ä","d":{"e":2.5,"f":true},".priority":"p"},"w":{"x":1,"y":2}}"#
+        let last = TreeQuery.ordered(by: .value, last: 1)
+        let first = try EngineFixture(json, folder: folder.path)
+        first.observe("a")
+        first.observe("w", last)
+        first.run()
+        first.server.commit([
+            TreeChange(path: "a/c", node: .empty), TreeChange(path: "a/d/.priority", node: Node(7)),
+            TreeChange(path: "w/z", node: Node(3)),
+        ])
+        first.run()
+        first.engine.close()
+        let second = try EngineFixture(folder: folder.path, connects: false)
+        second.observe("a", TreeQuery(), .value)
+        second.observe("a/d/e", TreeQuery(), .value)
+        second.observe("w", last, .value)
+        let whole = #"{"b":{".value":1,".priority":2},"d":{"e":2.5,"f":true,".priority":7},".priority":"p"}"#
+        #expect(second.take() == ["value \(whole)", "value 2.5", #"value {"z":3}"#])
+        second.observe("w", TreeQuery(), .value)
+        #expect(second.take() == [])
+    }
+
+    @Test func aKilledProcessKeepsItsWrites() throws {
+        let folder = DiskFolder()
+        let first = try EngineFixture(#"{"a":{"n":1}}"#, folder: folder.path)
+        first.observe("a")
+        first.run()
+        first.connection.disconnect()
+        try first.set("5", at: "a/m")
+        try first.update(#"{"n":{".sv":{"increment":2}},"x/y":"z","m/.priority":3}"#, at: "a")
+        let copy = try folder.copy()
+        let second = try EngineFixture(#"{"a":{"n":10}}"#, folder: copy.path, connects: false)
+        second.observe("a", TreeQuery(), .value)
+        #expect(second.take() == [#"value {"m":{".value":5,".priority":3},"n":3,"x":{"y":"z"}}"#])
+        second.connection.connect()
+        second.run()
+        let expected = #"{"m":{".value":5,".priority":3},"n":12,"x":{"y":"z"}}"#
+        #expect(treeText(second.server.tree.child("a")) == expected)
+        #expect(second.take().last == "value \(expected)")
+        second.engine.close()
+    }
+
+    @Test func acceptedWritesAreKeptWhereNobodyListens() throws {
+        let folder = DiskFolder()
+        let first = try EngineFixture(folder: folder.path)
+        try first.set(#"{"b":1}"#, at: "a")
+        try first.update(#"{"c":2,"d":3}"#, at: "u")
+        first.run()
+        first.connection.disconnect()
+        #expect(get(first, "a").last == #"got {"b":1}"#)
+        #expect(get(first, "u/d") == ["got 3"])
+        #expect(get(first, "u") == ["get offline"])
+        first.observe("u", TreeQuery(), [.child, .value])
+        #expect(first.take() == ["+ c 2 after nothing", "+ d 3 after c"])
+    }
+
+    @Test func readsAreKept() throws {
+        let folder = DiskFolder()
+        let fixture = try EngineFixture(#"{"a":{"b":1,"c":2}}"#, folder: folder.path)
+        let last = TreeQuery.ordered(by: .key, last: 1)
+        fixture.engine.get(last, at: "a") { _ in }
+        fixture.run()
+        fixture.connection.disconnect()
+        #expect(get(fixture, "a", last) == [#"got {"c":2}"#])
+        #expect(get(fixture, "a") == ["get offline"])
+    }
+
+    @Test func oneOwner() throws {
+        let folder = DiskFolder()
+        let first = try EngineFixture(folder: folder.path)
+        #expect(throws: Status.self) { _ = try EngineFixture(folder: folder.path) }
+        first.engine.close()
+        try EngineFixture(folder: folder.path).engine.close()
+    }
+
+    @Test func damageIsPutAside() throws {
+        let folder = DiskFolder()
+        let first = try EngineFixture(#"{"a":1}"#, folder: folder.path)
+        first.observe("a")
+        first.run()
+        first.engine.close()
+        let file = folder.path + "/realtime.sqlite"
+        try Data(repeating: 0x5A, count: 20_000).write(to: URL(fileURLWithPath: file))
+        let second = try EngineFixture(folder: folder.path, connects: false)
+        #expect(second.clock.reports.count == 1)
+        second.observe("a")
+        #expect(second.take() == [])
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.contains { $0.hasPrefix("realtime.sqlite.damaged-") })
+        second.engine.close()
+    }
+
+    @Test func whatIsUsedLeastGoesFirst() throws {
+        let folder = DiskFolder()
+        let fixture = try EngineFixture(folder: folder.path, cacheSizeBytesMax: 20_000)
+        let text = String(repeating: "x", count: 1000)
+        for index in 0..<40 { fixture.server.set(Node(.string(text)), at: TreePath("p/\(index)")) }
+        fixture.server.set(Node(.string(text)), at: "kept/a")
+        fixture.observe("kept")
+        for index in 0..<40 {
+            let id = fixture.observe(TreePath("p/\(index)"))
+            fixture.run()
+            fixture.engine.remove(id)
+        }
+        fixture.engine.disk?.prune()
+        fixture.connection.disconnect()
+        _ = fixture.take()
+        #expect(get(fixture, "p/39").first?.hasPrefix("got") == true)
+        #expect(get(fixture, "p/0") == ["get offline"])
+        #expect(get(fixture, "kept").first?.hasPrefix("got") == true)
+        fixture.engine.close()
+    }
+
+    /// The tree on disk after any changes is the one in memory.
+    @Test(arguments: 0..<40)
+    func leavesFollowTheTree(_ seed: Int) throws {
+        let folder = DiskFolder()
+        let file = try DiskFile(folder: folder.path, report: { _ in })
+        defer { file.close(isClean: true) }
+        let leaves = DiskLeaves(database: file.database)
+        var chaos = EngineChaos(random: EngineRandom(UInt64(seed)))
+        var tree = Node.empty
+        try file.database.begin()
+        for step in 0..<60 {
+            let changes = chaos.changes().changes.map { $0.settled(nowMilliseconds: 1, old: tree) }
+            tree = tree.applying(changes)
+            try leaves.apply(changes, in: 3)
+            #expect(try leaves.node(at: .root, in: 3) == tree, "seed \(seed), step \(step): \(changes)")
+            let path = chaos.path()
+            #expect(try leaves.node(at: path, in: 3) == tree.node(at: path), "seed \(seed), step \(step)")
+        }
+        try file.database.commit()
+    }
+
+    /// Killed and started again anywhere: what was shown as complete is shown again, and in the end all agree.
+    @Test(arguments: 0..<60)
+    func restartsAnywhere(_ seed: Int) throws {
+        var chaos = EngineChaos(random: EngineRandom(UInt64(seed) &+ 5000))
+        let server = FakeTreeServer()
+        server.set(chaos.node(), at: .root)
+        var folder = DiskFolder()
+        let clock = EngineClock()
+        var engine: DatabaseEngine?
+        var connection = FakeTreeConnection(server)
+        let paths = (0..<4).map { _ in chaos.path(2) }
+        let queries = (0..<4).map { _ in chaos.random.next(2) == 0 ? TreeQuery() : chaos.query() }
+        for round in 0..<6 {
+            connection = FakeTreeConnection(server)
+            let started = try DatabaseEngine(
+                connection: connection, environment: clock.environment, folder: folder.path)
+            engine = started
+            connection.delegate = started
+            var replays: [EventReplay] = []
+            for (path, query) in zip(paths, queries) {
+                let replay = EventReplay(path, query, mayRepeat: true)
+                _ = started.observe(
+                    query, at: path, kinds: [.child, .value], onEvent: { replay.receive($0) }, onCancel: { _ in })
+                replays.append(replay)
+            }
+            for _ in 0..<40 {
+                switch chaos.random.next(10) {
+                case 0:
+                    if connection.isConnected { connection.disconnect(arriving: 1) } else { connection.connect() }
+                case 1..<3:
+                    let (path, isMerge, changes) = chaos.changes()
+                    if isMerge {
+                        started.update(changes.map { ($0.path.relative(to: path), $0.node) }, at: path) { _ in }
+                    } else {
+                        started.set(changes[0].node, at: path) { _ in }
+                    }
+                case 3: server.commit(chaos.changes().changes)
+                case 4..<7: connection.stepServer()
+                default: connection.stepClient()
+                }
+                for replay in replays {
+                    replay.settle()
+                    #expect(replay.takeProblems() == [], "seed \(seed), round \(round)")
+                }
+            }
+            folder = try folder.copy()
+            #expect(clock.reports.isEmpty)
+        }
+        engine?.close()
+        connection = FakeTreeConnection(server)
+        let last = try DatabaseEngine(connection: connection, environment: clock.environment, folder: folder.path)
+        connection.delegate = last
+        connection.connect()
+        let replays = zip(paths, queries).map { EventReplay($0, $1, mayRepeat: true) }
+        for replay in replays {
+            _ = last.observe(
+                replay.query, at: replay.path, kinds: [.child, .value], onEvent: { replay.receive($0) },
+                onCancel: { _ in })
+        }
+        connection.run()
+        #expect(last.sync.writes.isEmpty)
+        for replay in replays {
+            #expect(
+                replay.value == replay.query.result(of: server.tree.node(at: replay.path)),
+                "seed \(seed): \(replay.path)")
+            let stored = last.disk?.stored(replay.query, at: replay.path)
+            #expect(stored == replay.value, "seed \(seed): \(replay.path) on disk")
+        }
+        last.close()
+    }
+}

@@ -1,0 +1,184 @@
+import HearthModel
+import HearthNetwork
+import HearthWebSocket
+import Synchronization
+import Testing
+
+/// What a client can make the server keep, and for how long it can keep it waiting.
+@Suite struct WebSocketLimitTests {
+    /// The client is on a thread of its own: it must answer in time, however busy the other tests are.
+    @Test func silentClientsArePingedAndThenLeft() async throws {
+        var limits = NetworkLimits()
+        limits.webSocketPingMilliseconds = 100
+        limits.webSocketSilenceMilliseconds = 1_000
+        let ended = Box<WebSocketEnd>()
+        let pings = Mutex(0)
+        try await withServer(limits: limits, http: echo(ended: ended)) { server in
+            TCPClient.connect(host: "127.0.0.1", port: server.port, on: clientLoop) { result in
+                guard case .success(let client) = result else { return ended.set(.connectionLost) }
+                let codec = WebSocketConnection(role: .client)
+                nonisolated(unsafe) var head: [UInt8]? = []
+                client.onBytes = { [unowned client] bytes in
+                    var bytes = Array(bytes)
+                    if let held = head {
+                        guard let end = (held + bytes).firstRange(of: Array("\r\n\r\n".utf8)) else {
+                            head = held + bytes
+                            return
+                        }
+                        bytes = Array((held + bytes)[end.upperBound...])
+                        head = nil
+                    }
+                    for event in (try? codec.receive(bytes)) ?? [] where event == .ping([]) {
+                        // Longer than silence may last.
+                        let count = pings.withLock { pings in
+                            pings += 1
+                            return pings
+                        }
+                        if count <= 15 { client.send(codec.pong([])) }
+                    }
+                }
+                client.send(Array((WebSocketPeer.request.joined(separator: "\r\n") + "\r\n\r\n").utf8))
+            }
+            #expect(await ended.value() == .timedOut)
+            #expect(pings.withLock { $0 } > 15)
+            #expect(server.statistics.timeouts == 1)
+        }
+    }
+
+    @Test func aMessageThatTricklesIsGivenUp() async throws {
+        var limits = NetworkLimits()
+        limits.bodyProgressMilliseconds = 100
+        let ended = Box<WebSocketEnd>()
+        try await withServer(limits: limits, http: echo(ended: ended)) { server in
+            let peer = try await WebSocketPeer(server)
+            peer.send([0x81])
+            while ended.current == nil {
+                // An empty fragment's first byte by and by would keep a stupid clock content.
+                peer.send([])
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(try await peer.closeCode() == .policyViolation)
+            #expect(server.statistics.timeouts == 1)
+        }
+    }
+
+    @Test func tooManyPingsEndTheConnection() async throws {
+        var limits = NetworkLimits()
+        limits.controlFramesBurstMax = 50
+        limits.controlFramesPerSecondMax = 1
+        try await withServer(limits: limits, http: echo()) { server in
+            let peer = try await WebSocketPeer(server)
+            peer.send((0..<60).flatMap { _ in peer.codec.ping() })
+            #expect(try await peer.closeCode() == .policyViolation)
+            #expect(server.statistics.abuses == 1)
+        }
+    }
+
+    /// A client that sends and doesn't read: its answers must not pile up, and nothing may be lost.
+    @Test func aClientThatDoesNotReadIsNotRead() async throws {
+        var limits = NetworkLimits()
+        limits.answerHighWaterBytes = 64 * 1024
+        limits.answerLowWaterBytes = 16 * 1024
+        let highest = Mutex(0)
+        let handler: @Sendable (HTTPExchange) -> Void = { exchange in
+            guard let channel = exchange.upgradeToWebSocket() else { return }
+            channel.onText = { [unowned channel] text in
+                channel.send(text: text)
+                highest.withLock { $0 = max($0, channel.queuedBytes) }
+            }
+        }
+        try await withServer(limits: limits, http: handler) { server in
+            let peer = try await WebSocketPeer(server)
+            let text = String(repeating: "x", count: 10_000)
+            let connection = peer.connection
+            async let sending: Void = blocking {
+                let codec = WebSocketConnection(role: .client)
+                for _ in 0..<2_000 { connection.send(codec.send(text: Array(text.utf8))) }
+            }
+            // Until the server has stopped taking them.
+            var before = -1
+            while case let now = server.statistics.webSocketMessagesReceived, now == 0 || now != before {
+                before = now
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            #expect(server.statistics.webSocketMessagesReceived < 1_500)
+            for _ in 0..<2_000 { #expect(try await peer.nextText() == text) }
+            try await sending
+            #expect(highest.withLock { $0 } < 64 * 1024 + 10_100)
+        }
+    }
+
+    /// The other way round: the server has more to say than the client takes.
+    @Test func sendTellsWhenThereIsNoRoom() async throws {
+        let message = [UInt8](repeating: 65, count: 50_000)
+        let refused = Box<Int>()
+        let handler: @Sendable (HTTPExchange) -> Void = { exchange in
+            guard let channel = exchange.upgradeToWebSocket() else { return }
+            nonisolated(unsafe) var sent = 0
+            @Sendable func fill() {
+                while sent < 400 {
+                    sent += 1
+                    if !channel.send(text: message) {
+                        if refused.current == nil { refused.set(channel.queuedBytes) }
+                        return
+                    }
+                }
+                channel.close()
+            }
+            channel.onText = { _ in fill() }
+            channel.onWritable = { fill() }
+        }
+        try await withServer(http: handler) { server in
+            let peer = try await WebSocketPeer(server)
+            peer.send(text: "go")
+            let queued = await refused.value()
+            #expect(queued >= 256 * 1024 && queued < 256 * 1024 + 51_000)
+            for _ in 0..<400 { #expect(try await peer.next() == .text(message)) }
+            #expect(try await peer.next() == .close(.normal, reason: ""))
+        }
+    }
+
+    @Test func aHandlerMayPauseReading() async throws {
+        let tooEarly = Mutex(0)
+        let handler: @Sendable (HTTPExchange) -> Void = { exchange in
+            guard let channel = exchange.upgradeToWebSocket() else { return }
+            nonisolated(unsafe) var isPaused = false
+            channel.onText = { [unowned channel] text in
+                if isPaused { tooEarly.withLock { $0 += 1 } }
+                channel.send(text: text)
+                isPaused = true
+                channel.pauseReading()
+                channel.loop.schedule(afterMilliseconds: 1) { [weak channel] in
+                    isPaused = false
+                    channel?.resumeReading()
+                }
+            }
+        }
+        try await withServer(http: handler) { server in
+            let peer = try await WebSocketPeer(server)
+            peer.send((0..<200).flatMap { peer.codec.send(text: Array(String($0).utf8)) })
+            for number in 0..<200 { #expect(try await peer.nextText() == String(number)) }
+            #expect(tooEarly.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func unfinishedMessagesOfAllClientsHaveABound() async throws {
+        var limits = NetworkLimits()
+        limits.bufferedInputBytesMax = 100_000
+        try await withServer(limits: limits, http: echo()) { server in
+            let first = try await WebSocketPeer(server)
+            let second = try await WebSocketPeer(server)
+            let whole = first.codec.send(text: [UInt8](repeating: 65, count: 80_000))
+            first.send(Array(whole[..<70_000]))
+            while server.statistics.bytesReceived < 70_000 { try await Task.sleep(for: .milliseconds(1)) }
+            second.send(Array(whole[..<70_000]))
+            #expect(try await second.closeCode() == .tryAgainLater)
+            first.send(Array(whole[70_000...]))
+            #expect(try await first.next() == .text([UInt8](repeating: 65, count: 80_000)))
+            // What is done counts no more.
+            let third = try await WebSocketPeer(server)
+            third.send(Array(whole))
+            #expect(try await third.next() == .text([UInt8](repeating: 65, count: 80_000)))
+        }
+    }
+}

@@ -1,0 +1,315 @@
+import HearthModel
+import HearthNetwork
+import HearthRules
+import HearthStorage
+import HearthTree
+import HearthTreeStorage
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+@testable import HearthServer
+
+/// A client's end of a session without a socket.
+private final class Line: RealtimeCarrier, @unchecked Sendable {
+    // Belongs to the loop.
+    let loop: EventLoop
+    var queuedBytes = 0
+    var sent: [String] = []
+    var fault: RealtimeFault?
+    var isPaused = false
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func send(_ message: [UInt8]) { sent.append(String(decoding: message, as: UTF8.self)) }
+    func send(shared push: RealtimePush) { send(push.message) }
+    func pauseReading() { isPaused = true }
+    func resumeReading() { isPaused = false }
+    func end(_ fault: RealtimeFault) { self.fault = fault }
+}
+
+/// A service with one namespace and a loop.
+private final class Site {
+    let service: RealtimeService
+    let namespace: RealtimeNamespace
+    let loop: EventLoop
+    let pool = WorkerPool(threadsMax: 2)
+
+    init() throws {
+        loop = try EventLoop()
+        try loop.start()
+        service = try RealtimeService(
+            RealtimeService.Configuration(), provider: MemoryStoreProvider(),
+            authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool)
+        namespace = try service.namespace("n")
+    }
+
+    func on<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
+        let result = Mutex<Value?>(nil)
+        loop.execute {
+            let value = body()
+            result.withLock { $0 = value }
+        }
+        while true {
+            if let value = result.withLock({ $0 }) { return value }
+            sched_yield()
+        }
+    }
+
+    func open() -> Client {
+        let line = Line(loop)
+        let made = on { [namespace, service] in
+            LoopBound(RealtimeSession(line, host: "localhost:9000", namespace, service))
+        }
+        return Client(site: self, line: line, session: made.value)
+    }
+
+    func write(_ path: TreePath, _ node: Node) {
+        let isDone = Mutex(false)
+        namespace.database.submit(
+            TreeWrite(changes: [TreeChange(path: path, node: node)], nowMilliseconds: 0)
+        ) { _ in isDone.withLock { $0 = true } }
+        while !isDone.withLock({ $0 }) { sched_yield() }
+    }
+
+    func close() {
+        loop.stopAndJoin()
+        pool.stop()
+        service.close()
+    }
+}
+
+private struct Client {
+    let site: Site
+    let line: Line
+    let session: RealtimeSession
+
+    func say(_ texts: String...) {
+        site.loop.execute { [session] in for text in texts { session.receive(Array(text.utf8)) } }
+    }
+
+    func request(_ number: Int, _ action: String, _ body: String) {
+        say(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":\#(body)}}"#)
+    }
+
+    /// Takes what was sent, once there are so many.
+    func take(_ count: Int) -> [String] {
+        for _ in 0..<2_000_000 {
+            let taken: [String]? = site.on { [line] in
+                if line.sent.count < count { return nil }
+                defer { line.sent = [] }
+                return line.sent
+            }
+            if let taken { return taken }
+        }
+        return site.on { [line] in line.sent + ["(nothing more came)"] }
+    }
+
+    var sent: [String] { site.on { [line] in line.sent } }
+    var isPaused: Bool { site.on { [line] in line.isPaused } }
+    var fault: RealtimeFault? { site.on { [line] in LoopBound(line.fault) }.value }
+
+    /// Reads nothing more.
+    func fill() { site.on { [line] in line.queuedBytes = Limits.realtimeQueueBytesMax + 1 } }
+
+    func drain() {
+        site.on { [line, session] in
+            line.queuedBytes = 0
+            session.becameWritable()
+        }
+    }
+
+    func end() { site.on { [session] in session.carrierEnded() } }
+}
+
+@Suite struct SessionTests {
+    private let ok = #""b":{"s":"ok","d":""}}}"#
+
+    /// Specification §10.6.
+    @Test func theExampleSession() throws {
+        let site = try Site()
+        defer { site.close() }
+        site.namespace.setRules(
+            try TreeRuleset.compile(
+                Array(#"{"rules":{".read":true,"admin":{".write":false},"$other":{".write":true}}}"#.utf8)))
+        site.write("counter", 10)
+        site.write(
+            "scores", inner(["ann": inner(["points": 7]), "bob": inner(["points": 9]), "abe": inner(["points": 1])]))
+        let client = site.open()
+        defer { client.end() }
+        let handshake = client.take(1)[0]
+        #expect(handshake.hasPrefix(#"{"t":"c","d":{"t":"h","d":{"ts":"#))
+        #expect(handshake.contains(#","v":"5","h":"localhost:9000","s":""#))
+        client.say(
+            #"{"t":"d","d":{"r":1,"a":"s","b":{"c":{"sdk.js.11-0-0":1}}}}"#,
+            #"{"t":"d","d":{"r":2,"a":"q","b":{"p":"/counter","h":""}}}"#)
+        #expect(
+            client.take(3) == [
+                #"{"t":"d","d":{"r":1,"b":{"s":"ok","d":""}}}"#,
+                #"{"t":"d","d":{"a":"d","b":{"p":"counter","d":10}}}"#,
+                #"{"t":"d","d":{"r":2,"b":{"s":"ok","d":{}}}}"#,
+            ])
+        client.say(#"{"t":"c","d":{"t":"p","d":{}}}"#)
+        #expect(client.take(1) == [#"{"t":"c","d":{"t":"o","d":null}}"#])
+        client.say(
+            #"{"t":"d","d":{"r":3,"a":"p","b":{"p":"/counter","d":11,"h":"+r5aI9HvKKagELki8SYKBk0q7D4="}}}"#)
+        #expect(
+            client.take(2) == [
+                #"{"t":"d","d":{"a":"d","b":{"p":"counter","d":11}}}"#,
+                #"{"t":"d","d":{"r":3,"b":{"s":"ok","d":""}}}"#,
+            ])
+        client.say(
+            #"{"t":"d","d":{"r":4,"a":"q","b":{"p":"/scores","q":{"l":2,"vf":"r","i":"points"},"t":1,"h":""}}}"#)
+        #expect(
+            client.take(2) == [
+                #"{"t":"d","d":{"a":"d","b":{"p":"scores","d":{"ann":{"points":7},"bob":{"points":9}},"t":1}}}"#,
+                #"{"t":"d","d":{"r":4,"b":{"s":"ok","d":{"w":["no_index"]}}}}"#,
+            ])
+        site.write("scores/cy", inner(["points": 8]))
+        #expect(
+            client.take(1) == [
+                #"{"t":"d","d":{"a":"m","b":{"p":"scores","d":{"ann":null,"cy":{"points":8}},"t":1}}}"#
+            ])
+        client.say(
+            #"{"t":"d","d":{"r":5,"a":"n","b":{"p":"/scores","q":{"l":2,"vf":"r","i":"points"},"t":1}}}"#,
+            #"{"t":"d","d":{"r":6,"a":"p","b":{"p":"/admin","d":true}}}"#)
+        #expect(
+            client.take(2) == [
+                #"{"t":"d","d":{"r":5,"b":{"s":"ok","d":""}}}"#,
+                #"{"t":"d","d":{"r":6,"b":{"s":"permission_denied","d":"Permission denied"}}}"#,
+            ])
+    }
+
+    /// Specification §5.2, §11.3: of much data only the parts that differ are sent.
+    @Test func aCompoundHashGetsTheRangesThatDiffer() throws {
+        let site = try Site()
+        defer { site.close() }
+        let old = Node(
+            children: (0..<200).map { (TreeKey("key\($0)"), Node(.string(String(repeating: "x", count: 30)))) })
+        let new = old.setting(TreeKey("key77"), to: "other")
+        site.write("big", new)
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        var wire: [UInt8] = []
+        TreeJSON.append(CompoundHash(of: old).wire, to: &wire)
+        let compound = String(decoding: wire, as: UTF8.self)
+        client.request(1, "q", #"{"p":"big","h":"\#(old.hash)","ch":\#(compound)}"#)
+        let sent = client.take(2)
+        #expect(sent.last == #"{"t":"d","d":{"r":1,"b":{"s":"ok","d":{}}}}"#)
+        let head = #"{"t":"d","d":{"a":"rm","b":{"p":"big","d":["#
+        try #require(sent[0].hasPrefix(head) && sent[0].hasSuffix("]}}}"))
+        let list = Array(sent[0].utf8)
+        #expect(list.count < 2000)
+        let range = try TreeRange(list, in: head.utf8.count..<(list.count - 4))
+        #expect(range.applied(to: old) == new)
+        client.request(2, "q", #"{"p":"big","h":"\#(new.hash)","ch":\#(compound)}"#)
+        #expect(client.take(1) == [#"{"t":"d","d":{"r":2,"b":{"s":"ok","d":{}}}}"#])
+    }
+
+    /// A client that reads nothing gets no changes and no answers; then the whole, then the answers.
+    @Test func aClientWithoutRoomGetsTheWholeLater() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        client.request(1, "q", #"{"p":"a","h":""}"#)
+        client.request(2, "q", #"{"p":"a","q":{"i":".key","l":1,"vf":"l"},"t":4,"h":""}"#)
+        _ = client.take(5)
+        client.request(3, "p", #"{"p":"a/b","d":1}"#)
+        _ = client.take(3)
+        client.fill()
+        for value in 2..<10 { site.write("a/b", Node(.integer(Int64(value)))) }
+        client.request(4, "g", #"{"p":"a","q":{}}"#)
+        site.write("a/a", 1)
+        #expect(client.sent == [])
+        client.drain()
+        let sent = client.take(3)
+        #expect(sent.last == #"{"t":"d","d":{"r":4,"b":{"s":"ok","d":{"a":1,"b":9}}}}"#)
+        #expect(
+            sent.dropLast().sorted() == [
+                #"{"t":"d","d":{"a":"d","b":{"p":"a","d":{"a":1,"b":9}}}}"#,
+                #"{"t":"d","d":{"a":"d","b":{"p":"a","d":{"a":1},"t":4}}}"#,
+            ])
+        site.write("a/c", 2)
+        #expect(client.take(1) == [#"{"t":"d","d":{"a":"d","b":{"p":"a/c","d":2}}}"#])
+    }
+
+    @Test func requestsThatWaitAreBounded() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        client.fill()
+        for number in 0...Limits.realtimeRequestsWaitingMax { client.request(number, "s", "{}") }
+        #expect(client.isPaused)
+        #expect(client.sent == [])
+        client.drain()
+        #expect(client.take(Limits.realtimeRequestsWaitingMax + 1).count == Limits.realtimeRequestsWaitingMax + 1)
+        #expect(!client.isPaused)
+    }
+
+    @Test func listensOfAConnectionAreBounded() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        for number in 0..<Limits.realtimeListensMax { client.request(number, "q", #"{"p":"a/k\#(number)","h":""}"#) }
+        #expect(client.take(2 * Limits.realtimeListensMax).count == 2 * Limits.realtimeListensMax)
+        client.request(99999, "q", #"{"p":"b","h":""}"#)
+        #expect(client.take(1)[0].hasPrefix(#"{"t":"d","d":{"r":99999,"b":{"s":"too_big""#))
+        client.request(100_000, "n", #"{"p":"a/k1"}"#)
+        client.request(100_001, "q", #"{"p":"b","h":""}"#)
+        #expect(client.take(3).last == #"{"t":"d","d":{"r":100001,"b":{"s":"ok","d":{}}}}"#)
+    }
+
+    @Test func whatIsNoMessageEndsTheConnection() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        client.say("nonsense")
+        #expect(client.fault?.kind == .malformed)
+    }
+
+    /// What a crash left in the journal is done before anybody is served.
+    @Test func whatACrashLeftIsDone() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        client.request(1, "o", #"{"p":"left","d":{".sv":"timestamp"}}"#)
+        client.request(2, "o", #"{"p":"count","d":{".sv":{"increment":2}}}"#)
+        _ = client.take(3)
+        site.write("count", 5)
+        // As after a crash: nobody ends the session, and its namespace is opened again.
+        try site.namespace.runAbandoned(site.service)
+        site.write("other", 1)
+        let view = try site.namespace.database.view()
+        defer { view.close() }
+        #expect(try view.node(at: "count") == 7)
+        #expect(try view.value(at: "left")?.number ?? 0 > 1_600_000_000_000)
+        #expect(try view.journal().isEmpty)
+    }
+
+    @Test func nothingStaysOfASession() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        client.request(1, "q", #"{"p":"a","h":""}"#)
+        client.request(2, "o", #"{"p":"left","d":1}"#)
+        _ = client.take(4)
+        #expect(site.namespace.users.count == 1 && site.namespace.hub.isUsed)
+        client.end()
+        while !site.namespace.users.isEmpty { sched_yield() }
+        #expect(!site.namespace.hub.isUsed)
+        let view = try site.namespace.database.view()
+        defer { view.close() }
+        #expect(try view.node(at: "left") == 1)
+        #expect(try view.journal().isEmpty)
+    }
+}

@@ -1,0 +1,137 @@
+import HearthModel
+import HearthTree
+import Testing
+
+@testable import HearthRules
+
+/// Decisions on random trees, rules and changes, compared with those of a judge that does what the documentation says, place by
+/// place, and shares nothing.
+@Suite struct DatabaseJudgeModelTests {
+    private static let keys = ["a", "b", "0", "x"]
+    private static let expressions = [
+        "true", "true", "false", "newData.exists()", "!data.exists()", "newData.hasChildren()", "newData.isNumber()",
+        "newData.child('a').val() != 1", "newData.parent().child('b').exists()", "root.child('a/b').exists()",
+        "newData.val() != 2", "data.val() == null || newData.val() == 1", "newData.getPriority() == null",
+        "newData.child('b').hasChildren() || newData.hasChild('x')", "newData.parent().parent().hasChildren(['a'])",
+        "auth != null", "data.parent().hasChildren()", "newData.child('0/a').val() == data.child('0/a').val()",
+    ]
+
+    private struct Source {
+        var random: SeededGenerator
+
+        mutating func chance(_ outOf: Int) -> Bool { Int.random(in: 0..<outOf, using: &random) == 0 }
+        mutating func key() -> String { keys.randomElement(using: &random) ?? "a" }
+
+        mutating func rules(_ depth: Int, _ wildcards: [String]) -> String {
+            var members: [String] = []
+            for (kind, outOf) in [("write", 3), ("validate", 2)] where chance(outOf) {
+                var expression = expressions.randomElement(using: &random) ?? "true"
+                if let wildcard = wildcards.last, chance(4) { expression = "\(wildcard) != 'a' && \(expression)" }
+                members.append("\".\(kind)\":\(quoted(expression))")
+            }
+            if depth > 0 {
+                for key in keys where chance(3) { members.append("\"\(key)\":\(rules(depth - 1, wildcards))") }
+                if chance(2) {
+                    let name = "$w\(wildcards.count)"
+                    members.append("\"\(name)\":\(rules(depth - 1, wildcards + [name]))")
+                }
+            }
+            return "{\(members.joined(separator: ","))}"
+        }
+
+        mutating func node(_ depth: Int) -> Node {
+            if depth == 0 || chance(3) {
+                return chance(5)
+                    ? .empty : Node(.integer(Int64.random(in: 1...2, using: &random)), priority: chance(6) ? 1 : nil)
+            }
+            return Node(
+                children: keys.map { (TreeKey($0), chance(2) ? node(depth - 1) : .empty) },
+                priority: chance(6) ? 1 : nil)
+        }
+
+        mutating func changes() -> [TreeChange] {
+            (0..<Int.random(in: 1...4, using: &random)).map { _ in
+                let path = TreePath(keys: (0..<Int.random(in: 0...4, using: &random)).map { _ in TreeKey(key()) })
+                if chance(6) { return TreeChange(path: path.child(.priority), node: chance(2) ? .empty : 1) }
+                return TreeChange(path: path, node: node(2))
+            }
+        }
+    }
+
+    /// Step by step as the documentation has it.
+    private struct Model {
+        let rules: TreeRuleset
+        let before: Node
+        let after: Node
+        let auth: TreeAuth?
+
+        private func holds(_ rule: TreeRule, at path: TreePath) throws -> Bool {
+            let evaluation = TreeEvaluation(before: before, after: after, query: nil, auth: auth, now: 0)
+            evaluation.keys = path.keys
+            for depth in 0..<path.count {
+                let parent = try #require(rules.root.node(at: TreePath(keys: Array(path.keys[..<depth]))))
+                if parent.children[path.keys[depth]] == nil { evaluation.captures.append(path.keys[depth]) }
+            }
+            return try evaluation.holds(rule.expression)
+        }
+
+        private func isValid(_ path: TreePath) throws -> Bool {
+            if after.node(at: path).isEmpty { return true }
+            guard let rule = rules.root.node(at: path)?.validate else { return true }
+            return try holds(rule, at: path)
+        }
+
+        private func isValid(below path: TreePath) throws -> Bool {
+            for (key, _) in after.node(at: path).children {
+                guard try isValid(path.child(key)), try isValid(below: path.child(key)) else { return false }
+            }
+            return true
+        }
+
+        func allows(_ change: TreeChange) throws -> Bool {
+            let place = change.place
+            let way = (0...place.count).map { TreePath(keys: Array(place.keys[..<$0])) }
+            let grants = try way.contains { path in
+                guard let rule = rules.root.node(at: path)?.write else { return false }
+                return try holds(rule, at: path)
+            }
+            guard grants, try way.allSatisfy({ try isValid($0) }) else { return false }
+            return try change.isPriority || isValid(below: place)
+        }
+    }
+
+    @Test(arguments: [UInt64.random(in: 1...UInt64.max), 1, 2, 3])
+    func decisions(seed: UInt64) throws {
+        var source = Source(random: SeededGenerator(seed: seed))
+        var counts = [true: 0, false: 0]
+        for round in 0..<1000 {
+            let text = #"{"rules":"# + source.rules(3, []) + "}"
+            let rules = try databaseRules(text)
+            let before = source.node(4)
+            let changes = source.changes()
+            let auth: TreeAuth? = source.chance(2) ? nil : databaseUser("a")
+            let model = Model(rules: rules, before: before, after: before.applying(changes), auth: auth)
+            let expected = try changes.allSatisfy(model.allows)
+            counts[expected, default: 0] += 1
+            let verdict = try rules.mayWrite(changes, to: before, auth: auth)
+            #expect(verdict.isAllowed == expected, "seed \(seed), round \(round): \(text) \(changes) \(verdict)")
+            if verdict.isAllowed != expected { return }
+        }
+        #expect(counts.values.allSatisfy { $0 > 20 }, "seed \(seed): \(counts)")
+    }
+}
+
+/// Numbers that a seed says. SplitMix64.
+private struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
+        return bits ^ bits >> 31
+    }
+}

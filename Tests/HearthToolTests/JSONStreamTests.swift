@@ -1,0 +1,64 @@
+import Testing
+
+@testable import hearth
+
+@Suite struct JSONStreamTests {
+    private func stream(_ text: String) throws -> JSONStream {
+        let folder = TemporaryFolder()
+        folder.write("in.json", text)
+        return JSONStream(try FileInput(folder.path + "/in.json"))
+    }
+
+    private func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
+
+    @Test(arguments: [
+        "1", "-2.5e3", "\"a\\\"}b\"", "{}", "[1, {\"a\": [\"]\"]}]", "null", "{\"a\": {\"b\": \"\\\\\"}}",
+    ])
+    func aSmallValueIsTakenWhole(_ value: String) throws {
+        let stream = try stream(" \n" + value + " ")
+        #expect(try text(stream.value(sizeBytesMax: 1000)) == value)
+        try stream.expectEnd()
+    }
+
+    @Test func aLargeOneIsLeft() throws {
+        let stream = try stream("{\"a\": [1, 2, 3], \"b\": 4}")
+        #expect(try stream.value(sizeBytesMax: 10) == nil)
+        var found: [String] = []
+        try stream.object { name throws(ToolFailure) in
+            if let whole = try stream.value(sizeBytesMax: 5) {
+                found.append(name + "=" + String(decoding: whole, as: UTF8.self))
+            } else {
+                try stream.array { () throws(ToolFailure) in
+                    found.append(name + ":" + String(decoding: try stream.value(sizeBytesMax: 5) ?? [], as: UTF8.self))
+                }
+            }
+        }
+        try stream.expectEnd()
+        #expect(found == ["a:1", "a:2", "a:3", "b=4"])
+    }
+
+    @Test(arguments: [
+        "", " ", "{", "[1", "\"x", "{\"a\"", "{\"a\":", "{\"a\":1", "{1:2}", "{\"a\" 1}", "[1 2]", "[1,]", "}", ",",
+    ])
+    func whatIsNoJSON(_ text: String) throws {
+        let stream = try stream(text)
+        #expect(throws: ToolFailure.self, "\(text)") {
+            switch try stream.peek() {
+            case UInt8(ascii: "{"):
+                try stream.object { _ throws(ToolFailure) in _ = try stream.value(sizeBytesMax: 100) }
+            case UInt8(ascii: "["):
+                try stream.array { () throws(ToolFailure) in _ = try stream.value(sizeBytesMax: 100) }
+            default: _ = try stream.value(sizeBytesMax: 100)
+            }
+            try stream.expectEnd()
+        }
+    }
+
+    @Test func itIsNotNestedWithoutBound() throws {
+        let stream = try stream(String(repeating: "[", count: 10_000))
+        func descend() throws(ToolFailure) {
+            try stream.array { () throws(ToolFailure) in try descend() }
+        }
+        #expect(throws: ToolFailure.self) { try descend() }
+    }
+}

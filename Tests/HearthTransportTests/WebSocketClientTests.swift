@@ -1,0 +1,305 @@
+import Glibc
+import HearthModel
+import HearthNetwork
+import HearthTransport
+import HearthWebSocket
+import Testing
+
+private typealias Event = WebSocketClient.Event
+
+/// A client whose events can be awaited.
+private final class Recorded {
+    let client: WebSocketClient
+    private var events: AsyncStream<Event>.Iterator
+
+    init(
+        _ transport: Transport, port: Int, path: String = "/echo", security: TransportSecurity = .plaintext,
+        headers: [HTTPField] = [], _ change: (inout WebSocketClient.Options) -> Void = { _ in }
+    ) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
+        var options = WebSocketClient.Options()
+        change(&options)
+        let host = security == .plaintext ? "127.0.0.1" : "localhost"
+        client = WebSocketClient(
+            transport: transport, address: ServerAddress(host: host, port: port, security: security, proxy: .none),
+            path: path, headers: headers, options: options
+        ) { event in
+            continuation.yield(event)
+            if case .closed = event { continuation.finish() }
+        }
+        events = stream.makeAsyncIterator()
+    }
+
+    func send(_ text: String) { client.send(text: Array(text.utf8)) }
+
+    /// The next text; nil when it is over before one comes.
+    func text() async -> String? {
+        while let event = await events.next() {
+            if case .text(let text) = event { return String(decoding: text, as: UTF8.self) }
+            if case .closed(let end) = event {
+                Issue.record("closed: \(end)")
+                return nil
+            }
+        }
+        return nil
+    }
+
+    func expect(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) async {
+        let received = await self.text()
+        #expect(received == text, sourceLocation: sourceLocation)
+    }
+
+    func expectEnd(_ expected: WebSocketClient.End, sourceLocation: SourceLocation = #_sourceLocation) async {
+        let end = await end()
+        #expect(end == expected, sourceLocation: sourceLocation)
+    }
+
+    /// Of a client that must fail.
+    func failure(sourceLocation: SourceLocation = #_sourceLocation) async -> Status? {
+        let end = await end()
+        guard case .failed(let status) = end else {
+            Issue.record("no failure but \(String(describing: end))", sourceLocation: sourceLocation)
+            return nil
+        }
+        return status
+    }
+
+    func end() async -> WebSocketClient.End? {
+        while let event = await events.next() {
+            if case .closed(let end) = event { return end }
+        }
+        return nil
+    }
+}
+
+private func serve(
+    _ options: WebSocketOptions = WebSocketOptions(), ended: Box<WebSocketEnd> = Box()
+) -> @Sendable (HTTPExchange) -> Void {
+    { exchange in
+        switch exchange.head.path {
+        case "/echo":
+            guard let channel = exchange.upgradeToWebSocket(options) else { return }
+            channel.onText = { [unowned channel] in channel.send(text: $0) }
+            channel.onBinary = { [unowned channel] in channel.send(binary: $0) }
+            channel.onClose = { ended.set($0) }
+        case "/head":
+            guard let channel = exchange.upgradeToWebSocket(options) else { return }
+            let head = exchange.head
+            let text = "\(head.target) \(head.authority) \(head.firstValue("x-test") ?? "")"
+            channel.send(text: Array(text.utf8))
+            channel.onText = { _ in }
+        case "/close": exchange.upgradeToWebSocket(options)?.close(.tryAgainLater, reason: "later")
+        case "/abort": exchange.upgradeToWebSocket(options)?.abort()
+        case "/elsewhere":
+            exchange.respond(status: 307, headers: [HTTPHeader("location", "/echo")], body: [])
+        default: exchange.respond(status: 404, headers: [], body: [])
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct WebSocketClientTests {
+    @Test(arguments: [false, true], [nil, 100]) func echoes(_ isSecure: Bool, _ threshold: Int?) async throws {
+        let tls = isSecure ? Certificates.shared.server.server : nil
+        let http = serve(WebSocketOptions(compressionThresholdBytes: threshold))
+        try await withServer(tls: tls, http: http) { server, transport in
+            let peer = Recorded(
+                transport, port: server.port, security: isSecure ? Certificates.shared.trusting : .plaintext
+            ) { $0.compressionThresholdBytes = threshold }
+            // The first ones before there is a connection.
+            let texts = ["", "a", "ä€😀", String(repeating: "hearth ", count: 50_000)] + (0..<500).map(String.init)
+            for text in texts { peer.send(text) }
+            for text in texts { await peer.expect(text) }
+            #expect(peer.client.queuedBytes == 0)
+            #expect((server.statistics.bytesReceived < 100_000) == (threshold != nil))
+            peer.client.close()
+        }
+    }
+
+    @Test func requestsCarryWhatIsAsked() async throws {
+        try await withServer(http: serve()) { server, transport in
+            let peer = Recorded(
+                transport, port: server.port, path: "/head?ns=a%20b&v=5", headers: [HTTPField("x-test", "yes")])
+            await peer.expect("/head?ns=a%20b&v=5 127.0.0.1:\(server.port) yes")
+            peer.client.close()
+            for path in ["", "echo", "/a b", "/a\r\nx: y", "/ä"] {
+                let status = await Recorded(transport, port: server.port, path: path).failure()
+                #expect(status?.code == .invalidArgument)
+            }
+            let smuggler = Recorded(transport, port: server.port, headers: [HTTPField("x", "a\r\nb: c")])
+            let status = await smuggler.failure()
+            #expect(status?.code == .invalidArgument)
+        }
+    }
+
+    @Test func theServersEndIsTold() async throws {
+        try await withServer(http: serve()) { server, transport in
+            let closed = Recorded(transport, port: server.port, path: "/close")
+            await closed.expectEnd(.byPeer(.tryAgainLater, reason: "later"))
+            for path in ["/abort"] {
+                let status = await Recorded(transport, port: server.port, path: path).failure()
+                #expect(status?.code == .unavailable)
+            }
+            for (path, expected) in [("/nothing", 404), ("/elsewhere", 307)] {
+                guard case .refused(let status, _) = await Recorded(transport, port: server.port, path: path).end()
+                else {
+                    Issue.record("not refused: \(path)")
+                    continue
+                }
+                #expect(status == expected)
+            }
+            await expectNoSockets(transport)
+        }
+    }
+
+    @Test func goodbyeReachesTheServerAfterWhatWasSaid() async throws {
+        let ended = Box<WebSocketEnd>()
+        try await withServer(http: serve(ended: ended)) { server, transport in
+            let peer = Recorded(transport, port: server.port)
+            peer.send("a")
+            await peer.expect("a")
+            for _ in 0..<100 { peer.send(String(repeating: "x", count: 10_000)) }
+            peer.client.close(.goingAway, reason: "bye")
+            peer.send("too late")
+            let end = try await ended.value()
+            #expect(end == .closedByPeer(.goingAway, reason: "bye"))
+            #expect(server.statistics.webSocketMessagesReceived == 101)
+            await expectNoSockets(transport)
+        }
+    }
+
+    @Test func aConnectionIsEndedWithItsTransport() async throws {
+        let server = try makeServer(http: serve())
+        let transport = try Transport()
+        let peer = Recorded(transport, port: server.port)
+        peer.send("a")
+        await peer.expect("a")
+        try await blocking { transport.shutDown() }
+        let status = await peer.failure()
+        #expect(status?.code == .cancelled)
+        _ = await Recorded(transport, port: server.port).failure()
+        try await stop(server)
+    }
+
+    @Test func aClientThatPausesHoldsTheServerBack() async throws {
+        let isFull = Box<Bool>()
+        let http: @Sendable (HTTPExchange) -> Void = { exchange in
+            guard let channel = exchange.upgradeToWebSocket() else { return }
+            nonisolated(unsafe) var sent = 0
+            @Sendable func fill() {
+                while sent < 1_000 {
+                    sent += 1
+                    if !channel.send(text: [UInt8](repeating: 65, count: 50_000)) { return isFull.set(true) }
+                }
+                channel.close()
+            }
+            channel.onText = { _ in fill() }
+            channel.onWritable = fill
+        }
+        try await withServer(http: http) { server, transport in
+            let peer = Recorded(transport, port: server.port)
+            peer.client.setReceiving(false)
+            peer.send("go")
+            _ = try await isFull.value()
+            peer.client.setReceiving(true)
+            var count = 0
+            for _ in 0..<1_000 where await peer.text()?.utf8.count == 50_000 { count += 1 }
+            #expect(count == 1_000)
+            await peer.expectEnd(.byPeer(.normal, reason: ""))
+        }
+    }
+
+    /// Servers that aren't proper ones: what they answer, and what our client says to it.
+    @Test(arguments: [
+        ("SSH-2.0-x\r\n\r\n", "isn't HTTP"), ("HTTP/1.1 101 x\r\n\r\n", "switched to something else"),
+        ("HTTP/1.1 101 x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n", "doesn't belong"),
+        (
+            "HTTP/1.1 101 x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: AAAA\r\n\r\n",
+            "doesn't belong"
+        ),
+        ("HTTP/1.1 101 x\r\nnonsense\r\n\r\n", "malformed"), ("", "without a word"),
+        (String(repeating: "HTTP/1.1 100 x\r\n\r\n", count: 3), "without a word"),
+        ("HTTP/1.1 101 x\r\na: " + String(repeating: "x", count: 300_000), "larger than"),
+    ])
+    func refusesBadHandshakes(_ answer: String, _ words: String) async throws {
+        let server = try TestListener { connection in
+            _ = TestSocket.receive(connection)
+            _ = TestSocket.sendAll(connection, Array(answer.utf8))
+            // Or else a reset could overtake the answer.
+            shutdown(connection, Int32(SHUT_WR))
+            while !TestSocket.receive(connection).isEmpty {}
+        }
+        let transport = try Transport()
+        let status = await Recorded(transport, port: server.port).failure()
+        #expect(status?.message.contains(words) == true, "\(status?.message ?? "")")
+        try await blocking { transport.shutDown() }
+    }
+
+    @Test func aSilentServerIsGivenUp() async throws {
+        let server = try TestListener { connection in while !TestSocket.receive(connection).isEmpty {} }
+        let transport = try Transport()
+        let peer = Recorded(transport, port: server.port) { $0.handshakeTimeoutMilliseconds = 50 }
+        let status = await peer.failure()
+        #expect(status?.message.contains("within 50 ms") == true)
+        try await blocking { transport.shutDown() }
+    }
+
+    /// The head and the first frames, in the smallest pieces, behind an interim answer.
+    @Test func anAnswerMayComeByteByByte() async throws {
+        let server = try TestListener { connection in
+            let request = String(decoding: TestSocket.receive(connection), as: UTF8.self)
+            let key = request.split(separator: "\r\n").first { $0.hasPrefix("sec-websocket-key: ") }?.dropFirst(19)
+            guard let key,
+                let handshake = try? WebSocketUpgradeRequest(
+                    method: "GET", isHTTP1_1: true,
+                    values: { name in
+                        switch name {
+                        case "upgrade": ["websocket"]
+                        case "connection": ["upgrade"]
+                        case "sec-websocket-version": ["13"]
+                        case "sec-websocket-key": [String(key)]
+                        default: []
+                        }
+                    })
+            else { return }
+            let fields = handshake.answer(takesOverContext: nil).fields
+            let head = fields.map { "\($0.name):  \($0.value) \r\n" }.joined()
+            let text = "HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\(head)\r\n"
+            let codec = WebSocketConnection(role: .server)
+            for byte in Array(text.utf8) + codec.send(text: [65]) + codec.ping([1]) + codec.send(text: [66]) {
+                _ = TestSocket.sendAll(connection, [byte])
+            }
+            // The pong, masked.
+            var received: [UInt8] = []
+            while received.count < 7, case let more = TestSocket.receive(connection), !more.isEmpty { received += more }
+            let pong = (try? codec.receive(received)) == [.pong([1])]
+            _ = TestSocket.sendAll(connection, codec.send(text: [pong ? 89 : 78]) + codec.close(.normal))
+            while !TestSocket.receive(connection).isEmpty {}
+        }
+        let transport = try Transport()
+        let peer = Recorded(transport, port: server.port)
+        for expected in ["A", "B", "Y"] { await peer.expect(expected) }
+        await peer.expectEnd(.byPeer(.normal, reason: ""))
+        try await blocking { transport.shutDown() }
+    }
+
+    @Test func violationsOfTheServerEndIt() async throws {
+        let http: @Sendable (HTTPExchange) -> Void = { exchange in
+            guard let channel = exchange.upgradeToWebSocket() else { return }
+            channel.onText = { _ in }
+            channel.send(text: [0xFF])
+        }
+        try await withServer(http: http) { server, transport in
+            let status = await Recorded(transport, port: server.port).failure()
+            #expect(status?.message.contains("UTF-8") == true)
+            let small = Recorded(transport, port: server.port) { $0.messageBytesMax = 0 }
+            let tooLarge = await small.failure()
+            #expect(tooLarge?.message.contains("larger than 0 bytes") == true)
+        }
+    }
+}
+
+/// Connections close in the background.
+private func expectNoSockets(_ transport: Transport) async {
+    for _ in 0..<500 where transport.statistics.sockets > 0 { try? await Task.sleep(for: .milliseconds(10)) }
+    #expect(transport.statistics.sockets == 0)
+}

@@ -1,0 +1,102 @@
+import Dispatch
+import Glibc
+import HearthModel
+import HearthStorage
+import Synchronization
+
+/// A store in memory whose transactions fail when a test wants them to, and wait while a test holds them up.
+final class FaultyStore: Store {
+    private let inner = MemoryStore()
+    /// Operations of the writer until one fails, and how; nil for never.
+    private let countdown = Mutex<(operations: Int, status: Status)?>(nil)
+    private let gate = DispatchSemaphore(value: 1)
+    private let isUnreadable = Atomic(false)
+    private let waiting = Atomic(0)
+
+    /// Lets operation number `operation` of the writer fail, counted from 0; a commit counts as one.
+    func fail(at operation: Int?, with status: Status = .unavailable("The disk is full.")) {
+        countdown.withLock { $0 = operation.map { ($0, status) } }
+    }
+
+    func setUnreadable(_ value: Bool) { isUnreadable.store(value, ordering: .relaxed) }
+
+    /// Holds up the writer's transactions until `release`.
+    func hold() { gate.wait() }
+    func release() { gate.signal() }
+
+    /// Waits until the writer has come to the gate: what is submitted now goes into another group.
+    func waitForWriter() { while waiting.load(ordering: .acquiring) == 0 { sched_yield() } }
+
+    fileprivate func step() throws(Status) {
+        let status: Status? = countdown.withLock { countdown in
+            guard let (operations, status) = countdown else { return nil }
+            countdown = operations == 0 ? nil : (operations - 1, status)
+            return operations == 0 ? status : nil
+        }
+        if let status { throw status }
+    }
+
+    func snapshot() throws(Status) -> any Snapshot {
+        if isUnreadable.load(ordering: .relaxed) { throw .resourceExhausted("Too many readers.") }
+        return try inner.snapshot()
+    }
+
+    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        waiting.add(1, ordering: .releasing)
+        gate.wait()
+        waiting.subtract(1, ordering: .releasing)
+        defer { gate.signal() }
+        return try inner.write { transaction throws(Status) in
+            let result = try body(FaultyTransaction(transaction, self))
+            try step()
+            return result
+        }
+    }
+
+    func maintain() {}
+    func close() { inner.close() }
+}
+
+private final class FaultyTransaction: StoreTransaction {
+    private let inner: any StoreTransaction
+    private let store: FaultyStore
+
+    init(_ inner: any StoreTransaction, _ store: FaultyStore) {
+        self.inner = inner
+        self.store = store
+    }
+
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        try store.step()
+        return try inner.get(keyspace, key)
+    }
+
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
+        try store.step()
+        return try inner.scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
+    }
+
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try store.step()
+        return try inner.count(keyspace, range, limit: limit)
+    }
+
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        try store.step()
+        try inner.put(keyspace, key, value)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
+        try store.step()
+        try inner.delete(keyspace, key)
+    }
+
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try store.step()
+        return try inner.delete(keyspace, range, limit: limit)
+    }
+
+    func close() { inner.close() }
+}

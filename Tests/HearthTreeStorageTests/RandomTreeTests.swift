@@ -1,0 +1,125 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+import Testing
+
+@testable import HearthTreeStorage
+
+/// Thousands of random writes on every engine, compared with a tree in memory.
+@Suite struct RandomTreeTests {
+    private static let definitions = [
+        TreeIndexDefinition(pattern: [], index: .child("a")), TreeIndexDefinition(pattern: [], index: .value),
+        TreeIndexDefinition(pattern: ["a"], index: .child("a/b")), TreeIndexDefinition(pattern: ["$x"], index: .value),
+        TreeIndexDefinition(pattern: ["$x", "$y"], index: .child("b")),
+        TreeIndexDefinition(pattern: ["b", "$y", "a"], index: .child("a")),
+    ]
+
+    @Test(arguments: Engine.allCases, [false, true])
+    func storesWhatANaiveTreeHas(engine: Engine, isIndexed: Bool) throws {
+        let seed = SeededRandom.seed()
+        try run(engine, isIndexed, seed, writes: 1500 * SeededRandom.effort)
+    }
+
+    private func run(_ engine: Engine, _ isIndexed: Bool, _ seed: UInt64, writes: Int) throws {
+        var trees = RandomTrees(seed)
+        let store = try LastingStore(engine)
+        var database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        defer { database.close() }
+        if isIndexed {
+            try database.define(Self.definitions)
+            database.finishBuilding()
+        }
+        var model = Node.empty
+        var version: Int64 = 0
+        for step in 0..<writes {
+            let note: Comment = "seed \(seed), step \(step)"
+            let changes = trees.changes()
+            let resolved = try changes.map { try $0.resolved(nowMilliseconds: testNow, old: model) }
+            let before = model
+            model = model.applying(resolved)
+            let commit = try database.write(TreeWrite(changes: changes, nowMilliseconds: testNow))
+            #expect(commit.changes == resolved, note)
+            #expect(commit.isNoChange == (model == before), note)
+            #expect(commit.version > version, note)
+            version = commit.version
+            try database.read { view in
+                #expect(view.version == version, note)
+                try compare(view, model, &trees, note)
+            }
+            if step % 100 == 99 {
+                try compareAll(store, model, isIndexed, note)
+                #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [], note)
+                if trees.random.chance(20) {
+                    database.close()
+                    database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+                }
+            }
+            // Trees that only grow would hardly ever be empty again.
+            if trees.random.chance(1) {
+                model = .empty
+                try database.write(TreeWrite((.root, .empty)))
+                #expect(try contents(store).isEmpty, note)
+            }
+        }
+    }
+
+    private func compare(_ view: TreeView, _ model: Node, _ trees: inout RandomTrees, _ note: Comment) throws {
+        let path = trees.path(4)
+        let expected = model.node(at: path)
+        #expect(try view.node(at: path) == expected, note)
+        #expect(try view.value(at: path) == expected.value, note)
+        #expect(try view.priority(at: path) == expected.priority, note)
+        #expect(try view.exists(at: path) == !expected.isEmpty, note)
+        #expect(try view.hasChildren(at: path) == (expected.childCount > 0), note)
+        #expect(try view.hash(at: path) == expected.hash, note)
+        let key = trees.random.chance(50) ? trees.key() : nil
+        let limit = trees.random.below(5)
+        #expect(
+            try view.children(of: path, after: key, limit: limit)
+                == expected.keys(at: .root, after: key, limit: limit), note)
+        for form in [TreeJSON.Form.plain, .export] {
+            var text: [UInt8] = [1]
+            try view.appendJSON(at: path, to: &text, form: form)
+            var wanted: [UInt8] = [1]
+            TreeJSON.append(expected, to: &wanted, form: form)
+            #expect(text == wanted, note)
+        }
+        for _ in 0..<3 {
+            let query = trees.query()
+            let place = trees.path(3)
+            try compare(view, query, place, model.node(at: place), note)
+        }
+    }
+
+    private func compare(
+        _ view: TreeView, _ query: TreeQuery, _ place: TreePath, _ node: Node, _ note: Comment
+    ) throws {
+        let wanted = query.orderedChildren(of: node)
+        let found = try view.result(of: query, at: place)
+        let says: Comment = "\(note), \(query) at \(place)"
+        #expect(found.children.map(\.key) == wanted.map(\.key), says)
+        #expect(found.children.map(\.node) == wanted.map(\.node), says)
+        let keys = try view.keys(of: query, at: place)
+        #expect(keys.isIndexed == found.isIndexed, says)
+        #expect(keys.children.map(\.key) == wanted.map(\.key), says)
+        for (key, child) in zip(keys.children, wanted) {
+            #expect(TreeIndexValue.compare(key.value, query.indexValue(of: child.node)) == 0, says)
+        }
+        let isDefined = Self.definitions.contains {
+            $0.index == query.index && $0.pattern.count == place.count
+                && zip($0.pattern, place.keys).allSatisfy { $0.hasPrefix("$") || TreeKey($0) == $1 }
+        }
+        let isNative = query.index == .key || query.index == .priority
+        #expect(found.isIndexed == (isNative || isDefined && !view.indexes.all.isEmpty), says)
+    }
+
+    /// Every record and entry is that of a database to which the tree was written at once: nothing is left behind.
+    private func compareAll(_ store: any Store, _ model: Node, _ isIndexed: Bool, _ note: Comment) throws {
+        let other = MemoryStore()
+        let database = try TreeDatabase(name: "other", store: other, clock: SystemClock())
+        defer { database.close() }
+        if isIndexed { try database.define(Self.definitions) }
+        try database.write(TreeWrite((.root, model)))
+        #expect(try contents(store) == contents(other), note)
+    }
+}

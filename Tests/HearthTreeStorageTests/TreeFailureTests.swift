@@ -1,0 +1,112 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+import Synchronization
+import Testing
+
+@testable import HearthTreeStorage
+
+/// The store fails at every single operation of a group of writes.
+@Suite struct TreeFailureTests {
+    let store = FaultyStore()
+    let database: TreeDatabase
+    let counter = Counter()
+
+    final class Counter: TreeObserver {
+        let counts = Mutex((prepared: 0, published: 0, discarded: 0))
+        func prepare(_ commit: TreeCommit, after: TreeView) { counts.withLock { $0.prepared += 1 } }
+        func publish() { counts.withLock { $0.published += 1 } }
+        func discard() { counts.withLock { $0.discarded += 1 } }
+    }
+
+    init() throws {
+        database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        try database.define([
+            TreeIndexDefinition(pattern: ["a"], index: .child("x")),
+            TreeIndexDefinition(pattern: ["$a"], index: .value),
+        ])
+        database.finishBuilding()
+        try database.write(
+            TreeWrite(
+                ("a", tree("{\"p\":{\"x\":1,\".priority\":2},\"q\":{\"x\":\"y\"}}")), ("b", 5),
+                ("c", Node(.string(String(repeating: "long", count: 300))))))
+        database.setObserver(counter)
+    }
+
+    @Test(arguments: [
+        Status.unavailable("The disk is full."), .internalError("A bug."), Status(.dataLoss, "A bad page."),
+    ])
+    func nothingIsHalfWritten(_ status: Status) throws {
+        var operation = 0
+        while true {
+            let before = try contents(store)
+            store.hold()
+            let empty = database.begin(TreeWrite(changes: [], nowMilliseconds: 0))
+            store.waitForWriter()
+            let promises = [
+                database.begin(
+                    TreeWrite(
+                        ("a/p", .empty), ("a/q/x/deep", 3), ("c", .empty), ("d/.priority", 4),
+                        ("a/r", tree("{\"x\":[1,2],\".priority\":\"p\"}")))),
+                database.begin(TreeWrite(("b/below", Node(.integer(Int64(operation)))), ("b/.priority", 9))),
+            ]
+            // The empty write has a group, and operations, of its own.
+            store.fail(at: operation + 2, with: status)
+            store.release()
+            let version = empty.wait().commit?.version
+            let outcomes = promises.map { $0.wait() }
+            store.fail(at: nil)
+            let failures = outcomes.filter { $0.commit == nil }.count
+            if failures == 0 { break }
+            if failures == 2 {
+                #expect(try contents(store) == before, "operation \(operation)")
+                #expect(try database.read(\.version) == version)
+            }
+            for outcome in outcomes {
+                guard case .failed(let failure) = outcome else { continue }
+                #expect(failure == status || failure.code == .unavailable, "operation \(operation)")
+            }
+            // Back to where it began; the entries must agree with the records, whatever has failed.
+            try database.write(
+                TreeWrite(
+                    (
+                        .root,
+                        tree("{\"a\":{\"p\":{\"x\":1,\".priority\":2},\"q\":{\"x\":\"y\"}},\"b\":5}")
+                    ), ("c", Node(.string(String(repeating: "long", count: 300))))))
+            if failures == 2 { #expect(try contents(store) == before, "operation \(operation)") }
+            operation += 1
+        }
+        #expect(operation > 40)
+        let counts = counter.counts.withLock { $0 }
+        // What the store reports while a write is worked out may be the trouble of that write alone.
+        #expect(counts.discarded > (status.code == .unavailable ? 40 : 20))
+        #expect(counts.published > operation)
+        #expect(database.statistics.failedGroups == counts.discarded)
+    }
+
+    @Test func whatIsBuiltGoesOnAfterAFailure() throws {
+        try database.write(
+            TreeWrite(("m", Node(children: (0..<1200).map { (TreeKey($0), Node(.integer(Int64($0 % 7)))) }))))
+        try database.define([])
+        database.finishBuilding()
+        for operation in [0, 3, 700] {
+            let definition = TreeIndexDefinition(pattern: ["m"], index: .value)
+            try database.define([definition])
+            store.fail(at: operation)
+            // Fails in the background, or in this write's group, which then is tried again.
+            while database.isBuilding { _ = database.begin(TreeWrite(("touch", 1))).wait() }
+            store.fail(at: nil)
+            #expect(database.readyIndexes == [definition])
+            var query = TreeQuery()
+            query.index = .value
+            query.limit = 400
+            let window = try database.read { try $0.result(of: query, at: "m") }
+            #expect(window.isIndexed)
+            #expect(window.children.count == 400)
+            #expect(window.children.last?.node == 2)
+            try database.define([])
+            database.finishBuilding()
+        }
+        #expect(try contents(store).keys.allSatisfy { $0[1] != PathCode.Space.index })
+    }
+}

@@ -1,0 +1,163 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+import Testing
+
+@testable import HearthTreeStorage
+
+@Suite struct TreeIndexTests {
+    private static let definitions = [
+        TreeIndexDefinition(pattern: ["rooms", "$room"], index: .child("at")),
+        TreeIndexDefinition(pattern: ["rooms"], index: .child("name")),
+        TreeIndexDefinition(pattern: ["$any"], index: .value),
+    ]
+
+    /// Rooms with messages, more of them than a slice has.
+    private static func rooms(_ count: Int) -> Node {
+        Node(
+            children: (0..<count).map { room in
+                let messages = (0..<30).map { message in
+                    (TreeKey("m\(message)"), tree("{\"at\":\((room * 7 + message * 13) % 11),\"text\":\"t\"}"))
+                }
+                return (TreeKey("room\(room)"), Node(children: messages + [("name", Node(.string("n\(room % 5)")))]))
+            })
+    }
+
+    private func entries(_ store: any Store) throws -> [[UInt8]: [UInt8]] {
+        try contents(store)
+    }
+
+    /// What a database has that had the indexes from the beginning.
+    private func wanted(_ root: Node, _ definitions: [TreeIndexDefinition]) throws -> [[UInt8]: [UInt8]] {
+        let store = MemoryStore()
+        let database = try TreeDatabase(name: "other", store: store, clock: SystemClock())
+        try database.define(definitions)
+        try database.write(TreeWrite((.root, root)))
+        let all = try contents(store)
+        database.close()
+        return all
+    }
+
+    @Test(arguments: Engine.allCases)
+    func indexesAreFilledInTheBackgroundWhileOthersWrite(engine: Engine) throws {
+        let store = try LastingStore(engine)
+        let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        defer { database.close() }
+        var model = Node.empty
+        func write(_ path: TreePath, _ node: Node) throws {
+            model = model.setting(path, to: node)
+            try database.write(TreeWrite((path, node)))
+        }
+        try write("rooms", Self.rooms(60))
+        try write("other", tree("{\"x\":{\"y\":1},\"z\":2}"))
+        try database.define(Self.definitions)
+        var query = TreeQuery()
+        query.index = .child("at")
+        query.start = TreeQuery.Bound(value: 3, key: .min)
+        query.limit = 5
+        var (before, number) = (0, 0)
+        while database.isBuilding {
+            let room = TreePath("rooms/room\(number * 17 % 70)")
+            switch number % 4 {
+            case 0: try write(room + TreePath("m\(number % 40)"), tree("{\"at\":\(number % 9)}"))
+            case 1: try write(room + "m5/at", .empty)
+            case 2: try write(room, number % 8 == 2 ? .empty : 5)
+            default: try write(room + TreePath("new\(number)/at/deep"), "x")
+            }
+            let window = try database.read { try $0.result(of: query, at: room) }
+            if !window.isIndexed { before += 1 }
+            #expect(window.children.map(\.key) == query.orderedChildren(of: model.node(at: room)).map(\.key))
+            number += 1
+        }
+        #expect(before > 0)
+        #expect(try entries(store) == wanted(model, Self.definitions))
+        for room in 0..<70 {
+            let path = TreePath("rooms/room\(room)")
+            let window = try database.read { try $0.result(of: query, at: path) }
+            #expect(window.isIndexed)
+            #expect(window.children.map(\.node) == query.orderedChildren(of: model.node(at: path)).map(\.node))
+        }
+    }
+
+    @Test(arguments: Engine.allCases)
+    func whatWasBegunGoesOnAfterTheNextStart(engine: Engine) throws {
+        let store = try LastingStore(engine)
+        var database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        let rooms = Self.rooms(50)
+        try database.write(TreeWrite(("rooms", rooms)))
+        try database.define(Self.definitions)
+        #expect(database.isBuilding)
+        database.close()
+        database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        database.finishBuilding()
+        let root = Node(children: [(TreeKey("rooms"), rooms)])
+        #expect(try entries(store) == wanted(root, Self.definitions))
+
+        try database.define([Self.definitions[1]])
+        #expect(database.readyIndexes == [Self.definitions[1]])
+        database.close()
+        database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        database.finishBuilding()
+        let bytes = try entries(store).keys.filter { $0[1] == PathCode.Space.index }
+        #expect(bytes.count == 50)
+        database.close()
+    }
+
+    @Test func theSameDefinitionsAreNotBuiltAgain() throws {
+        let store = try LastingStore(.memory)
+        let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        defer { database.close() }
+        try database.write(TreeWrite(("rooms", Self.rooms(5))))
+        try database.define(Self.definitions)
+        database.finishBuilding()
+        let before = try contents(store)
+        let others = [
+            TreeIndexDefinition(pattern: ["$other"], index: .value), Self.definitions[1],
+            TreeIndexDefinition(pattern: ["rooms", "$r"], index: .child("at")), Self.definitions[1],
+            TreeIndexDefinition(pattern: ["rooms"], index: .key), TreeIndexDefinition(pattern: [], index: .priority),
+        ]
+        try database.define(others)
+        #expect(!database.isBuilding)
+        #expect(database.readyIndexes.count == 3)
+        #expect(try contents(store) == before)
+        // One that comes again after it went is another.
+        try database.define([])
+        try database.define(Self.definitions)
+        database.finishBuilding()
+        #expect(try contents(store).count == before.count)
+        #expect(try contents(store) != before)
+    }
+
+    @Test func tooManyDefinitionsAreRefused() throws {
+        let database = try TreeDatabase(name: "test", store: MemoryStore(), clock: SystemClock())
+        defer { database.close() }
+        let definitions = (0...Limits.treeIndexesMax).map { TreeIndexDefinition(pattern: ["p\($0)"], index: .value) }
+        #expect(throws: Status.self) { try database.define(definitions) }
+        #expect(database.readyIndexes.isEmpty && !database.isBuilding)
+    }
+
+    @Test func aPatternFitsOnlyItsPlaces() throws {
+        let store = MemoryStore()
+        let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        defer { database.close() }
+        let root = tree(
+            """
+            {"0":{"k":{"v":1}},"a":{"k":{"v":2}},"b":{"k":{"v":3},"l":4,"m":{"v":{"w":5}}},"b2":{"k":{"v":6}},"c":7}
+            """)
+        try database.write(TreeWrite((.root, root)))
+        try database.define([TreeIndexDefinition(pattern: ["b"], index: .child("v"))])
+        database.finishBuilding()
+        let found = try contents(store).keys.filter { $0[1] == PathCode.Space.index }
+        #expect(found.count == 3)
+        var query = TreeQuery()
+        query.index = .child("v")
+        query.limit = 9
+        try database.read { view in
+            let keys = try view.keys(of: query, at: "b")
+            #expect(keys.isIndexed)
+            #expect(keys.children.map(\.key) == ["l", "k", "m"])
+            #expect(keys.children.map(\.value) == [.null, .scalar(3.0), .inner])
+            #expect(try !view.keys(of: query, at: "a").isIndexed)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+import Testing
+
+@testable import HearthTreeStorage
+
+/// Every kind of damage is found.
+@Suite struct TreeIntegrityTests {
+    let store = MemoryStore()
+    let database: TreeDatabase
+
+    init() throws {
+        database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        try database.define([
+            TreeIndexDefinition(pattern: ["users"], index: .child("age")),
+            TreeIndexDefinition(pattern: ["users", "$user"], index: .value),
+        ])
+        database.finishBuilding()
+        let users = tree(
+            """
+            {"ann":{"age":7,"name":"Ann",".priority":3},"bob":{"age":{"of":"stone"},"x":{".value":1,".priority":"p"}},"c":5}
+            """)
+        try database.write(
+            TreeWrite(("users", users), ("text", .init(.string(String(repeating: "x", count: 600))))))
+    }
+
+    private func findings() throws -> [String] { try database.read { try TreeIntegrityCheck.run($0, max: 5) } }
+
+    private func damage(_ body: (any StoreTransaction) throws(Status) -> Void) throws -> [String] {
+        #expect(try findings() == [])
+        try store.write { transaction throws(Status) in try body(transaction) }
+        return try findings()
+    }
+
+    private func keys(_ prefix: [UInt8]) throws -> [[UInt8]] {
+        let snapshot = try store.snapshot()
+        let cursor = try snapshot.scan(.entries, KeyRange(prefix: prefix), reverse: false, values: false)
+        var keys: [[UInt8]] = []
+        while try cursor.next() { keys.append(cursor.key) }
+        return keys
+    }
+
+    @Test func recordsBelowALeaf() throws {
+        let found = try damage { transaction throws(Status) in
+            try transaction.put(.entries, PathCode.place("text/below"), TreeRecord(1, priority: nil).bytes)
+        }
+        #expect(found == ["There is something below a leaf: /text/below."])
+    }
+
+    @Test func prioritiesOfNothing() throws {
+        let found = try damage { transaction throws(Status) in
+            try transaction.put(.entries, PathCode.place("zzz"), TreeRecord(nil, priority: 1).bytes)
+        }
+        #expect(found.contains("A priority has no entry: /zzz."))
+        #expect(found.contains("A node without children has a priority: /zzz."))
+    }
+
+    @Test func damagedRecords() throws {
+        let found = try damage { transaction throws(Status) in
+            try transaction.put(.entries, [1, 9, 9], TreeRecord(1, priority: nil).bytes)
+            try transaction.put(.entries, PathCode.place("users/c"), [0xFF])
+        }
+        #expect(found.filter { $0.hasPrefix("A record is damaged") }.count == 2)
+    }
+
+    @Test func missingStrings() throws {
+        let found = try damage { transaction throws(Status) in
+            try transaction.delete(.documents, PathCode.place("text"))
+        }
+        #expect(found.first == "A long string is missing or has another length: /text.")
+    }
+
+    @Test func strayStrings() throws {
+        let found = try damage { transaction throws(Status) in
+            try transaction.put(.documents, PathCode.place("other"), [1])
+        }
+        #expect(found == ["There are 2 long strings, there should be 1."])
+    }
+
+    @Test(arguments: [PathCode.Space.index, PathCode.Space.priorities])
+    func missingEntries(space: UInt8) throws {
+        let all = try keys([space])
+        #expect(all.count == (space == PathCode.Space.index ? 3 + 4 : 2))
+        for key in all {
+            let found = try damage { transaction throws(Status) in try transaction.delete(.entries, key) }
+            #expect(found.count == 2, "\(found)")
+            try store.write { transaction throws(Status) in try transaction.put(.entries, key, []) }
+        }
+    }
+
+    @Test(arguments: [PathCode.Space.index, PathCode.Space.priorities])
+    func strayEntries(space: UInt8) throws {
+        for key in try keys([space]) {
+            let found = try damage { transaction throws(Status) in
+                try transaction.put(.entries, key.dropLast() + [0x62, 0], [])
+            }
+            #expect(found.count == 1, "\(found)")
+            try store.write { transaction throws(Status) in
+                try transaction.delete(.entries, key.dropLast() + [0x62, 0])
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import HearthModel
+import HearthTree
+import Testing
+
+/// The tree that a JSON text says.
+func tree(_ text: String, limits: TreeLimits = .standard) throws(TreeDataError) -> Node {
+    try TreeJSON.node(Array(text.utf8), limits: limits)
+}
+
+func json(_ text: String) throws(TreeDataError) -> JSONValue { try TreeJSON.value(Array(text.utf8)) }
+
+func text(of node: Node, _ form: TreeJSON.Form = .export, pretty: Bool = false) -> String {
+    var text: [UInt8] = []
+    TreeJSON.append(node, to: &text, form: form, pretty: pretty)
+    return String(decoding: text, as: UTF8.self)
+}
+
+func text(of value: JSONValue) -> String {
+    var text: [UInt8] = []
+    TreeJSON.append(value, to: &text)
+    return String(decoding: text, as: UTF8.self)
+}
+
+/// A generator whose run can be repeated: failures print its seed. HEARTH_SEED sets it.
+struct Chance: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    /// SplitMix64.
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+
+    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+    mutating func isOne(in count: Int) -> Bool { below(count) == 0 }
+}
+
+extension Chance {
+    private static let keys: [TreeKey] = [
+        "a", "b", "c", "d", "!", "-", "0", "1", "2", "3", "01", "-1", "10", "\u{e4}", "a\u{308}", "\u{1F600}",
+        "\u{E000}", " ",
+        "z",
+    ]
+    private static let scalars: [Scalar] = [
+        true, false, 0, 1, 2, -1, 15, 15.0, 3.5, 1e21, 1e-7, .integer(.max), .integer(.min), .integer(1 << 53 + 1),
+        .double(0x1p53), "", "a", "b", "\u{e4}", "a\u{308}", "x\"\\y\n\u{1}", "\u{1F600}", "\u{FFFD}",
+    ]
+    private static let priorities: [Scalar] = [0, 1, 2.5, "p", "q", "\u{1F600}"]
+
+    mutating func key() -> TreeKey { Self.keys.randomElement(using: &self)! }
+    mutating func scalar() -> Scalar { Self.scalars.randomElement(using: &self)! }
+    mutating func priority() -> Scalar? { isOne(in: 4) ? Self.priorities.randomElement(using: &self)! : nil }
+
+    mutating func path(_ countMax: Int) -> TreePath { TreePath(keys: (0..<below(countMax + 1)).map { _ in key() }) }
+
+    /// Small keys and few values, so that things meet.
+    mutating func node(depth: Int) -> Node {
+        if isOne(in: 10) { return .empty }
+        if depth == 0 || isOne(in: 4) { return Node(scalar(), priority: priority()) }
+        let children = (0..<below(6)).map { _ in (key(), node(depth: depth - 1)) }
+        return Node(children: children, priority: priority())
+    }
+
+    mutating func change(depth: Int) -> TreeChange {
+        let path = path(depth)
+        if isOne(in: 5) { return TreeChange(path: path.child(.priority), node: priority().map { Node($0) } ?? .empty) }
+        return TreeChange(path: path, node: isOne(in: 3) ? .empty : node(depth: 2))
+    }
+}

@@ -1,0 +1,77 @@
+import HearthWebSocket
+
+typealias Event = WebSocketConnection.Event
+
+/// What a failed test prints and a repetition begins with.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+/// `81 05 48`
+func hex(_ text: String) -> [UInt8] { text.split(separator: " ").compactMap { UInt8($0, radix: 16) } }
+
+/// A frame written by hand, for what no proper end would send.
+func frame(
+    _ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true, reserved: UInt8 = 0, mask: [UInt8]? = [1, 2, 3, 4]
+) -> [UInt8] {
+    var frame = [(isFinal ? 0x80 : 0) | reserved << 4 | opcode]
+    let maskBit: UInt8 = mask == nil ? 0 : 0x80
+    if payload.count < 126 {
+        frame.append(maskBit | UInt8(payload.count))
+    } else if payload.count < 65_536 {
+        frame += [maskBit | 126, UInt8(payload.count >> 8), UInt8(payload.count & 255)]
+    } else {
+        frame.append(maskBit | 127)
+        for shift in stride(from: 56, through: 0, by: -8) { frame.append(UInt8(payload.count >> shift & 255)) }
+    }
+    guard let mask else { return frame + payload }
+    return frame + mask + payload.enumerated().map { $1 ^ mask[$0 & 3] }
+}
+
+/// A frame as a server sends it.
+func serverFrame(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true, reserved: UInt8 = 0) -> [UInt8] {
+    frame(opcode, payload, isFinal: isFinal, reserved: reserved, mask: nil)
+}
+
+/// The code with which a server (or a client) would close after these bytes; nil: it has nothing against them.
+func failureCode(
+    _ input: [UInt8], role: WebSocketConnection.Role = .server, limits: WebSocketLimits = WebSocketLimits(),
+    deflate: WebSocketDeflate? = nil
+) -> WebSocketCloseCode? {
+    let connection = WebSocketConnection(role: role, limits: limits, deflate: deflate)
+    do throws(WebSocketFailure) {
+        _ = try connection.receive(input)
+        return nil
+    } catch { return error.code }
+}
+
+/// All that a connection says of some input which comes in pieces.
+struct Reading: Equatable {
+    var events: [Event] = []
+    var failure: WebSocketFailure?
+
+    init(_ input: [UInt8], cuts: [Int], connection: WebSocketConnection) {
+        do throws(WebSocketFailure) {
+            for (start, end) in zip([0] + cuts, cuts + [input.count]) {
+                try Array(input[start..<end]).withUnsafeBufferPointer { piece throws(WebSocketFailure) in
+                    var position = 0
+                    while let event = try connection.next(UnsafeRawBufferPointer(piece), &position) {
+                        events.append(event)
+                    }
+                }
+            }
+        } catch { failure = error }
+    }
+}

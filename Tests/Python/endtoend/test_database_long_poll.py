@@ -1,0 +1,341 @@
+"""The Realtime Database by long polling, as the SDK for the web does it: scripts whose addresses carry what the page says."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
+
+from endtoend.database_wire import SECONDS_MAX, Tree, Wire
+from support.servers import free_port, running
+
+CALL = re.compile(r'^parent\["(pLPCommand|pRTLPCB)7"\]&&parent\["\1\x37"\]\((.*)\);$')
+PIECE_CHARACTERS_MAX = 1840
+
+
+class Poller:
+    """A page: it keeps one request waiting, and says things in others."""
+
+    def __init__(self, address: str, namespace: str, parameters: str = "") -> None:
+        self.address = address
+        self.namespace = namespace
+        self.serial = 0
+        self.segment = 0
+        self.number = 0
+        self.messages: list[dict[str, Any]] = []
+        self.closed_after: int | None = None
+        script = self.get(f"/.lp?start=t&ser=1&cb=7&v=5&ns={namespace}{parameters}")
+        name, arguments = self.calls(script)[0]
+        assert name == "pLPCommand" and arguments[0] == "start"
+        self.id, self.password = arguments[1], arguments[2]
+        self.take(script)
+        self.handshake = self.messages.pop(0)
+
+    # Requests.
+
+    def get(self, target: str, status: int = 200, method: str = "GET") -> str:
+        connection = http.client.HTTPConnection(self.address, timeout=60)
+        try:
+            connection.request(method, target)
+            answer = connection.getresponse()
+            body = answer.read().decode()
+            assert answer.status == status, body
+            if status == 200 and "dframe" not in target:
+                assert answer.getheader("content-type", "").startswith("application/javascript")
+            return body
+        finally:
+            connection.close()
+
+    @property
+    def who(self) -> str:
+        return f"id={self.id}&pw={self.password}&ns={self.namespace}"
+
+    def poll(self, data: str = "") -> None:
+        self.serial += 1
+        self.take(self.get(f"/.lp?{self.who}&ser={self.serial}{data}"))
+
+    @staticmethod
+    def calls(script: str) -> list[tuple[str, list[Any]]]:
+        found = []
+        for line in script.removesuffix("\n").split("\n"):
+            match = CALL.match(line)
+            assert match, line
+            arguments = match[2]
+            if "JSON.parse(" in arguments:
+                number, text = arguments.split(",", 1)
+                text = text.removeprefix("JSON.parse(").removesuffix(")")
+                found.append((match[1], [int(number), json.loads(json.loads(text))]))
+            else:
+                found.append((match[1], json.loads(f"[{arguments}]")))
+        return found
+
+    def take(self, script: str) -> None:
+        for name, arguments in self.calls(script):
+            if name == "pRTLPCB":
+                assert arguments[0] == self.number, "a client waits for the answer that it lacks"
+                self.number += 1
+                self.messages += arguments[1]
+            elif arguments[0] == "close":
+                self.closed_after = arguments[1]
+
+    # What a page says.
+
+    def pieces(self, message: Any) -> list[str]:
+        text = base64.urlsafe_b64encode(json.dumps(message, ensure_ascii=False).encode()).decode().replace("=", ".")
+        parts = [text[start : start + PIECE_CHARACTERS_MAX] for start in range(0, len(text), PIECE_CHARACTERS_MAX)]
+        written = []
+        for part in parts:
+            written.append(f"seg{{0}}={self.segment}&ts{{0}}={len(parts)}&d{{0}}={part}")
+            self.segment += 1
+        return written
+
+    def say(self, *messages: Any) -> None:
+        """In one request if they fit; the answer is what there is to say, perhaps much later."""
+        pieces = [piece for message in messages for piece in self.pieces(message)]
+        self.poll("".join("&" + piece.format(index) for index, piece in enumerate(pieces)))
+
+    def ask(self, number: int, action: str, body: Any) -> Any:
+        self.say({"t": "d", "d": {"r": number, "a": action, "b": body}})
+        return self.answer(number)
+
+    def answer(self, number: int) -> Any:
+        deadline = time.monotonic() + SECONDS_MAX
+        while True:
+            for message in self.messages:
+                if message["t"] == "d" and message["d"].get("r") == number:
+                    self.messages.remove(message)
+                    return message["d"]["b"]
+            assert time.monotonic() < deadline
+            self.poll()
+
+    def pushes(self) -> list[Any]:
+        found = [message["d"] for message in self.messages if "a" in message.get("d", {})]
+        self.messages = []
+        return found
+
+
+@pytest.fixture
+def namespace() -> str:
+    return f"ns-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def tree(address: str, namespace: str) -> Iterator[Tree]:
+    made = Tree(address, namespace)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(address: str, namespace: str) -> Poller:
+    return Poller(address, namespace)
+
+
+def test_the_first_answer_brings_the_handshake(address: str, page: Poller) -> None:
+    assert page.handshake["t"] == "c" and page.handshake["d"]["t"] == "h"
+    assert page.handshake["d"]["d"]["h"] == address
+    assert len(page.id) == 32 and len(page.password) == 32 and page.id != page.password
+
+
+def test_requests_and_answers(page: Poller) -> None:
+    assert page.ask(1, "p", {"p": "/a", "d": {"b": "ä😀", "c": [1, 2]}}) == {"s": "ok", "d": ""}
+    assert page.ask(2, "g", {"p": "/a", "q": {}})["d"] == {"b": "ä😀", "c": {"0": 1, "1": 2}}
+    page.say({"t": "c", "d": {"t": "p", "d": {}}})
+    assert page.messages == [{"t": "c", "d": {"t": "o", "d": None}}]
+
+
+def test_several_messages_in_one_request_are_taken_in_order(page: Poller) -> None:
+    page.say(*({"t": "d", "d": {"r": number, "a": "p", "b": {"p": "/n", "d": number}}} for number in range(1, 9)))
+    for number in range(1, 9):
+        assert page.answer(number) == {"s": "ok", "d": ""}
+    assert page.ask(9, "g", {"p": "/n", "q": {}})["d"] == 8
+
+
+def test_a_long_message_comes_in_pieces_in_any_order(page: Poller) -> None:
+    text = "x€" * 3000
+    pieces = page.pieces({"t": "d", "d": {"r": 1, "a": "p", "b": {"p": "/long", "d": text}}})
+    assert len(pieces) > 5
+    threads = []
+    scripts: dict[int, str] = {}
+
+    def send(index: int, piece: str) -> None:
+        scripts[index] = page.get(f"/.lp?{page.who}&ser={index}&{piece.format(0)}")
+
+    # Each request answers the one before it: that is why they can't be sent one after another.
+    for index, piece in enumerate(reversed(pieces)):
+        threads.append(threading.Thread(target=send, args=(index, piece)))
+        threads[-1].start()
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    calls = [call for script in scripts.values() for call in page.calls(script)]
+    for _, arguments in sorted(calls, key=lambda call: call[1][0]):
+        assert arguments[0] == page.number
+        page.number += 1
+        page.messages += arguments[1]
+    assert page.answer(1) == {"s": "ok", "d": ""}
+    assert page.ask(2, "g", {"p": "/long", "q": {}})["d"] == text
+
+
+def test_a_piece_that_comes_twice_counts_once(page: Poller) -> None:
+    message = {"t": "d", "d": {"r": 1, "a": "p", "b": {"p": "/n", "d": {".sv": {"increment": 1}}}}}
+    piece = "&" + page.pieces(message)[0].format(0)
+    page.poll(piece)
+    assert page.answer(1)["s"] == "ok"
+    threading.Timer(0.3, lambda: page.get(f"/.lp?{page.who}&ser=99")).start()
+    page.poll(piece)
+    # The other request was left with the next number.
+    page.number += 1
+    page2 = {"t": "d", "d": {"r": 2, "a": "g", "b": {"p": "/n", "q": {}}}}
+    script = page.get(f"/.lp?{page.who}&ser=100&{page.pieces(page2)[0].format(0)}")
+    for _, arguments in page.calls(script):
+        page.messages += arguments[1]
+    assert page.answer(2)["d"] == 1
+
+
+def test_listens_hear_of_changes_while_a_request_waits(page: Poller, tree: Tree) -> None:
+    assert page.ask(1, "q", {"p": "/a", "h": ""})["s"] == "ok"
+    assert page.pushes() == [{"a": "d", "b": {"p": "a", "d": None}}]
+    began = time.monotonic()
+    change = threading.Timer(0.5, lambda: tree.put("/a", {"b": 1}))
+    change.start()
+    page.poll()
+    change.join()
+    assert 0.4 < time.monotonic() - began < 15
+    assert page.pushes() == [{"a": "d", "b": {"p": "a", "d": {"b": 1}}}]
+
+
+def test_a_new_request_answers_the_one_that_waits(page: Poller) -> None:
+    script: list[str] = []
+    waiting = threading.Thread(target=lambda: script.append(page.get(f"/.lp?{page.who}&ser=1")))
+    waiting.start()
+    time.sleep(0.3)
+    assert not script
+    pieces = page.pieces({"t": "d", "d": {"r": 1, "a": "p", "b": {"p": "/a", "d": 1}}})
+    second = page.get(f"/.lp?{page.who}&ser=2&{pieces[0].format(0)}")
+    waiting.join(10)
+    assert page.calls(script[0]) == [("pRTLPCB", [1, []])]
+    page.take(script[0])
+    page.take(second)
+    assert page.answer(1)["s"] == "ok"
+
+
+def test_a_name_that_scripts_understand_otherwise_is_data(page: Poller) -> None:
+    value = {"__proto__": {"a": "\u2028</script>"}}
+    assert page.ask(1, "p", {"p": "/a", "d": value})["s"] == "ok"
+    pieces = page.pieces({"t": "d", "d": {"r": 2, "a": "g", "b": {"p": "/a", "q": {}}}})
+    script = page.get(f"/.lp?{page.who}&ser=5&{pieces[0].format(0)}")
+    if "__proto__" not in script:
+        page.take(script)
+        script = page.get(f"/.lp?{page.who}&ser=6")
+    assert "JSON.parse(" in script
+    page.take(script)
+    assert page.answer(2)["d"] == value
+
+
+def test_goodbye_ends_the_session_and_does_what_was_to_be_done(page: Poller, tree: Tree) -> None:
+    frame = page.get(f"/.lp?dframe=t&{page.who}")
+    goodbye = re.search(r'sendBeacon\("([^"]+)"\)', frame)
+    assert goodbye
+    # The frame is loaded at the beginning: that alone ends nothing.
+    assert page.ask(1, "o", {"p": "/gone", "d": True})["s"] == "ok"
+    assert tree.get("/gone") is None
+    page.get(goodbye[1], 204, "POST")
+    deadline = time.monotonic() + SECONDS_MAX
+    while tree.get("/gone") is not True:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    page.get(f"/.lp?{page.who}&ser=9", 404)
+    page.get(goodbye[1], 204, "POST")
+
+
+def test_the_next_session_ends_the_last(address: str, namespace: str, page: Poller, tree: Tree) -> None:
+    assert page.ask(1, "o", {"p": "/gone", "d": True})["s"] == "ok"
+    former = page.handshake["d"]["d"]["s"]
+    after = Poller(address, namespace, f"&ls={former}")
+    assert after.ask(1, "g", {"p": "/gone", "q": {}})["d"] is True
+    page.poll()
+    assert page.closed_after == page.number - 1
+
+
+def test_what_cannot_be_read_ends_the_session(page: Poller) -> None:
+    page.poll("&seg0=0&ts0=1&d0=" + base64.urlsafe_b64encode(b"nonsense").decode())
+    assert page.closed_after == page.number - 1
+    page.get(f"/.lp?{page.who}&ser=9", 404)
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/.lp", 400),
+        ("/.lp?id=a", 400),
+        ("/.lp?id=a&pw=b", 404),
+        ("/.lp?id=a&pw=b&disconn=t", 204),
+        ("/.lp?start=t&cb=alert(1)", 400),
+        ("/.lp?start=t&cb=%zz", 400),
+        ("/.lp?id={id}&pw=wrong", 404),
+        ("/.lp?id={id}&pw={pw}&d0=AAAA", 400),
+        ("/.lp?id={id}&pw={pw}&seg0=-1&ts0=1&d0=AAAA", 400),
+        ("/.lp?id={id}&pw={pw}&seg0=x&ts0=1&d0=AAAA", 400),
+    ],
+)
+def test_bad_requests_are_refused(page: Poller, target: str, status: int) -> None:
+    page.get(target.replace("{id}", page.id).replace("{pw}", page.password), status)
+    # And harm nobody.
+    assert page.ask(1, "p", {"p": "/a", "d": 1})["s"] == "ok"
+
+
+@pytest.mark.parametrize("data", ["&seg0=0&ts0=0&d0=A", "&seg0=9999&ts0=1&d0=A", "&seg0=0&ts0=99999&d0=A", "&seg0=0&ts0=1&d0=!"])
+def test_pieces_have_bounds(page: Poller, data: str) -> None:
+    page.poll(data)
+    assert page.closed_after == page.number - 1
+
+
+def test_a_client_that_wants_to_change_over_is_told_to_stay(address: str, namespace: str, page: Poller) -> None:
+    session = page.handshake["d"]["d"]["s"]
+    with connect(f"ws://{address}/.ws?v=5&s={session}&ns={namespace}") as socket:
+        assert json.loads(socket.recv(timeout=SECONDS_MAX)) == {"t": "c", "d": {"t": "r", "d": address}}
+    assert page.ask(1, "p", {"p": "/a", "d": 1})["s"] == "ok"
+
+
+def test_pages_and_sockets_see_each_other(address: str, namespace: str, page: Poller) -> None:
+    with Wire(address, namespace) as wire:
+        assert page.ask(1, "q", {"p": "/", "h": ""})["s"] == "ok"
+        page.pushes()
+        wire.ok("p", {"p": "/x", "d": 1})
+        page.poll()
+        assert page.pushes() == [{"a": "d", "b": {"p": "x", "d": 1}}]
+
+
+def test_a_server_that_ends_tells_pages_and_does_what_was_to_be_done(tmp_path: Path) -> None:
+    binary = os.environ.get("HEARTH_BINARY")
+    if not binary:
+        pytest.skip("HEARTH_BINARY does not name the server's binary")
+    port = free_port()
+    command = [binary, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(tmp_path)]
+    with running(command, port) as started:
+        page = Poller(started, "end")
+        assert page.ask(1, "o", {"p": "/gone", "d": True})["s"] == "ok"
+        waiting = threading.Thread(target=page.poll)
+        waiting.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+    # The request that waited didn't hold the server up.
+    assert time.monotonic() - began < 8
+    waiting.join(10)
+    assert page.closed_after == page.number - 1
+    with running(command, port) as started:
+        tree = Tree(started, "end")
+        assert tree.get("/gone") is True
+        tree.close()

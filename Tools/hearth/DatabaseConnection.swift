@@ -1,0 +1,174 @@
+import HearthModel
+import HearthNetwork
+import HearthServer
+import HearthTree
+
+/// Requests on a Realtime Database over REST, one after another.
+final class DatabaseConnection {
+    /// The server refused.
+    struct Refusal: Sendable {
+        var status: Int
+        var message: String
+
+        /// More was asked for than one answer may have.
+        var isTooLarge: Bool { status == 400 && message.hasPrefix("Data requested exceeds") }
+    }
+
+    private let loop: EventLoop
+    private let client: HTTP2Client
+    private let headers: [HTTPHeader]
+    private let namespace: String?
+
+    init(_ parsed: ParsedOptions) throws(ToolFailure) {
+        let address =
+            parsed.string("address") ?? Environment.all["FIREBASE_DATABASE_EMULATOR_HOST"] ?? "127.0.0.1:8080"
+        let configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
+        headers = [HTTPHeader("authorization", "Bearer \(try Self.token(parsed))")]
+        namespace = parsed.string("namespace")
+        loop = try BenchLoop.start()
+        let outcome = Outcome<HTTP2Client>()
+        HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
+        do throws(Status) {
+            client = try outcome.wait()
+        } catch {
+            loop.stopAndJoin()
+            throw ToolFailure(.unavailable, "Cannot reach \(address): \(error.message)")
+        }
+    }
+
+    private static func token(_ parsed: ParsedOptions) throws(ToolFailure) -> String {
+        if let token = parsed.string("token") { return token }
+        guard let file = parsed.string("credential") else { return "owner" }
+        do throws(Status) {
+            return String(decoding: try IdentityConfiguration.secret(file), as: UTF8.self)
+        } catch {
+            throw .configuration(error.message)
+        }
+    }
+
+    func close() {
+        loop.execute { [client] in client.close() }
+        loop.stopAndJoin()
+    }
+
+    // MARK: Requests
+
+    /// - Returns: the body of the answer.
+    /// - Throws: 1 when the server refuses, 69 when the connection breaks.
+    func request(
+        _ method: String, _ path: TreePath, _ parameters: [(String, String)], _ body: [UInt8] = []
+    ) throws(ToolFailure) -> [UInt8] {
+        let outcome = Outcome<HTTPClientAnswer>()
+        let target = target(path, parameters)
+        loop.execute { [client, headers] in
+            let fields = headers + [HTTPHeader("content-type", "application/json")]
+            client.request(method: method, path: target, headers: fields, body: body) { outcome.set($0) }
+        }
+        let answer = try wait(outcome)
+        if !(200...299).contains(answer.status) { throw Self.failure(Self.refusal(answer.status, answer.body), path) }
+        return answer.body
+    }
+
+    /// Writes an answer to `output` as it comes.
+    func download(_ path: TreePath, _ parameters: [(String, String)], to output: FileOutput) throws(ToolFailure) {
+        let refusal = try download(path, parameters) { bytes throws(ToolFailure) in try output.write(bytes) }
+        if let refusal { throw Self.failure(refusal, path) }
+    }
+
+    /// Gives `body` an answer as it comes, on the loop's thread, which reads no more meanwhile.
+    /// - Returns: why the server refuses; nil when it doesn't.
+    func download(
+        _ path: TreePath, _ parameters: [(String, String)],
+        _ body: @escaping ([UInt8]) throws(ToolFailure) -> Void
+    ) throws(ToolFailure) -> Refusal? {
+        let outcome = Outcome<Download>()
+        let target = target(path, parameters)
+        let job = Job(body)
+        loop.execute { [client, headers] in
+            let stream = client.open(method: "GET", path: target, headers: headers, hasBody: false)
+            let download = Download()
+            stream.onHead = { status, _ in download.status = status }
+            stream.onBody = { [unowned stream] bytes in
+                guard (200...299).contains(download.status) else {
+                    if download.refused.count < 64 << 10 { download.refused.append(contentsOf: bytes) }
+                    return
+                }
+                do throws(ToolFailure) {
+                    try job.body(Array(bytes))
+                } catch {
+                    download.failure = error
+                    stream.cancel()
+                    outcome.set(.success(download))
+                }
+            }
+            stream.onEnd = { _ in outcome.set(.success(download)) }
+            stream.onFailure = { outcome.set(.failure($0)) }
+        }
+        let download = try wait(outcome)
+        if let failure = download.failure { throw failure }
+        if (200...299).contains(download.status) { return nil }
+        return Self.refusal(download.status, download.refused)
+    }
+
+    /// `@unchecked Sendable`: the loop's thread has it until the outcome is set, then the one that waits.
+    private final class Download: @unchecked Sendable {
+        var status = 0
+        var refused: [UInt8] = []
+        var failure: ToolFailure?
+    }
+
+    /// `@unchecked Sendable`: the loop's thread calls it while the one that made it waits.
+    private final class Job: @unchecked Sendable {
+        let body: ([UInt8]) throws(ToolFailure) -> Void
+
+        init(_ body: @escaping ([UInt8]) throws(ToolFailure) -> Void) { self.body = body }
+    }
+
+    private func wait<Value>(_ outcome: Outcome<Value>) throws(ToolFailure) -> Value {
+        do throws(Status) {
+            return try outcome.wait()
+        } catch {
+            throw ToolFailure(.unavailable, "The connection to the server broke: \(error.message)")
+        }
+    }
+
+    private static func refusal(_ status: Int, _ body: [UInt8]) -> Refusal {
+        var message = String(decoding: body, as: UTF8.self)
+        do throws(TreeDataError) {
+            if let text = try TreeJSON.value(body)["error"]?.string { message = text }
+        } catch {
+            // Something else than a Realtime Database has answered, in its own words.
+        }
+        return Refusal(status: status, message: message)
+    }
+
+    static func failure(_ refusal: Refusal, _ path: TreePath) -> ToolFailure {
+        let message = refusal.message.isEmpty ? "without a word" : refusal.message
+        return ToolFailure(.failed, "\(path): the server refuses (\(refusal.status)): \(message)")
+    }
+
+    // MARK: Addresses
+
+    private func target(_ path: TreePath, _ parameters: [(String, String)]) -> String {
+        var text = path.keys.map { "/" + Self.encoded($0.text) }.joined()
+        text += path.isRoot ? "/.json" : ".json"
+        let all = (namespace.map { [("ns", $0)] } ?? []) + parameters
+        if !all.isEmpty { text += "?" + all.map { "\($0.0)=\(Self.encoded($0.1))" }.joined(separator: "&") }
+        return text
+    }
+
+    private static func encoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        let digits = Array("0123456789ABCDEF".utf8)
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

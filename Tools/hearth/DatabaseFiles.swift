@@ -1,0 +1,135 @@
+import Glibc
+
+/// Where the tool writes data: a file, or standard output. Gathers small pieces.
+final class FileOutput {
+    private let name: String
+    private let descriptor: Int32
+    private var waiting: [UInt8] = []
+    private static let pieceBytes = 256 << 10
+
+    /// - Parameter path: nil or `-` for standard output.
+    init(_ path: String?) throws(ToolFailure) {
+        name = path ?? "-"
+        guard name != "-" else {
+            descriptor = STDOUT_FILENO
+            return
+        }
+        descriptor = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        if descriptor < 0 { throw Self.failure("write", name) }
+    }
+
+    deinit { if descriptor != STDOUT_FILENO { close(descriptor) } }
+
+    func write(_ bytes: [UInt8]) throws(ToolFailure) {
+        waiting += bytes
+        if waiting.count >= Self.pieceBytes { try flush() }
+    }
+
+    /// Writes what is waiting, durably when it is a file.
+    func finish() throws(ToolFailure) {
+        try flush()
+        if descriptor != STDOUT_FILENO, fsync(descriptor) != 0, errno != EINVAL { throw Self.failure("write", name) }
+    }
+
+    private func flush() throws(ToolFailure) {
+        var rest = waiting[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 { throw Self.failure("write", name) }
+            rest = rest.dropFirst(count)
+        }
+        waiting.removeAll(keepingCapacity: true)
+    }
+
+    static func failure(_ action: String, _ name: String) -> ToolFailure {
+        let file = name == "-" ? (action == "read" ? "standard input" : "standard output") : name
+        return ToolFailure(.data, "Cannot \(action) \(file): \(String(cString: strerror(errno))).")
+    }
+}
+
+/// Where the tool reads data: a file, or standard input.
+final class FileInput {
+    private let name: String
+    private let descriptor: Int32
+    private var piece = [UInt8](repeating: 0, count: 256 << 10)
+    /// Bytes that were read.
+    private(set) var position = 0
+    /// Nil when it can't be known before.
+    let sizeBytes: Int?
+
+    /// - Parameter path: nil or `-` for standard input.
+    init(_ path: String?) throws(ToolFailure) {
+        name = path ?? "-"
+        descriptor = name == "-" ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { throw FileOutput.failure("read", name) }
+        var status = stat()
+        let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        sizeBytes = isFile ? Int(status.st_size) : nil
+    }
+
+    deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+
+    /// The next piece; empty at the end.
+    func read() throws(ToolFailure) -> ArraySlice<UInt8> {
+        while true {
+            let count = Glibc.read(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            if count < 0 { throw FileOutput.failure("read", name) }
+            position += count
+            return piece[..<count]
+        }
+    }
+
+    func readAll(sizeBytesMax: Int) throws(ToolFailure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let piece = try read()
+            if piece.isEmpty { return bytes }
+            bytes += piece
+            if bytes.count > sizeBytesMax {
+                throw ToolFailure(.failed, "The data has more than \(sizeBytesMax >> 20) MiB; import takes any size.")
+            }
+        }
+    }
+}
+
+/// Tells on standard error how far long work is: on a terminal every second on one line, elsewhere a line every ten.
+final class ProgressText {
+    private let isTerminal = isatty(STDERR_FILENO) == 1
+    private let start = ProgressText.seconds()
+    private var lastSeconds = ProgressText.seconds()
+    private var hasWritten = false
+
+    private static func seconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// Says so when it is time.
+    func update(_ text: () -> String) {
+        let now = Self.seconds()
+        guard now - lastSeconds >= (isTerminal ? 1 : 10) else { return }
+        lastSeconds = now
+        hasWritten = true
+        say(text(), isLast: false)
+    }
+
+    /// Says how it ended, when it took long enough to be told of.
+    func finish(_ text: () -> String) {
+        if hasWritten { say(text() + " in \(Int(Self.seconds() - start)) s", isLast: true) }
+    }
+
+    private func say(_ text: String, isLast: Bool) {
+        let line = isTerminal ? "\r\u{1B}[K\(text)\(isLast ? "\n" : "")" : text + "\n"
+        var bytes = Array(line.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            if count <= 0 { return }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    static func megabytes(_ bytes: Int) -> String { "\(bytes / 1_000_000) MB" }
+}

@@ -1,0 +1,116 @@
+import HearthModel
+import HearthTree
+
+/// Puts a file of any size in the place of what is there: in one request when it is small, else in batches, each with what
+/// lies at some places of the file.
+final class DatabaseImport {
+    /// What is sent at once.
+    private static let batchBytes = 8 << 20
+    private static let batchMembersMax = 20_000
+    /// Values up to this size are not taken apart.
+    private static let valueBytesMax = 1 << 20
+
+    private let connection: DatabaseConnection
+    private let path: TreePath
+    /// Whether children of the place that the file doesn't have stay.
+    private let merges: Bool
+    private let text: JSONStream
+    private let progress = ProgressText()
+    private var batch: [UInt8] = []
+    private var memberCount = 0
+
+    static func run(
+        _ path: TreePath, _ file: String?, merges: Bool, _ connection: DatabaseConnection
+    ) throws(ToolFailure) {
+        let job = DatabaseImport(connection, path, JSONStream(try FileInput(file)), merges: merges)
+        if !merges, let whole = try job.text.value(sizeBytesMax: Self.valueBytesMax) {
+            try job.text.expectEnd()
+            _ = try connection.request("PUT", path, Self.parameters, whole)
+            return
+        }
+        if !merges { _ = try connection.request("DELETE", path, Self.parameters) }
+        try job.value(.root)
+        try job.text.expectEnd()
+        try job.send()
+        job.progress.finish { "imported \(ProgressText.megabytes(job.text.position))" }
+    }
+
+    private static let parameters = [
+        ("print", "silent"), ("writeSizeLimit", "unlimited"), ("disableTriggers", "true"),
+    ]
+
+    private init(_ connection: DatabaseConnection, _ path: TreePath, _ text: JSONStream, merges: Bool) {
+        self.connection = connection
+        self.merges = merges
+        self.path = path
+        self.text = text
+    }
+
+    /// The value that comes next in the file: whole when it is small, else child by child.
+    private func value(_ place: TreePath) throws(ToolFailure) {
+        let isRoot = place.isRoot
+        if !isRoot, let whole = try text.value(sizeBytesMax: Self.valueBytesMax) { return try add(place, whole) }
+        if merges, place.count == 1 {
+            // A child is replaced, whether it is written at once or in steps.
+            try add(place, Array("null".utf8))
+            try send()
+        }
+        switch try text.peek() {
+        case UInt8(ascii: "{"): try object(place)
+        case UInt8(ascii: "["):
+            var index = 0
+            try text.array { [self] () throws(ToolFailure) in
+                try value(place.child(TreeKey(index)))
+                index += 1
+            }
+        default:
+            guard let whole = try text.value(sizeBytesMax: Limits.treeStringSizeBytesMax * 6 + 2) else {
+                throw text.failure("a string is too long")
+            }
+            if isRoot {
+                _ = try connection.request("PUT", path, Self.parameters, whole)
+            } else {
+                try add(place, whole)
+            }
+        }
+    }
+
+    private func object(_ place: TreePath) throws(ToolFailure) {
+        // A place that isn't there yet can't be given a priority.
+        var priority: [UInt8]?
+        try text.object { [self] name throws(ToolFailure) in
+            switch name {
+            case ".priority": priority = try text.value(sizeBytesMax: Self.valueBytesMax)
+            case ".value": try value(place)
+            default: try value(place.child(TreeKey(name)))
+            }
+        }
+        guard let priority else { return }
+        try send()
+        if place.isRoot {
+            _ = try connection.request("PUT", path.child(.priority), Self.parameters, priority)
+        } else {
+            try add(place.child(.priority), priority)
+        }
+    }
+
+    private func add(_ place: TreePath, _ value: [UInt8]) throws(ToolFailure) {
+        batch.append(batch.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
+        TreeJSON.appendString(place.text, to: &batch)
+        batch.append(UInt8(ascii: ":"))
+        batch += value
+        memberCount += 1
+        if batch.count >= Self.batchBytes || memberCount >= Self.batchMembersMax { try send() }
+    }
+
+    private func send() throws(ToolFailure) {
+        if batch.isEmpty { return }
+        _ = try connection.request("PATCH", path, Self.parameters, batch + [UInt8(ascii: "}")])
+        batch.removeAll(keepingCapacity: true)
+        memberCount = 0
+        progress.update { [text] in
+            let total = text.sizeBytes.map { " of \(ProgressText.megabytes($0))" } ?? ""
+            return "imported \(ProgressText.megabytes(text.position))\(total)"
+        }
+    }
+}

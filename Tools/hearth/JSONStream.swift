@@ -1,0 +1,159 @@
+import HearthTree
+
+/// Takes a JSON text of any size apart while it is read. Values are given as their text; whether that is right JSON is for
+/// whoever gets it to say.
+final class JSONStream {
+    private let input: FileInput
+    /// What was read and not taken yet.
+    private var buffer: [UInt8] = []
+    private var start = 0
+    private var isAtEnd = false
+    private var depth = 0
+
+    /// Containers within each other; the database has 32 levels.
+    private static let depthMax = 100
+
+    init(_ input: FileInput) { self.input = input }
+
+    /// Bytes that were taken.
+    var position: Int { input.position - (buffer.count - start) }
+    var sizeBytes: Int? { input.sizeBytes }
+
+    func failure(_ reason: String) -> ToolFailure {
+        ToolFailure(.failed, "This is not valid JSON at byte \(position): \(reason).")
+    }
+
+    // MARK: Bytes
+
+    /// Reads more; false at the end.
+    private func fill() throws(ToolFailure) -> Bool {
+        if isAtEnd { return false }
+        if start > 0, start >= buffer.count / 2 {
+            buffer.removeFirst(start)
+            start = 0
+        }
+        let piece = try input.read()
+        isAtEnd = piece.isEmpty
+        buffer += piece
+        return !isAtEnd
+    }
+
+    /// The byte at a distance from the next one; nil behind the end.
+    private func byte(_ distance: Int) throws(ToolFailure) -> UInt8? {
+        while start + distance >= buffer.count {
+            guard try fill() else { return nil }
+        }
+        return buffer[start + distance]
+    }
+
+    private func take(_ count: Int) -> [UInt8] {
+        let taken = Array(buffer[start..<start + count])
+        start += count
+        return taken
+    }
+
+    /// The next byte that is no space.
+    func peek() throws(ToolFailure) -> UInt8 {
+        while let byte = try byte(0) {
+            switch byte {
+            case 0x20, 0x09, 0x0A, 0x0D: start += 1
+            default: return byte
+            }
+        }
+        throw failure("the text ends too early")
+    }
+
+    private func expect(_ wanted: UInt8) throws(ToolFailure) {
+        guard try peek() == wanted else { throw failure("expected \(Character(Unicode.Scalar(wanted)))") }
+        start += 1
+    }
+
+    func expectEnd() throws(ToolFailure) {
+        while let byte = try byte(0) {
+            guard [0x20, 0x09, 0x0A, 0x0D].contains(byte) else { throw failure("there is more behind the value") }
+            start += 1
+        }
+    }
+
+    // MARK: Values
+
+    /// Takes the next value whole; nil, with nothing taken, when it is larger.
+    func value(sizeBytesMax: Int) throws(ToolFailure) -> [UInt8]? {
+        let first = try peek()
+        var length = 0
+        var nesting = 0
+        var isInString = false
+        while let byte = try byte(length) {
+            if length >= sizeBytesMax { return nil }
+            if isInString {
+                if byte == UInt8(ascii: "\\") {
+                    length += 1
+                } else if byte == UInt8(ascii: "\"") {
+                    isInString = false
+                    if nesting == 0 { return take(length + 1) }
+                }
+                length += 1
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "{"), UInt8(ascii: "["): nesting += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if nesting == 0 { return try scalar(length) }
+                nesting -= 1
+                if nesting == 0 { return take(length + 1) }
+            case UInt8(ascii: ","), 0x20, 0x09, 0x0A, 0x0D:
+                if nesting == 0 { return try scalar(length) }
+            default: break
+            }
+            length += 1
+        }
+        let isContainer = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"")
+        if isContainer { throw failure("the text ends too early") }
+        return try scalar(length)
+    }
+
+    private func scalar(_ length: Int) throws(ToolFailure) -> [UInt8] {
+        if length == 0 { throw failure("expected a value") }
+        return take(length)
+    }
+
+    /// Takes an object apart.
+    /// - Parameter member: takes the member's value.
+    func object(_ member: (String) throws(ToolFailure) -> Void) throws(ToolFailure) {
+        try container(UInt8(ascii: "{"), UInt8(ascii: "}")) { () throws(ToolFailure) in
+            guard try peek() == UInt8(ascii: "\""), let text = try value(sizeBytesMax: 16 << 10) else {
+                throw failure("expected a name")
+            }
+            let name: String?
+            do throws(TreeDataError) { name = try TreeJSON.value(text).string } catch { name = nil }
+            guard let name else { throw failure("a name can't be read") }
+            try expect(UInt8(ascii: ":"))
+            try member(name)
+        }
+    }
+
+    func array(_ element: () throws(ToolFailure) -> Void) throws(ToolFailure) {
+        try container(UInt8(ascii: "["), UInt8(ascii: "]"), element)
+    }
+
+    private func container(
+        _ opening: UInt8, _ closing: UInt8, _ element: () throws(ToolFailure) -> Void
+    ) throws(ToolFailure) {
+        try expect(opening)
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.depthMax { throw failure("it is nested too deeply") }
+        if try peek() == closing {
+            start += 1
+            return
+        }
+        while true {
+            try element()
+            let next = try peek()
+            start += 1
+            if next == closing { return }
+            if next != UInt8(ascii: ",") { throw failure("expected a comma") }
+        }
+    }
+}
