@@ -1,4 +1,5 @@
 import HearthModel
+import HearthWire
 
 /// Applies the writes of a commit one after the other to a naive state, straight from chapter 6.
 struct NaiveCommit {
@@ -32,7 +33,7 @@ struct NaiveCommit {
             if wanted, present == nil { throw .notFound("") }
             if !wanted, present != nil { throw Status(.alreadyExists, "") }
         case .updateTime(let time):
-            let isChanged = recreated.contains(path) || present?.fields != before[path]?.fields
+            let isChanged = recreated.contains(path) || differ(present?.fields, before[path]?.fields)
             if isChanged || (present?.updateTime ?? 0) != time.microseconds { throw .failedPrecondition("") }
         }
         switch write.operation {
@@ -59,6 +60,11 @@ struct NaiveCommit {
         }
     }
 
+    /// Whether two documents differ as they rest, where one NaN stands for all.
+    private func differ(_ one: MapValue?, _ other: MapValue?) -> Bool {
+        one.map { FieldsCodec.encode($0) } != other.map { FieldsCodec.encode($0) }
+    }
+
     /// The state with the times that a commit at a version gives.
     func state(version: Int64) -> NaiveState {
         state.mapValues { document in
@@ -70,7 +76,7 @@ struct NaiveCommit {
             }
             let isNew = recreated.contains(document.path)
             document.createTime = isNew ? version : old.createTime
-            document.updateTime = isNew || old.fields != document.fields ? version : old.updateTime
+            document.updateTime = isNew || differ(old.fields, document.fields) ? version : old.updateTime
             return document
         }
     }
