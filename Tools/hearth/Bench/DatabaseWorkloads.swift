@@ -13,6 +13,9 @@ struct DatabaseWorkloads {
     /// Leaves of a node below `/tree`, and its fields, so that no node is large.
     private static let leavesEach = 20
     private static let nodesEach = 100
+    /// What a leaf holds from the first: numbers that grow when they are written again would split most pages of the tree
+    /// while it is measured.
+    private static let numbers = 0..<1_000_000_000
 
     private func figure(_ metric: String, _ unit: String, _ value: Double, _ direction: Figure.Direction) -> Figure {
         Figure(workload: name, metric: metric, unit: unit, value: value, direction: direction)
@@ -32,8 +35,8 @@ struct DatabaseWorkloads {
         let loop = try BenchLoop.start()
         defer { loop.stopAndJoin() }
         let before = instance.server.process?.processorSeconds
-        for number in 0..<connections {
-            let random = SeededRandom(seed: settings.seed &* 1000 &+ UInt64(number))
+        for _ in 0..<connections {
+            let random = SeededRandom(seed: instance.nextSeed())
             let streams = inFlight / connections
             DatabaseSocket.open(
                 host: instance.server.host, port: instance.server.port, namespace: DatabaseMessage.namespace, on: loop,
@@ -45,7 +48,7 @@ struct DatabaseWorkloads {
                     DatabaseLane(socket, run, streams: streams, random: random) { number, random in
                         let leaf = Int.random(in: 0..<leaves, using: &random)
                         return DatabaseMessage.put(
-                            number, Self.path(leaf), String(Int.random(in: 0..<1_000_000_000, using: &random)))
+                            number, Self.path(leaf), String(Int.random(in: Self.numbers, using: &random)))
                     }.start()
                 })
         }
@@ -82,7 +85,7 @@ struct DatabaseWorkloads {
             let members = (number * each..<min(groups, (number + 1) * each)).map { group in
                 let nodes = (0..<Self.nodesEach).map { node in
                     let fields = (0..<Self.leavesEach).map {
-                        #""f\#($0)":\#(Int.random(in: 0..<1000, using: &random))"#
+                        #""f\#($0)":\#(Int.random(in: Self.numbers, using: &random))"#
                     }
                     return #""n\#(node)":{\#(fields.joined(separator: ","))}"#
                 }

@@ -92,7 +92,8 @@ final class FirestoreInstance {
 
     // MARK: Load
 
-    private func nextSeed() -> UInt64 {
+    /// Another for each run, so that none repeats what an earlier one has written.
+    func nextSeed() -> UInt64 {
         runs += 1
         return settings.seed &* 1000 &+ runs
     }
