@@ -113,6 +113,11 @@ let package = Package(
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
 
         // Tests, one folder a target.
+        // Authorities and certificates, for tests of more than one module.
+        .target(
+            name: "HearthTestCertificates",
+            dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "COpenSSL"],
+            path: "Tests/Certificates"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
@@ -143,7 +148,7 @@ let package = Package(
             name: "HearthServerTests",
             dependencies: [
                 "HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle", "HearthServer",
-                "HearthTree",
+                "HearthTree", "HearthRules", "HearthWebSocket",
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(
@@ -158,7 +163,10 @@ let package = Package(
             path: "Tests/HearthBundleTests"),
         .testTarget(
             name: "HearthTransportTests",
-            dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "HearthWebSocket", "COpenSSL"],
+            dependencies: [
+                "HearthModel", "HearthNetwork", "HearthTransport", "HearthWebSocket", "HearthTestCertificates",
+                "COpenSSL",
+            ],
             path: "Tests/HearthTransportTests"),
         .testTarget(
             name: "HearthSyncTests",
@@ -182,7 +190,10 @@ let package = Package(
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
-            dependencies: ["HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore", "HearthDatabase"],
+            dependencies: [
+                "HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore", "HearthDatabase",
+                "HearthTestCertificates",
+            ],
             path: "Tests/EndToEnd"),
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],

@@ -3,26 +3,64 @@ import HearthStorage
 
 /// A change of the journal: what is to be done for a session that ends, kept so that it can be done after a crash, too.
 public struct JournalChange: Sendable {
-    /// Whose it is.
+    /// Whose it is; without NUL.
     public var session: String
+    /// Which of the session's records; nil for all of them.
+    public var entry: String?
     /// What is kept in place of anything before; nil to keep nothing any more.
     public var record: [UInt8]?
 
-    public init(session: String, record: [UInt8]?) {
+    public init(session: String, entry: String, record: [UInt8]?) {
         self.session = session
+        self.entry = entry
         self.record = record
+    }
+
+    private init(session: String) { self.session = session }
+
+    /// Nothing is kept of a session any more.
+    public static func end(_ session: String) -> JournalChange { JournalChange(session: session) }
+
+    func apply(to transaction: any StoreTransaction) throws(Status) {
+        guard let entry else {
+            try transaction.delete(.meta, KeyRange(prefix: TreeMeta.journal(session)), limit: .max)
+            return
+        }
+        let key = TreeMeta.journal(session) + entry.utf8
+        if let record { try transaction.put(.meta, key, record) } else { try transaction.delete(.meta, key) }
+    }
+}
+
+/// What the journal keeps of one session.
+public struct JournalSession: Sendable {
+    public var session: String
+    /// In the order of entries' bytes.
+    public var records: [(entry: String, record: [UInt8])]
+
+    public init(session: String, records: [(entry: String, record: [UInt8])]) {
+        self.session = session
+        self.records = records
     }
 }
 
 extension TreeView {
-    /// Everything that the journal keeps, by session.
-    public func journal() throws(Status) -> [(session: String, record: [UInt8])] {
-        var found: [(session: String, record: [UInt8])] = []
+    /// Everything that the journal keeps.
+    public func journal() throws(Status) -> [JournalSession] {
+        var found: [JournalSession] = []
         let cursor = try snapshot.scan(
             .meta, KeyRange(prefix: TreeMeta.journalPrefix), reverse: false, values: true,
             dropping: TreeMeta.journalPrefix.count)
         defer { cursor.close() }
-        while try cursor.next() { found.append((String(decoding: cursor.key, as: UTF8.self), cursor.value)) }
+        while try cursor.next() {
+            let end = cursor.key.firstIndex(of: 0) ?? cursor.key.endIndex
+            let session = String(decoding: cursor.key[..<end], as: UTF8.self)
+            let entry = String(decoding: cursor.key[end...].dropFirst(), as: UTF8.self)
+            if let last = found.last?.session, UTF8Order.equal(last, session) {
+                found[found.count - 1].records.append((entry, cursor.value))
+            } else {
+                found.append(JournalSession(session: session, records: [(entry, cursor.value)]))
+            }
+        }
         return found
     }
 }
@@ -32,14 +70,15 @@ extension TreeView {
 ///     version            the last commit's, in 8 bytes, big-endian
 ///     index/ID           an index, ID in 4 bytes, big-endian: its state (`TreeIndexState`) and its definition's text
 ///     next-index         the first ID that was never used, in 4 bytes, big-endian
-///     journal/SESSION    what a session left to do, in its owner's form
+///     journal/SESSION, NUL, ENTRY    what a session left to do, in its owner's form
 enum TreeMeta {
     static let version = Array("version".utf8)
     static let nextIndex = Array("next-index".utf8)
     static let indexPrefix = Array("index/".utf8)
     static let journalPrefix = Array("journal/".utf8)
 
-    static func journal(_ session: String) -> [UInt8] { journalPrefix + session.utf8 }
+    /// What all entries of a session begin with.
+    static func journal(_ session: String) -> [UInt8] { journalPrefix + session.utf8 + [0] }
 
     static func encode(_ version: Int64) -> [UInt8] { withUnsafeBytes(of: version.bigEndian) { Array($0) } }
     static func encode(_ id: UInt32) -> [UInt8] { withUnsafeBytes(of: id.bigEndian) { Array($0) } }

@@ -24,7 +24,7 @@ extension TreeWrite {
         for change in journal {
             let record = change.record?.count ?? 0
             if record > Limits.treeJournalRecordSizeBytesMax { throw Self.tooLarge }
-            size += change.session.utf8.count + record
+            size += change.session.utf8.count + (change.entry?.utf8.count ?? 0) + record
         }
         return size
     }

@@ -246,14 +246,7 @@ final class TreeWriter: Sendable {
         }
         // From here on half of the write may be put: every failure undoes the group.
         let isChanged = try TreeMutation(transaction, view).apply(changes)
-        for change in write.journal {
-            let key = TreeMeta.journal(change.session)
-            if let record = change.record {
-                try transaction.put(.meta, key, record)
-            } else {
-                try transaction.delete(.meta, key)
-            }
-        }
+        for change in write.journal { try change.apply(to: transaction) }
         let commit = TreeCommit(
             version: version, changes: changes, isNoChange: !isChanged, base: write.base)
         if !changes.isEmpty { observer?.prepare(commit, after: view) }

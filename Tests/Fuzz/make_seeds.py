@@ -169,6 +169,48 @@ def websocket_seeds() -> dict[str, bytes]:
     }
 
 
+def realtime_seeds() -> dict[str, bytes]:
+    """Lines: see `RealtimeFuzzing`."""
+
+    def request(number: int, action: str, body: object) -> str:
+        return json.dumps({"t": "d", "d": {"r": number, "a": action, "b": body}})
+
+    window = {"i": "n", "l": 2, "vf": "r"}
+    rules = {"rules": {".read": "auth !== null", "a": {".write": True, ".indexOn": ["n"], ".validate": "newData.hasChildren()"}}}
+    cases = {
+        "listens": [
+            "=a/b 1", request(1, "q", {"p": "/a", "h": ""}), request(2, "q", {"p": "/a", "q": window, "t": 3, "h": ""}),
+            '=a {"x":{"n":1},"y":{"n":2},"z":{"n":3}}', ".", "=a/y/n 5", "=a/z null", request(3, "n", {"p": "a"}), "=a/x/n 9",
+            request(4, "q", {"p": "a/x", "h": ""}), "=a/x/.priority 4", '{"t":"c","d":{"t":"p","d":{}}}',
+        ],
+        "writes": [
+            request(1, "q", {"p": "", "h": ""}), request(2, "p", {"p": "c", "d": {".sv": "timestamp"}}),
+            request(3, "m", {"p": "c", "d": {"a/b": 1, "d": {".value": 2, ".priority": "p"}}}), request(4, "g", {"p": "c", "q": {}}),
+            request(5, "p", {"p": "c/n", "d": {".sv": {"increment": 2}}, "h": ""}), request(6, "p", {"p": "c/n", "d": 3, "h": "x"}),
+            request(7, "s", {"c": {"sdk": 1}}),
+        ],
+        "wishes": [
+            request(1, "o", {"p": "a/b", "d": 1}), request(2, "om", {"p": "a", "d": {"c": 2, "b/d": None}}),
+            request(3, "oc", {"p": "a/b", "d": None}), request(3, "o", {"p": "e", "d": {".sv": {"increment": 1}}}), "x",
+            request(1, "q", {"p": "", "h": ""}), request(2, "o", {"p": "", "d": None}),
+        ],
+        "rooms": [
+            request(1, "q", {"p": "a", "q": {"i": ".key", "l": 2, "vf": "l"}, "t": 1, "h": ""}), request(2, "q", {"p": "a", "h": ""}),
+            "=a/k 1", "!", "=a/j 2", "=a/l 3", request(3, "g", {"p": "a", "q": {"i": ".value", "sp": 2}}), "~", ".", "!", "=a null",
+        ],
+        "rights": [
+            "r" + json.dumps(rules), request(1, "q", {"p": "a", "h": ""}), request(2, "gauth", {"cred": "owner", "authvar": {"uid": "u"}}),
+            request(3, "q", {"p": "a", "q": window, "t": 1, "h": ""}), request(4, "p", {"p": "a", "d": 1}), request(5, "p", {"p": "a/b", "d": {"n": 1}}),
+            request(6, "unauth", {}), request(7, "auth", {"cred": "owner"}), 'r{"rules":{}}', "=a/b/n 2",
+        ],
+        "hashes": [
+            "=big {" + ",".join(f'"k{index}":"{"x" * 30}"' for index in range(40)) + "}",
+            request(1, "q", {"p": "big", "h": "x", "ch": {"hs": ["a", "b"], "ps": ["k2"]}}), request(2, "q", {"p": "big/k1", "h": ""}),
+        ],
+    }
+    return {name: "\n".join(lines).encode() for name, lines in cases.items()}
+
+
 def main() -> None:
     for name, (method, body) in REQUESTS.items():
         message = parse(METHODS[method], body)
@@ -319,6 +361,8 @@ def stream_seeds() -> None:
         write("rules", name, text.encode())
     for name, seed in websocket_seeds().items():
         write("websocket", name, seed)
+    for name, seed in realtime_seeds().items():
+        write("realtime", name, seed)
     for name, text in DATABASE_RULES.items():
         write("databaserules", name, text.encode())
 

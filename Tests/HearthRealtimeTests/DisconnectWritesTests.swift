@@ -1,4 +1,5 @@
 import HearthTree
+import HearthTreeStorage
 import Testing
 
 @testable import HearthServer
@@ -83,15 +84,44 @@ import Testing
             RealtimeIdentity.nobody, .client(auth: auth, expiresAt: 5),
             .administrator(AdministratorScope(project: "p", isReadOnly: true)),
         ] {
-            let record = DisconnectRecord(identity, writes)
-            let read = try DisconnectRecord(parsing: record.text)
-            #expect(read.changes == record.changes)
+            let places = writes.changes.map { change in
+                (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.text(of: change.node))
+            }
+            let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.text(of: identity))
+            let read = try DisconnectRecord(JournalSession(session: "s", records: places + [own]))
+            #expect(read.changes == writes.changes)
             switch (identity, read.identity) {
             case (.client(let one, _), .client(let other, nil)): #expect(one == other)
             case (.administrator(let one), .administrator(let other)): #expect(one == other)
             default: Issue.record("\(identity) came back as \(read.identity)")
             }
         }
-        #expect(throws: (any Error).self) { try DisconnectRecord(parsing: Array("{}".utf8)) }
+        for records in [[], [("identity", "{}")], [("x", "1")], [("identity", #"{"auth":null}"#), ("/a", "nonsense")]] {
+            let kept = JournalSession(session: "s", records: records.map { ($0.0, Array($0.1.utf8)) })
+            #expect(throws: (any Error).self) { try DisconnectRecord(kept) }
+        }
+    }
+
+    /// Whoever takes in each time what has changed has what is wished.
+    @Test func changesLeadFromOneStateToTheNext() {
+        for seed in 1...300 as ClosedRange<UInt64> {
+            var random = Seeded(seed)
+            var writes = DisconnectWrites()
+            var kept: [TreePath: Node] = [:]
+            for _ in 0..<30 {
+                let path = random.path(upTo: 3)
+                switch random.next(5) {
+                case 0: writes.cancel(path)
+                case 1:
+                    writes.merge(
+                        (0..<3).map { _ in TreeChange(path: random.path(upTo: 3), node: random.node(depth: 1)) })
+                default: writes.put(path, random.node(depth: 2))
+                }
+                if random.next(3) > 0 { continue }
+                for (path, node) in writes.takeChanges() { kept[path] = node }
+                let wished = writes.changes
+                #expect(kept.count == wished.count && wished.allSatisfy { kept[$0.path] == $0.node }, "seed \(seed)")
+            }
+        }
     }
 }

@@ -296,6 +296,62 @@ private struct Client {
         #expect(try view.journal().isEmpty)
     }
 
+    /// The journal is led from one state of the wishes to the next.
+    @Test func theJournalHasWhatIsWished() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        var writes = DisconnectWrites()
+        for number in 1...60 {
+            let path = ["a", "a/b", "a/b/c", "d", "d/e"].randomElement()!
+            switch number % 5 {
+            case 0:
+                client.request(number, "oc", #"{"p":"\#(path)","d":null}"#)
+                writes.cancel(TreePath(path))
+            case 1:
+                client.request(number, "om", #"{"p":"\#(path)","d":{"x":\#(number),"y/z":null}}"#)
+                let place = TreePath(path)
+                writes.merge([
+                    TreeChange(path: place + "x", node: Node(.integer(Int64(number)))),
+                    TreeChange(path: place + "y/z", node: .empty),
+                ])
+            default:
+                client.request(number, "o", #"{"p":"\#(path)","d":{"k":\#(number)}}"#)
+                writes.put(TreePath(path), inner(["k": Node(.integer(Int64(number)))]))
+            }
+            if number % 3 == 0 { continue }
+            let answers = client.take(number % 3 == 1 && number > 1 ? 2 : 1)
+            try #require(answers.allSatisfy { $0.hasSuffix(ok) }, "\(answers), \(String(describing: client.fault))")
+            let view = try site.namespace.database.view()
+            defer { view.close() }
+            let kept = try view.journal()
+            #expect(try kept.first.map { try DisconnectRecord($0).changes } ?? [] == writes.changes)
+        }
+    }
+
+    @Test func aDamagedJournalKeepsNobodyFromTheRest() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        client.request(1, "o", #"{"p":"left","d":1}"#)
+        _ = client.take(2)
+        let isDone = Mutex(false)
+        site.namespace.database.submit(
+            TreeWrite(
+                changes: [], nowMilliseconds: 0,
+                journal: [JournalChange(session: "0", entry: "identity", record: Array("nonsense".utf8))])
+        ) { _ in isDone.withLock { $0 = true } }
+        while !isDone.withLock({ $0 }) { sched_yield() }
+        try site.namespace.runAbandoned(site.service)
+        site.write("other", 1)
+        let view = try site.namespace.database.view()
+        defer { view.close() }
+        #expect(try view.node(at: "left") == 1)
+        #expect(try view.journal().map(\.session) == ["0"])
+    }
+
     @Test func nothingStaysOfASession() throws {
         let site = try Site()
         defer { site.close() }

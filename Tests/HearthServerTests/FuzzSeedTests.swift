@@ -1,14 +1,20 @@
 import Glibc
 import HearthBundle
 import HearthNetwork
+import HearthRules
 import HearthServer
 import HearthStorage
+import HearthTree
+import HearthWebSocket
 import HearthWire
 import Testing
 
 /// Feeds every kept seed of every fuzz target (Tests/Fuzz) to every entry point: what the fuzzer once found stays found.
 @Suite struct FuzzSeedTests {
-    static let targets = ["protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle"]
+    static let targets = [
+        "protobuf", "json", "http1", "rest", "indexkeys", "listen", "write", "webchannel", "bundle", "rules", "tree",
+        "treequery", "websocket", "realtime", "databaserules",
+    ]
 
     @Test(arguments: targets) func everySeedIsAnsweredOrRefused(_ target: String) throws {
         let seeds = Self.seeds(of: target)
@@ -25,6 +31,12 @@ import Testing
             StreamFuzzing.fuzzListen(seed)
             StreamFuzzing.fuzzWrite(seed)
             StreamFuzzing.fuzzWebChannel(seed)
+            RulesFuzzing.fuzz(seed)
+            TreeRulesFuzzing.fuzz(seed)
+            TreeFuzzing.fuzzTree(seed)
+            TreeFuzzing.fuzzQuery(seed)
+            WebSocketFuzzing.fuzz(seed)
+            RealtimeFuzzing.fuzz(seed)
         }
     }
 

@@ -1,6 +1,7 @@
 import COpenSSL
 import Glibc
 import HearthModel
+import HearthTestCertificates
 import Synchronization
 
 /// A server of TLS that hands what it decrypts to a server without TLS, and notes what the handshake agreed on.

@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthNetwork
+import HearthTestCertificates
 import HearthTransport
 import Testing
 

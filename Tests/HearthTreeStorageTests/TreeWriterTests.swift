@@ -94,7 +94,7 @@ import Testing
         let before = try contents(store)
         var write = TreeWrite(("a/b", .empty), ("c", 1), ("d/.priority", 1))
         write.guard = Judge(isAllowed: false)
-        write.journal = [JournalChange(session: "s", record: [1])]
+        write.journal = [JournalChange(session: "s", entry: "", record: [1])]
         let outcomes = group([write, TreeWrite(("x", 1)), write])
         #expect(outcomes.map { $0.commit == nil } == [true, false, true])
         try database.write(TreeWrite(("x", .empty)))
@@ -256,7 +256,8 @@ import Testing
                 changes: [], nowMilliseconds: 0,
                 journal: [
                     JournalChange(
-                        session: "s", record: Array(repeating: 0, count: Limits.treeJournalRecordSizeBytesMax + 1))
+                        session: "s", entry: "",
+                        record: Array(repeating: 0, count: Limits.treeJournalRecordSizeBytesMax + 1))
                 ]),
         ]
         for (number, write) in bad.enumerated() {
@@ -297,19 +298,28 @@ import Testing
 
     @Test func theJournalOutlivesTheDatabase() throws {
         let store = try LastingStore(.sqlite)
-        func journal(_ changes: [(String, [UInt8]?)], _ node: Node? = nil) -> TreeWrite {
+        func journal(_ changes: [(String, String, [UInt8]?)], _ node: Node? = nil, end: [String] = []) -> TreeWrite {
             TreeWrite(
                 changes: node.map { [TreeChange(path: "n", node: $0)] } ?? [], nowMilliseconds: 0,
-                journal: changes.map { JournalChange(session: $0.0, record: $0.1) })
+                journal: changes.map { JournalChange(session: $0.0, entry: $0.1, record: $0.2) }
+                    + end.map { JournalChange.end($0) })
         }
         var database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
-        try database.write(journal([("one", [1]), ("two", []), ("e\u{301}", [3])]))
-        try database.write(journal([("one", [1, 1]), ("two", nil), ("\u{e9}", [4])], 7))
+        try database.write(
+            journal([
+                ("one", "", [1]), ("one", "a/b", [2]), ("two", "x", []), ("two", "y", [1]), ("tw", "x", [8]),
+                ("two-", "", [9]), ("e\u{301}", "e\u{301}", [3]),
+            ]))
+        try database.write(
+            journal(
+                [("one", "a/b", [1, 1]), ("one", "a", []), ("one", "", nil), ("\u{e9}", "", [4])], 7, end: ["two"]))
         database.close()
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         let kept = try database.read { try $0.journal() }
-        #expect(kept.map { Array($0.session.utf8) } == ["e\u{301}", "one", "\u{e9}"].map { Array($0.utf8) })
-        #expect(kept.map(\.record) == [[3], [1, 1], [4]])
+        let sessions = ["e\u{301}", "one", "tw", "two-", "\u{e9}"]
+        #expect(kept.map { Array($0.session.utf8) } == sessions.map { Array($0.utf8) })
+        #expect(kept.map { $0.records.map(\.record) } == [[[3]], [[], [1, 1]], [[8]], [[9]], [[4]]])
+        #expect(kept.map { $0.records.map { Array($0.entry.utf8).count } } == [[3], [1, 3], [1], [0], [0]])
         #expect(try database.read { try $0.node(at: .root) } == tree("{\"n\":7}"))
     }
 }

@@ -10,6 +10,10 @@ struct DisconnectWrites: Sendable {
     private var sizes: [TreePath: Int] = [:]
     /// Of the texts of paths and nodes.
     private(set) var sizeBytes = 0
+    /// Strict ancestors of the places, with how many of those are below each.
+    private var above: [TreePath: Int] = [:]
+    /// Places whose wish is another than when it was asked last.
+    private var touched: Set<TreePath> = []
 
     var isEmpty: Bool { nodes.isEmpty }
     var count: Int { nodes.count }
@@ -19,6 +23,12 @@ struct DisconnectWrites: Sendable {
         nodes.map { TreeChange(path: $0.key, node: $0.value) }.sorted { lhs, rhs in
             lhs.path.keys.lexicographicallyPrecedes(rhs.path.keys)
         }
+    }
+
+    /// What is wished now at the places where that has changed since the last call; nil for nothing.
+    mutating func takeChanges() -> [(path: TreePath, node: Node?)] {
+        defer { touched = [] }
+        return touched.map { ($0, nodes[$0]) }
     }
 
     mutating func put(_ path: TreePath, _ node: Node) {
@@ -35,16 +45,30 @@ struct DisconnectWrites: Sendable {
         TreeJSON.append(node, to: &text, form: .export)
         let size = path.text.utf8.count + text.count
         sizeBytes += size - (sizes.updateValue(size, forKey: path) ?? 0)
-        nodes[path] = node
+        if nodes.updateValue(node, forKey: path) == nil { count(path, 1) }
+        touched.insert(path)
     }
 
-    private mutating func forget(_ path: TreePath) -> Node? {
+    private mutating func forget(_ path: TreePath) {
+        guard nodes.removeValue(forKey: path) != nil else { return }
         sizeBytes -= sizes.removeValue(forKey: path) ?? 0
-        return nodes.removeValue(forKey: path)
+        count(path, -1)
+        touched.insert(path)
+    }
+
+    private mutating func count(_ path: TreePath, _ change: Int) {
+        var ancestor = path.parent
+        while let place = ancestor {
+            let count = (above[place] ?? 0) + change
+            above[place] = count == 0 ? nil : count
+            ancestor = place.parent
+        }
     }
 
     private mutating func forget(atOrBelow path: TreePath) {
-        for place in nodes.keys.filter({ path.contains($0) }) { _ = forget(place) }
+        forget(path)
+        if above[path] == nil { return }
+        for place in nodes.keys.filter({ path.contains($0) }) { forget(place) }
     }
 
     mutating func merge(_ changes: [TreeChange]) {
@@ -58,7 +82,7 @@ struct DisconnectWrites: Sendable {
         while let above = place(above: path), let whole = nodes[above] {
             // Of a leaf, or a removal, there is no part to take out.
             if whole.childCount == 0 { return }
-            _ = forget(above)
+            forget(above)
             for (key, child) in whole.children where !path.contains(above.child(key)) {
                 keep(child, at: above.child(key))
             }

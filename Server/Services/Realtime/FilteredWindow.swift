@@ -6,7 +6,7 @@ import HearthTree
 /// them, or those up to an edge; the window is the first so many of the known. A few more than the limit are known, so that
 /// a child that leaves seldom means to ask the index for another. Nothing beyond the edge can be in the window while as many
 /// as the limit are known.
-struct FilteredWindow {
+struct FilteredWindow: Sendable {
     struct Position: Sendable {
         let value: TreeIndexValue
         let key: TreeKey

@@ -60,15 +60,20 @@ final class HubPlace {
         if child.isEmpty { children[key] = nil }
     }
 
-    /// - Parameter view: the present state.
-    /// - Throws: RESOURCE_EXHAUSTED when the query's window is too large.
-    func add(_ shared: SharedListen, _ view: TreeView) throws(Status) {
-        guard let query = shared.target.query else {
-            plain.append(shared)
-            return
-        }
-        if windows[query] == nil { windows[query] = try HubWindow(query, path, view) }
-        windows[query]?.listens.append(shared)
+    /// - Parameter shared: without a query.
+    func add(_ shared: SharedListen) { plain.append(shared) }
+
+    /// The window of a query, made if there is none.
+    func window(of query: TreeQuery) -> HubWindow {
+        if let window = windows[query] { return window }
+        let window = HubWindow(query, path)
+        windows[query] = window
+        return window
+    }
+
+    func forget(_ window: HubWindow) {
+        window.listens = []
+        windows[window.query] = nil
     }
 
     func remove(_ shared: SharedListen) {

@@ -3,27 +3,71 @@ import HearthTree
 import HearthTreeStorage
 
 /// A query that is listened to, with its window as of the last commit. Belongs to the writer's thread of its database.
+///
+/// What is in the window is read beside the writer. Until that is there, a window only notes which children commits touch;
+/// those are looked at again in the end.
 final class HubWindow {
-    private let query: TreeQuery
-    private let path: TreePath
-    private var window: FilteredWindow
+    let query: TreeQuery
+    let path: TreePath
+    private var window: FilteredWindow?
     /// Those who listen to it, one a loop.
     var listens: [SharedListen] = []
     /// It is ahead of what listeners were told, or couldn't be read: to be read anew.
     var isBroken = false
 
-    init(_ query: TreeQuery, _ path: TreePath, _ view: TreeView) throws(Status) {
+    // Until it is known.
+    private var touched: Set<TreeKey> = []
+    private var isOvertaken = false
+    private var readings = 0
+
+    private static let touchedMax = 10_000
+    /// After so many readings beside the writer, one is made while it waits.
+    private static let readingsMax = 3
+
+    init(_ query: TreeQuery, _ path: TreePath) {
         self.query = query
         self.path = path
-        window = try Self.read(query, path, view)
+    }
+
+    /// Whether it is kept up to date.
+    var isKnown: Bool { window != nil }
+
+    /// Takes what was read on a state that had at least the commits before this object was in the trie.
+    /// - Parameter view: of the last commit.
+    /// - Returns: false when too much has changed meanwhile, and it is to be read again.
+    func begin(with read: FilteredWindow, _ view: TreeView) throws(Status) -> Bool {
+        defer {
+            touched = []
+            isOvertaken = false
+        }
+        readings += 1
+        if isOvertaken {
+            if readings < Self.readingsMax { return false }
+            window = try Self.read(query, path, view)
+            return true
+        }
+        var begun = read
+        var now: [(key: TreeKey, value: TreeIndexValue?)] = []
+        for key in touched { now.append((key, try value(of: key, view))) }
+        if case .unsound = begun.apply(now) { begun = try Self.read(query, path, view) }
+        window = begun
+        return true
     }
 
     /// Takes a commit in.
     /// - Returns: what leads listeners from the window before to the one after it; nil when that is the same.
     func change(_ route: HubRoute, _ commit: TreeCommit, _ after: TreeView) -> RealtimeEvent.Change? {
+        // Changes of the place itself; its priority belongs to no child.
+        let isReplaced = route.above != nil || route.inside.contains { commit.changes[$0].path == path }
+        guard isKnown else {
+            if isReplaced { isOvertaken = true }
+            for index in route.inside where !isOvertaken && commit.changes[index].place != path {
+                touched.insert(commit.changes[index].path.keys[path.count])
+                if touched.count > Self.touchedMax { isOvertaken = true }
+            }
+            return nil
+        }
         do throws(Status) {
-            // Changes of the place itself; its priority belongs to no child.
-            let isReplaced = route.above != nil || route.inside.contains { commit.changes[$0].path == path }
             if isReplaced || isBroken { return try replace(after).map { .push($0) } }
             return try move(route.inside.map { commit.changes[$0] }, after).map { .push($0) }
         } catch {
@@ -33,10 +77,11 @@ final class HubWindow {
     }
 
     private func replace(_ after: TreeView) throws(Status) -> RealtimePush? {
-        let wasEmpty = window.isEmpty && !isBroken
-        window = try Self.read(query, path, after)
+        let wasEmpty = window?.isEmpty == true && !isBroken
+        let read = try Self.read(query, path, after)
+        window = read
         isBroken = false
-        if wasEmpty, window.isEmpty { return nil }
+        if wasEmpty, read.isEmpty { return nil }
         return RealtimePush(.put(path, try Self.result(query, path, after)))
     }
 
@@ -55,11 +100,13 @@ final class HubWindow {
         var touched: [(key: TreeKey, value: TreeIndexValue?)] = []
         for (key, _) in byChild { touched.append((key, try value(of: key, after))) }
         let difference: FilteredWindow.Difference
-        switch window.apply(touched) {
+        switch window?.apply(touched) {
+        case nil: return nil
         case .changed(let found): difference = found
         case .unsound(let keysBefore):
-            window = try Self.read(query, path, after)
-            difference = window.difference(from: keysBefore, touched: Set(positions.keys))
+            let read = try Self.read(query, path, after)
+            window = read
+            difference = read.difference(from: keysBefore, touched: Set(positions.keys))
         }
         var members: [(path: TreePath, node: Node)] = []
         for key in difference.leaving { members.append((TreePath(keys: [key]), .empty)) }
@@ -88,9 +135,8 @@ final class HubWindow {
 
     // MARK: Reading
 
-    private static func read(
-        _ query: TreeQuery, _ path: TreePath, _ view: TreeView
-    ) throws(Status) -> FilteredWindow {
+    /// - Throws: RESOURCE_EXHAUSTED when the window is too large.
+    static func read(_ query: TreeQuery, _ path: TreePath, _ view: TreeView) throws(Status) -> FilteredWindow {
         var wider = query
         if let limit = query.limit { wider.limit = limit + FilteredWindow.reserve(for: limit) }
         var found = try view.keys(of: wider, at: path)

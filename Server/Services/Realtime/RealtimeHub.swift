@@ -89,13 +89,50 @@ final class RealtimeHub: @unchecked Sendable {
         listenCount.add(1, ordering: .relaxed)
         database.perform { [self] view in
             announced(view.version)
-            do throws(Status) {
-                try root.descendant(shared.target.path).add(shared, view)
-                shared.loop.execute { shared.becameKnown() }
-            } catch {
-                root.prune(shared.target.path)
-                shared.loop.execute { shared.fail(error) }
+            let place = root.descendant(shared.target.path)
+            guard let query = shared.target.query else {
+                place.add(shared)
+                return known([shared])
             }
+            let window = place.window(of: query)
+            window.listens.append(shared)
+            if window.isKnown {
+                known([shared])
+            } else if window.listens.count == 1 {
+                read(window)
+            }
+        }
+    }
+
+    private func known(_ listens: [SharedListen]) {
+        for listen in listens { listen.loop.execute { listen.becameKnown() } }
+    }
+
+    /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at.
+    private func read(_ window: HubWindow) {
+        let (query, path) = (window.query, window.path)
+        let window = LoopBound(window)
+        pool.run { [self] in
+            let result = Result { () throws(Status) in
+                let view = try database.view()
+                defer { view.close() }
+                return try HubWindow.read(query, path, view)
+            }
+            database.perform { [self] view in began(window.value, with: result, view) }
+        }
+    }
+
+    private func began(_ window: HubWindow, with result: Result<FilteredWindow, Status>, _ view: TreeView) {
+        // Nobody may want it any more.
+        if window.listens.isEmpty { return }
+        do throws(Status) {
+            announced(view.version)
+            if try window.begin(with: try result.get(), view) { known(window.listens) } else { read(window) }
+        } catch {
+            let listens = window.listens
+            root.find(window.path)?.forget(window)
+            root.prune(window.path)
+            for listen in listens { listen.loop.execute { listen.fail(error) } }
         }
     }
 

@@ -39,6 +39,7 @@ final class RealtimeService: Sendable {
     let streams = OpenStreams()
     let pushIDs = RealtimePushIDs()
     let clock: any Clock
+    let log: Log
     let rulesFiles: RealtimeRulesFiles
     /// Where large answers are written down: `/tmp` may be memory.
     let spoolFolder: String
@@ -60,6 +61,7 @@ final class RealtimeService: Sendable {
         self.provider = provider
         self.pool = pool
         self.clock = clock
+        log = configuration.log
         self.authenticator = RealtimeAuthenticator(authenticator)
         access = RealtimeAccess(isEmulator: configuration.isEmulator, project: configuration.project)
         rulesFiles = try RealtimeRulesFiles(configuration.rules, log: configuration.log)

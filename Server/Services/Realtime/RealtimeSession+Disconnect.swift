@@ -8,8 +8,10 @@ struct SessionDisconnect {
     /// Answers that wait for the journal.
     fileprivate var unkept: [RealtimeSession.Answer] = []
     fileprivate var isKeeping = false
-    /// Whether the journal has anything of the session.
+    /// Whether the journal has, or may have, anything of the session.
     fileprivate var isKept = false
+    /// What the journal has of the identity; nil when it has to be written whole.
+    fileprivate var keptIdentity: [UInt8]?
 }
 
 extension RealtimeSession {
@@ -41,13 +43,14 @@ extension RealtimeSession {
 
     private func take(_ answer: Answer, _ apply: (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        var writes = disconnect.writes
-        apply(&writes)
+        let before = disconnect.writes
+        apply(&disconnect.writes)
+        let writes = disconnect.writes
         if writes.count > Limits.realtimeDisconnectWritesMax || writes.sizeBytes > Limits.realtimeDisconnectBytesMax {
+            disconnect.writes = before
             return refuse(
                 answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
         }
-        disconnect.writes = writes
         disconnect.unkept.append(answer)
         keep()
     }
@@ -58,20 +61,44 @@ extension RealtimeSession {
         disconnect.isKeeping = true
         let answers = LoopBound(disconnect.unkept)
         disconnect.unkept = []
-        let record = disconnect.writes.isEmpty ? nil : DisconnectRecord(identity, disconnect.writes).text
         disconnect.isKept = true
-        let write = TreeWrite(
-            changes: [], nowMilliseconds: service.nowMilliseconds,
-            journal: [JournalChange(session: id, record: record)])
+        let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
         namespace.database.submit(write) { [self] outcome in
             loop.execute { [self] in
                 disconnect.isKeeping = false
+                if case .failed = outcome { disconnect.keptIdentity = nil }
                 for answer in answers.value {
                     if case .failed(let status) = outcome { refuse(answer, status) } else { confirm(answer) }
                 }
                 keep()
             }
         }
+    }
+
+    /// What leads the journal from what it has to what is wished now.
+    private func journalChanges() -> [JournalChange] {
+        let changes = disconnect.writes.takeChanges()
+        if disconnect.writes.isEmpty {
+            disconnect.keptIdentity = nil
+            return [.end(id)]
+        }
+        let identity = DisconnectRecord.text(of: identity)
+        var journal: [JournalChange] = []
+        func keep(_ path: TreePath, _ node: Node?) {
+            let record = node.map { DisconnectRecord.text(of: $0) }
+            journal.append(JournalChange(session: id, entry: DisconnectRecord.entry(of: path), record: record))
+        }
+        if disconnect.keptIdentity == nil {
+            journal.append(.end(id))
+            for change in disconnect.writes.changes { keep(change.path, change.node) }
+        } else {
+            for (path, node) in changes { keep(path, node) }
+        }
+        if disconnect.keptIdentity != identity {
+            disconnect.keptIdentity = identity
+            journal.append(JournalChange(session: id, entry: DisconnectRecord.identityEntry, record: identity))
+        }
+        return journal
     }
 
     /// - Parameter done: on the loop, when the writes are made or refused.
@@ -84,9 +111,9 @@ extension RealtimeSession {
     }
 }
 
-/// What is to be written for a session that is gone, as the journal keeps it:
-/// `{"admin":{"project":…,"readOnly":…},"writes":{…}}` or `{"auth":…,"writes":{…}}`, where `writes` has the paths and, in
-/// export form with server values, what goes there.
+/// What is to be written for a session that is gone. The journal keeps it in entries: one for the identity,
+/// `{"admin":{"project":…,"readOnly":…}}` or `{"auth":…}`, and one for each place, with what goes there in export form with
+/// server values.
 struct DisconnectRecord: Sendable {
     var identity: RealtimeIdentity
     var changes: [TreeChange]
@@ -96,58 +123,59 @@ struct DisconnectRecord: Sendable {
         changes = writes.changes
     }
 
-    var text: [UInt8] {
+    static let identityEntry = "identity"
+
+    /// Begins with a slash, as nothing else does.
+    static func entry(of path: TreePath) -> String { path.description }
+
+    static func text(of node: Node) -> [UInt8] {
+        var text: [UInt8] = []
+        TreeJSON.append(node, to: &text, form: .export)
+        return text
+    }
+
+    static func text(of identity: RealtimeIdentity) -> [UInt8] {
         var text: [UInt8] = []
         switch identity {
         case .administrator(let scope):
             var members: [(name: String, value: JSONValue)] = [("readOnly", .bool(scope.isReadOnly))]
             if let project = scope.project { members.append(("project", .string(project))) }
-            text.append(contentsOf: #"{"admin":"#.utf8)
-            TreeJSON.append(.object(members), to: &text)
-        case .client(let auth, _):
-            text.append(contentsOf: #"{"auth":"#.utf8)
-            TreeJSON.append(auth ?? .null, to: &text)
+            TreeJSON.append(.object([("admin", .object(members))]), to: &text)
+        case .client(let auth, _): TreeJSON.append(.object([("auth", auth ?? .null)]), to: &text)
         }
-        text.append(contentsOf: #","writes":{"#.utf8)
-        for (position, change) in changes.enumerated() {
-            if position > 0 { text.append(UInt8(ascii: ",")) }
-            TreeJSON.appendString(change.path.text, to: &text)
-            text.append(UInt8(ascii: ":"))
-            TreeJSON.append(change.node, to: &text, form: .export)
-        }
-        text.append(contentsOf: "}}".utf8)
         return text
     }
 
     /// - Throws: DATA_LOSS.
-    init(parsing text: [UInt8]) throws(Status) {
+    init(_ kept: JournalSession) throws(Status) {
         do throws(TreeDataError) {
             var identity: RealtimeIdentity?
-            var changes: [TreeChange]?
-            for (name, range) in try TreeJSON.members(text) {
-                switch name {
-                case "admin":
-                    let scope = try TreeJSON.value(text, in: range)
-                    identity = .administrator(
-                        AdministratorScope(
-                            project: scope["project"]?.string, isReadOnly: scope["readOnly"]?.bool ?? true))
-                case "auth":
-                    let auth = try TreeJSON.value(text, in: range)
-                    // `nil` beside a value would be JSON's null.
-                    identity = auth.isNull ? .nobody : .client(auth: auth, expiresAt: nil)
-                default:
-                    changes = []
-                    for (path, value) in try TreeJSON.members(text, in: range) {
-                        changes?.append(TreeChange(path: TreePath(path), node: try TreeJSON.node(text, in: value)))
-                    }
+            changes = []
+            for (entry, record) in kept.records {
+                if entry.utf8.first == UInt8(ascii: "/") {
+                    changes.append(TreeChange(path: TreePath(entry), node: try TreeJSON.node(record)))
+                } else if UTF8Order.equal(entry, Self.identityEntry) {
+                    identity = try Self.identity(record)
+                } else {
+                    throw .invalidJSON
                 }
             }
-            guard let identity, let changes else { throw .invalidJSON }
+            guard let identity else { throw .invalidJSON }
             self.identity = identity
-            self.changes = changes
         } catch {
             throw Status(.dataLoss, "The journal's record of a session is damaged: \(error.message)")
         }
+    }
+
+    private static func identity(_ text: [UInt8]) throws(TreeDataError) -> RealtimeIdentity {
+        let record = try TreeJSON.value(text)
+        if let scope = record["admin"] {
+            return .administrator(
+                AdministratorScope(project: scope["project"]?.string, isReadOnly: scope["readOnly"]?.bool ?? true))
+        }
+        guard let auth = record["auth"] else { throw .invalidJSON }
+        // `nil` beside a value would be JSON's null.
+        return auth.isNull ? .nobody : .client(auth: auth, expiresAt: nil)
     }
 
     /// Makes the writes, all at once, and takes them out of the journal. Rules are asked again; places at which they forbid
@@ -195,7 +223,7 @@ struct DisconnectRecord: Sendable {
     ) {
         let write = TreeWrite(
             changes: changes, guard: treeGuard, nowMilliseconds: service.nowMilliseconds,
-            journal: [JournalChange(session: session, record: nil)])
+            journal: [.end(session)])
         namespace.database.submit(write) { outcome in
             if case .failed(let status) = outcome { done(status.code == .permissionDenied) } else { done(false) }
         }
@@ -204,11 +232,19 @@ struct DisconnectRecord: Sendable {
 
 extension RealtimeNamespace {
     /// Does what sessions that a crash has ended wanted done. To be called before anybody else uses the namespace.
+    ///
+    /// What can't be read stays in the journal, and is told of: it is no reason to keep everybody from the rest.
     func runAbandoned(_ service: RealtimeService) throws(Status) {
         let view = try database.view()
         defer { view.close() }
-        for (session, text) in try view.journal() {
-            try DisconnectRecord(parsing: text).run(session: session, self, service) {}
+        for kept in try view.journal() {
+            do throws(Status) {
+                try DisconnectRecord(kept).run(session: kept.session, self, service) {}
+            } catch {
+                service.log.error(
+                    "what a client wanted written at its end is lost", ("namespace", .text(name)),
+                    ("session", .text(kept.session)), ("error", .text(error.message)))
+            }
         }
     }
 }

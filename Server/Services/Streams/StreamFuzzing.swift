@@ -138,7 +138,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
         case UInt8(ascii: "~"): makeRoom()
         case UInt8(ascii: "h"): onLoop { [self] in onHalfClose?() }
         case UInt8(ascii: "z"):
-            let done = Latch()
+            let done = FuzzLatch()
             database.clear { _ in done.open() }
             done.wait()
         default: break
@@ -161,14 +161,14 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
             let fields = MapValue([.init(name: "n", value: .integer(number))])
             let write = Write(
                 document: name, operation: line[0] == UInt8(ascii: "+") ? .update(fields: fields, mask: nil) : .delete)
-            let done = Latch()
+            let done = FuzzLatch()
             database.commit([write], sizeBytes: line.count) { _ in done.open() }
             done.wait()
         } catch { return }
     }
 
     func onLoop(_ body: @escaping @Sendable () -> Void) {
-        let done = Latch()
+        let done = FuzzLatch()
         loop.execute {
             body()
             done.open()
@@ -204,7 +204,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
 }
 
 /// Opened once, by any thread.
-private final class Latch: Sendable {
+final class FuzzLatch: Sendable {
     private let isOpen = Atomic<Bool>(false)
 
     func open() { isOpen.store(true, ordering: .releasing) }

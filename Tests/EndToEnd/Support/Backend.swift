@@ -15,6 +15,7 @@ final class Backend: Sendable {
     private let databaseRulesPath: String?
     private let bundles: [String: BundleDefinition]
     private let key: SigningKey?
+    private let tls: TLSConfiguration?
     private let running = Mutex<Server?>(nil)
     private let port: Int
 
@@ -23,8 +24,10 @@ final class Backend: Sendable {
     ///   - databaseRules: the same for the Realtime Database.
     ///   - bundle: the definition of a bundle of the name `bundle`, as JSON.
     ///   - secret: with it the server is none for local development: it believes only tokens that are signed with it.
+    ///   - tls: without it nothing is encrypted.
     init(
-        rules: String? = nil, databaseRules: String? = nil, bundle: String? = nil, secret: String? = nil
+        rules: String? = nil, databaseRules: String? = nil, bundle: String? = nil, secret: String? = nil,
+        tls: TLSConfiguration? = nil
     ) throws {
         let folder = try TemporaryFolder()
         self.folder = folder
@@ -39,7 +42,8 @@ final class Backend: Sendable {
                 ]
             } ?? [:]
         key = try secret.map { try SigningKey.secret(Array($0.utf8)) }
-        let server = try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, port: 0)
+        self.tls = tls
+        let server = try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, tls, port: 0)
         port = server.port
         network = try Proxy(to: server.port)
         running.withLock { $0 = server }
@@ -52,7 +56,7 @@ final class Backend: Sendable {
 
     private static func start(
         folder: String, _ rules: String?, _ databaseRules: String?, _ bundles: [String: BundleDefinition],
-        _ key: SigningKey?, port: Int
+        _ key: SigningKey?, _ tls: TLSConfiguration?, port: Int
     ) throws -> Server {
         var configuration = Server.Configuration()
         configuration.dataFolder = "\(folder)/data"
@@ -66,7 +70,7 @@ final class Backend: Sendable {
             configuration.isEmulator = false
             configuration.identity.keys = [IdentityConfiguration.Key(id: nil, key: key)]
         }
-        configuration.network = ServerConfiguration(host: "127.0.0.1", port: port, loopCount: 1)
+        configuration.network = ServerConfiguration(host: "127.0.0.1", port: port, loopCount: 1, tls: tls)
         let server = try Server(configuration)
         do {
             try server.start()
@@ -89,8 +93,8 @@ final class Backend: Sendable {
     /// Starts it again with its data, on the port that it had.
     func restart() async throws {
         // Meanwhile any connection on this machine may have got the port as its own end.
-        let server = try await Waiting.retry { [folder, rulesPath, databaseRulesPath, bundles, key, port] in
-            try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, port: port)
+        let server = try await Waiting.retry { [folder, rulesPath, databaseRulesPath, bundles, key, tls, port] in
+            try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, tls, port: port)
         }
         running.withLock { $0 = server }
     }

@@ -7,15 +7,17 @@ final class DatabaseDevice: Sendable {
     let db: Database
     private let folder: TemporaryFolder?
 
-    /// - Parameter folder: of the cache; nil without one.
+    /// - Parameters:
+    ///   - folder: of the cache; nil without one.
+    ///   - base: how the backend is called; by default by its address, unencrypted.
     init(
         _ backend: Backend, name: String = "device-\(UUID().uuidString)", folder: TemporaryFolder? = nil,
-        namespace: String = "shop"
+        namespace: String = "shop", base: String = "http://127.0.0.1"
     ) throws {
         FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
         app = FirebaseApp.app(name: name)!
         self.folder = folder
-        db = Database.database(app: app, url: "http://127.0.0.1:\(backend.network.port)?ns=\(namespace)")
+        db = Database.database(app: app, url: "\(base):\(backend.network.port)?ns=\(namespace)")
         db.callbackQueue = DispatchQueue(label: "end-to-end.callbacks")
         if let folder {
             db.isPersistenceEnabled = true

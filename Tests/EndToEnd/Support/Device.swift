@@ -6,6 +6,7 @@ final class Device: Sendable {
     let app: FirebaseApp
     private let port: Int
     private let folder: TemporaryFolder?
+    private let secureHost: String?
     private let provider: (any AuthTokenProvider)?
     /// Runs listeners: the main queue isn't running in tests.
     private let queue = DispatchQueue(label: "end-to-end.listeners")
@@ -13,13 +14,18 @@ final class Device: Sendable {
     /// - Parameters:
     ///   - isPersistent: whether the cache lies on the disk; otherwise it is in memory, and nothing is dropped from it.
     ///   - provider: for tokens that are no user's.
-    init(_ backend: Backend, isPersistent: Bool = false, provider: (any AuthTokenProvider)? = nil) throws {
+    ///   - secureHost: how the backend is called when it is to be asked over TLS.
+    init(
+        _ backend: Backend, isPersistent: Bool = false, provider: (any AuthTokenProvider)? = nil,
+        secureHost: String? = nil
+    ) throws {
         let name = "device-\(UUID().uuidString)"
         FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
         app = FirebaseApp.app(name: name)!
         port = backend.network.port
         folder = isPersistent ? try TemporaryFolder() : nil
         self.provider = provider
+        self.secureHost = secureHost
         start()
     }
 
@@ -40,8 +46,8 @@ final class Device: Sendable {
     private func configure(_ db: Firestore) {
         let settings = FirestoreSettings()
         settings.dispatchQueue = queue
-        settings.host = "127.0.0.1:\(port)"
-        settings.isSSLEnabled = false
+        settings.host = "\(secureHost ?? "127.0.0.1"):\(port)"
+        settings.isSSLEnabled = secureHost != nil
         if let folder {
             settings.cacheSettings = PersistentCacheSettings(
                 sizeBytes: NSNumber(value: FirestoreCacheSizeUnlimited), directory: URL(fileURLWithPath: folder.path))

@@ -22,6 +22,7 @@ private let entryPoints: [String: @Sendable ([UInt8]) -> Void] = [
     "tree": { TreeFuzzing.fuzzTree($0) },
     "treequery": { TreeFuzzing.fuzzQuery($0) },
     "websocket": { WebSocketFuzzing.fuzz($0) },
+    "realtime": { RealtimeFuzzing.fuzz($0) },
     "databaserules": { TreeRulesFuzzing.fuzz($0) },
     "indexkeys": { StorageFuzzing.fuzzIndexKeys($0) },
 ]

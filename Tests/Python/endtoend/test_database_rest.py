@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import random
 import threading
 import time
-from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from endtoend.trees import OWNER, Tree, failure
+from endtoend.trees import OWNER, Tree, failure, production, signed, write_rules
 from support.program import Program, assert_sound, program
 from support.tokens import unsigned
 
@@ -883,10 +880,6 @@ class TestSizes:
 # A server of one's own
 
 
-def write_rules(folder: Path, rules: Any) -> None:
-    (folder / "database.rules.json").write_text(json.dumps({"rules": rules}))
-
-
 def until(condition: Any, seconds: float = 15) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -1001,36 +994,10 @@ def test_a_second_port(tmp_path: Path) -> None:
         server.terminate()
 
 
-SECRET = "a secret that nobody could guess at all"
-
-
-def signed(uid: str, seconds: int = 3600, **claims: Any) -> str:
-    def part(of: Any) -> bytes:
-        return urlsafe_b64encode(json.dumps(of).encode()).rstrip(b"=")
-
-    now = int(time.time())
-    body = {"iss": "hearth", "sub": uid, "iat": now - 7200, "exp": now + seconds, **claims}
-    text = part({"alg": "HS256", "typ": "JWT"}) + b"." + part(body)
-    mac = hmac.new(SECRET.encode(), text, hashlib.sha256).digest()
-    return (text + b"." + urlsafe_b64encode(mac).rstrip(b"=")).decode()
-
-
 class TestProduction:
     @pytest.fixture
     def server(self, tmp_path: Path) -> Any:
-        (tmp_path / "key.secret").write_text(SECRET)
-        (tmp_path / "admin.secret").write_text("the administrator's own secret")
-        (tmp_path / "reader.secret").write_text("a secret of one who only reads")
-        auth = {
-            "keys": [{"secretFile": "key.secret"}],
-            "credentials": [
-                {"name": "root", "secretFile": "admin.secret"},
-                {"name": "reader", "secretFile": "reader.secret", "scope": "read-only"},
-            ],
-        }
-        (tmp_path / "hearth.json").write_text(json.dumps({"auth": auth, "project": "shop", "emulator": False}))
-        write_rules(tmp_path, {"users": {"$uid": {".read": "auth.uid == $uid", ".write": "auth.uid == $uid"}}})
-        with program(tmp_path) as started:
+        with production(tmp_path) as started:
             yield started
 
     ADMIN = {"Authorization": "Bearer the administrator's own secret"}

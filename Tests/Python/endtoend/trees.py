@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import http.client
 import json
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from endtoend.rest import Reply
+from support.program import Program, program
 
 OWNER = {"Authorization": "Bearer owner"}
 
@@ -62,3 +70,44 @@ def failure(reply: Reply) -> tuple[int, str]:
     assert reply.headers["content-type"] == "application/json; charset=utf-8"
     assert list(reply.json) == ["error"]
     return reply.status, reply.json["error"]
+
+
+def write_rules(folder: Path, rules: Any) -> None:
+    (folder / "database.rules.json").write_text(json.dumps({"rules": rules}))
+
+
+# A server that isn't for local development.
+
+SECRET = "a secret that nobody could guess at all"
+
+
+def signed(uid: str, seconds: int = 3600, **claims: Any) -> str:
+    """A token of a user of `production`."""
+
+    def part(of: Any) -> bytes:
+        return urlsafe_b64encode(json.dumps(of).encode()).rstrip(b"=")
+
+    now = int(time.time())
+    body = {"iss": "hearth", "sub": uid, "iat": now - 7200, "exp": now + seconds, **claims}
+    text = part({"alg": "HS256", "typ": "JWT"}) + b"." + part(body)
+    mac = hmac.new(SECRET.encode(), text, hashlib.sha256).digest()
+    return (text + b"." + urlsafe_b64encode(mac).rstrip(b"=")).decode()
+
+
+@contextmanager
+def production(folder: Path) -> Iterator[Program]:
+    """Of the project `shop`, where each user has a place of his own below `users`."""
+    (folder / "key.secret").write_text(SECRET)
+    (folder / "admin.secret").write_text("the administrator's own secret")
+    (folder / "reader.secret").write_text("a secret of one who only reads")
+    auth = {
+        "keys": [{"secretFile": "key.secret"}],
+        "credentials": [
+            {"name": "root", "secretFile": "admin.secret"},
+            {"name": "reader", "secretFile": "reader.secret", "scope": "read-only"},
+        ],
+    }
+    (folder / "hearth.json").write_text(json.dumps({"auth": auth, "project": "shop", "emulator": False}))
+    write_rules(folder, {"users": {"$uid": {".read": "auth.uid == $uid", ".write": "auth.uid == $uid"}}})
+    with program(folder) as started:
+        yield started

@@ -5,30 +5,30 @@ import HearthNetwork
 import HearthTransport
 
 /// Authorities and certificates of the tests, made once in a folder of their own.
-struct Certificates: Sendable {
+package struct Certificates: Sendable {
     /// Vouches for all of the following.
-    let authority: Files
+    package let authority: Files
     /// Vouches for none of them.
-    let stranger: Files
+    package let stranger: Files
     /// For localhost and 127.0.0.1, and for a name that only a proxy knows.
-    let server: Files
-    let otherName: Files
-    let expired: Files
-    let client: Files
+    package let server: Files
+    package let otherName: Files
+    package let expired: Files
+    package let client: Files
     /// The client's key again, encrypted with `secret`.
-    let encryptedClientKeyPath: String
+    package let encryptedClientKeyPath: String
 
-    struct Files: Sendable {
-        var certificatePath: String
-        var keyPath: String
-        var server: TLSConfiguration { TLSConfiguration(certificatePath: certificatePath, keyPath: keyPath) }
+    package struct Files: Sendable {
+        package var certificatePath: String
+        package var keyPath: String
+        package var server: TLSConfiguration { TLSConfiguration(certificatePath: certificatePath, keyPath: keyPath) }
     }
 
-    static let shared: Certificates = {
+    package static let shared: Certificates = {
         do { return try Certificates() } catch { fatalError("no certificates can be made: \(error)") }
     }()
 
-    var trusting: TransportSecurity { .tls(TLSOptions(authoritiesPath: authority.certificatePath)) }
+    package var trusting: TransportSecurity { .tls(TLSOptions(authoritiesPath: authority.certificatePath)) }
 
     private init() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hearth-tls-\(UUID().uuidString)")

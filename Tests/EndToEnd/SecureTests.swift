@@ -1,0 +1,54 @@
+import Foundation
+import HearthDatabase
+import HearthFirestore
+import HearthTestCertificates
+import Testing
+
+/// Both products over TLS, trusted as the system trusts: OpenSSL takes its authorities from a file that the environment
+/// names.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct SecureTests {
+    init() {
+        setenv("SSL_CERT_FILE", Certificates.shared.authority.certificatePath, 1)
+    }
+
+    @Test func theRealtimeDatabase() async throws {
+        let backend = try Backend(tls: Certificates.shared.server.server)
+        let one = try DatabaseDevice(backend, base: "https://localhost")
+        let two = try DatabaseDevice(backend, base: "https://127.0.0.1")
+        let long = String(repeating: "long ", count: 100_000)
+        try await one.ref("a").setValue(["x": 1, "y": long] as [String: Any])
+        let heard = two.ref("a/x").record(.value)
+        try await heard.recorder.latest { $0 == "x: 1" }
+        #expect(try await two.ref("a/y").getData().value as? String == long)
+        backend.network.cut()
+        try await two.waitUntil(connected: false)
+        backend.network.restore()
+        try await one.ref("a/x").setValue(2)
+        try await heard.recorder.latest { $0 == "x: 2" }
+        heard.stop()
+        await one.end()
+        await two.end()
+    }
+
+    @Test func aServerOfAnotherNameIsNotBelieved() async throws {
+        let backend = try Backend(tls: Certificates.shared.otherName.server)
+        let device = try DatabaseDevice(backend, base: "https://localhost")
+        let connected = device.ref(".info/connected").record(.value)
+        device.ref("a").setValue(1) { _, _ in Issue.record("the write is confirmed") }
+        try await Task.sleep(for: .seconds(2))
+        #expect(connected.recorder.all == ["connected: false"])
+        connected.stop()
+        await device.end()
+    }
+
+    @Test func firestore() async throws {
+        let backend = try Backend(tls: Certificates.shared.server.server)
+        let one = try Device(backend, secureHost: "localhost")
+        let two = try Device(backend, secureHost: "127.0.0.1")
+        try await one.db.document("c/d").setData(["x": 1])
+        let document = try await two.db.document("c/d").getDocument(source: .server)
+        #expect(document.data()?["x"] as? Int == 1)
+        await one.end()
+        await two.end()
+    }
+}
