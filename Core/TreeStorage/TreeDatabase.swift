@@ -31,8 +31,9 @@ public final class TreeDatabase: Sendable {
         writer.submit(write, completion)
     }
 
-    /// Runs something on the writer's thread, between the writes that were submitted before and those after, on the tree as
-    /// it is there: nothing is committed meanwhile.
+    /// Runs something on the writer's thread, after the writes that were submitted before, on the tree as it is there: nothing
+    /// is committed meanwhile. Writes that wait with it are made first, so that they are synced together. What was given
+    /// first runs first.
     /// - Parameter job: its view is only valid during the call; when the store can't be read, everything that is asked of
     ///   it throws that error.
     /// - Returns: false when the database is closed: the job isn't run.

@@ -155,10 +155,16 @@ final class TreeWriter: Sendable {
     private func process(_ jobs: [Job]) {
         var group: [Request] = []
         var groupBytes = 0
+        var waiting: [@Sendable (TreeView) -> Void] = []
         func flush() {
             if !group.isEmpty { commit(group) }
             group = []
             groupBytes = 0
+        }
+        func settle() {
+            flush()
+            if !waiting.isEmpty { run(waiting) }
+            waiting = []
         }
         for job in jobs {
             switch job {
@@ -166,21 +172,19 @@ final class TreeWriter: Sendable {
                 group.append(request)
                 groupBytes += request.sizeBytes
                 if group.count >= Limits.groupCommitRequestsMax || groupBytes >= Limits.groupCommitBytesMax { flush() }
-            case .perform(let job):
-                flush()
-                run(job)
+            case .perform(let job): waiting.append(job)
             case .setIndexes(let definitions, let completion):
-                flush()
+                settle()
                 completion(change(definitions))
             case .build:
-                flush()
+                settle()
                 build()
             }
         }
-        flush()
+        settle()
     }
 
-    private func run(_ job: @Sendable (TreeView) -> Void) {
+    private func run(_ jobs: [@Sendable (TreeView) -> Void]) {
         let view: TreeView
         do throws(Status) {
             view = try self.view()
@@ -188,7 +192,7 @@ final class TreeWriter: Sendable {
             view = TreeView(
                 FailedSnapshot(error), version: shared.withLock { $0.version }, indexes: indexes, isOwner: false)
         }
-        job(view)
+        for job in jobs { job(view) }
         view.close()
     }
 

@@ -305,6 +305,39 @@ private final class Latch: Sendable {
         }
     }
 
+    /// What is committed while a window is being read holds nobody up, and is in the window in the end.
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func commitsGoOnWhileWindowsAreRead(_ seed: UInt64) throws {
+        var random = Seeded(seed)
+        let bench = try Bench()
+        defer { bench.close() }
+        var model = Node.empty
+        func commit(_ count: Int) {
+            for _ in 0..<count {
+                let changes = changes(&random)
+                model = model.applying(changes)
+                bench.write(changes)
+            }
+        }
+        commit(10)
+        for _ in 0..<6 {
+            let gate = Latch(1)
+            for _ in 0..<3 { bench.pool.run { gate.wait() } }
+            for index in 0..<4 { _ = bench.listen(to: random.path(upTo: 2), random.query(), on: index) }
+            commit(1 + random.next(6))
+            gate.signal()
+            commit(random.next(4))
+            bench.settle()
+            commit(3)
+            bench.settle()
+            for (mirror, loop) in bench.mirrors {
+                let (node, faults) = bench.on(loop) { (mirror.node, mirror.faults) }
+                #expect(faults.isEmpty, "seed \(seed), \(mirror.target)")
+                guard agrees(node, mirror.target, model, "seed \(seed)") else { return }
+            }
+        }
+    }
+
     @Test func onlyThoseWhomItConcernsAreTold() throws {
         let bench = try Bench()
         defer { bench.close() }

@@ -159,6 +159,27 @@ import Testing
         #expect(database.statistics.queuedWrites == 0)
     }
 
+    @Test func whatIsPerformedBetweenWritesLeavesThemOneGroup() throws {
+        store.hold()
+        let first = database.begin(TreeWrite(("a", 1)))
+        store.waitForWriter()
+        let order = Mutex<[Int]>([])
+        var writes: [Promise<TreeOutcome>] = []
+        for number in 0..<20 {
+            writes.append(database.begin(TreeWrite((TreePath("k\(number)"), 1))))
+            database.perform { view in
+                let count = (try? view.children(of: .root, limit: 99).count) ?? -1
+                order.withLock { $0 += [number, count] }
+            }
+        }
+        store.release()
+        _ = first.wait()
+        for write in writes { #expect(write.wait().commit != nil) }
+        try database.write(TreeWrite(("z", 1)))
+        #expect(order.withLock { $0 } == (0..<20).flatMap { [$0, 21] })
+        #expect(database.statistics.groups == 3)
+    }
+
     @Test func versionsGrowWhateverTheClockSays() throws {
         let clock = StoppedClock()
         let store = try LastingStore(.memory)

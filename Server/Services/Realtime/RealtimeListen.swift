@@ -202,7 +202,11 @@ final class SharedListen: @unchecked Sendable {
             last.position = listen.position
             listens[listen.position] = last
         }
-        if listens.isEmpty { loopListens.forget(self) }
+        if listens.isEmpty {
+            // Nobody is there any more for whom it would become known; the jobs hold their listens, and these this.
+            waiting = []
+            loopListens.forget(self)
+        }
     }
 
     fileprivate func whenKnown(_ job: @escaping () -> Void) {
