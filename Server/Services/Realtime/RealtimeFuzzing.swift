@@ -108,9 +108,17 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     private func note(_ target: RealtimeTarget, _ tag: Int64?, _ known: KnownData) {
         if known.hash?.isEmpty == false || known.compound != nil { unclear.insert(target) }
-        guard target.query != nil else { return }
-        guard let tag else { return isTreeUnclear = true }
-        if tags.insert(tag).inserted { windows[tag] = (target, .empty) } else { unclear.insert(target) }
+        // SDKs give tags to queries and to nothing else.
+        if (target.query == nil) != (tag == nil) { isTreeUnclear = true }
+        guard let tag else { return }
+        if target.query == nil {
+            tags.insert(tag)
+            windows[tag] = nil
+            return
+        }
+        if tags.insert(tag).inserted { return windows[tag] = (target, .empty) }
+        unclear.insert(target)
+        if let other = windows[tag]?.target { unclear.insert(other) }
     }
 
     func fill() { queuedBytes = Limits.realtimeQueueBytesMax + 1 }
@@ -228,7 +236,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     private func take(_ change: TreeChange, _ tag: Int64?) {
         guard let tag else { return tree = tree.applying(change) }
-        guard let (target, node) = windows[tag] else { preconditionFailure("tag \(tag) is nobody's") }
+        guard let (target, node) = windows[tag] else { return precondition(tags.contains(tag), "nobody gave tag \(tag)") }
         if unclear.contains(target) { return }
         precondition(target.path.contains(change.place), "\(change.path) is told to a listener at \(target.path)")
         let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
