@@ -236,7 +236,9 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     private func take(_ change: TreeChange, _ tag: Int64?) {
         guard let tag else { return tree = tree.applying(change) }
-        guard let (target, node) = windows[tag] else { return precondition(tags.contains(tag), "nobody gave tag \(tag)") }
+        guard let (target, node) = windows[tag] else {
+            return precondition(tags.contains(tag), "nobody gave tag \(tag)")
+        }
         if unclear.contains(target) { return }
         precondition(target.path.contains(change.place), "\(change.path) is told to a listener at \(target.path)")
         let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
