@@ -29,11 +29,7 @@ struct NodeHasher {
         let storage = node.priority == nil ? node.inner?.storage : nil
         if let kept = storage?.keptHash { return kept.digest.appendBase64(to: &text) }
         let start = text.count
-        if let priority = node.priority {
-            text.append(contentsOf: "priority:".utf8)
-            NodeText.append(priority, to: &text, isQuoted: false)
-            text.append(UInt8(ascii: ":"))
-        }
+        NodeText.append(priority: node.priority, to: &text)
         var hasInner = false
         if let value = node.value {
             NodeText.append(value, to: &text, isQuoted: false)
@@ -66,6 +62,13 @@ extension Children {
 
 /// How hashed texts say values.
 enum NodeText {
+    static func append(priority: Scalar?, to text: inout [UInt8]) {
+        guard let priority else { return }
+        text.append(contentsOf: "priority:".utf8)
+        append(priority, to: &text, isQuoted: false)
+        text.append(UInt8(ascii: ":"))
+    }
+
     /// - Parameter isQuoted: whether a string stands in quotes, with `\` before `\` and `"`.
     static func append(_ value: Scalar, to text: inout [UInt8], isQuoted: Bool) {
         switch value {

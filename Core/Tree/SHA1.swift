@@ -58,4 +58,21 @@ final class SHA1 {
             return SHA1Digest(UnsafeBufferPointer(space))
         }
     }
+
+    // MARK: A text in parts
+
+    func begin() { precondition(EVP_DigestInit_ex2(context, Self.algorithm, nil) == 1, "SHA-1 failed") }
+
+    func update(_ part: ArraySlice<UInt8>) {
+        part.withUnsafeBufferPointer { bytes in
+            precondition(EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1, "SHA-1 failed")
+        }
+    }
+
+    func end() -> SHA1Digest {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: SHA1Digest.count) { space in
+            precondition(EVP_DigestFinal_ex(context, space.baseAddress, nil) == 1, "SHA-1 failed")
+            return SHA1Digest(UnsafeBufferPointer(space))
+        }
+    }
 }

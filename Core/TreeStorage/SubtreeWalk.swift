@@ -126,6 +126,8 @@ struct SubtreeWalk {
         "Data requested exceeds the maximum size that can be accessed with a single request.")
 }
 
+extension NodeHashBuilder: SubtreeVisitor {}
+
 /// Builds nodes of what a walk tells.
 struct NodeAssembler: SubtreeVisitor {
     private var open: [(key: TreeKey?, priority: Scalar?, children: [(key: TreeKey, node: Node)])] = []

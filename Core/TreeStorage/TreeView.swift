@@ -79,7 +79,13 @@ public final class TreeView: TreeData, @unchecked Sendable {
     // MARK: More than the tree's own
 
     /// The hash of all that is at a place, as clients compute it; "" of nothing.
-    public func hash(at path: TreePath) throws(Status) -> String { try node(at: path).hash }
+    /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
+    public func hash(at path: TreePath) throws(Status) -> String {
+        var builder = NodeHashBuilder()
+        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        try walk.run(&builder)
+        return builder.hash
+    }
 
     /// The keys of children, in order, without a look at what is below them.
     /// - Parameter key: those behind it; nil from the first on.

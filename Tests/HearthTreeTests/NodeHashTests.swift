@@ -36,6 +36,34 @@ import Testing
         #expect(try tree(data).hash == hash)
     }
 
+    /// Told bit by bit, in the order of keys, a node has the same hash; also a long one, which is digested in parts.
+    @Test func aNodeThatIsToldOfHasItsHash() throws {
+        func tell(_ node: Node, _ key: TreeKey?, to builder: inout NodeHashBuilder) {
+            if let value = node.value { return builder.leaf(key, value, priority: node.priority) }
+            builder.open(key, priority: node.priority)
+            for (key, child) in node.children { tell(child, key, to: &builder) }
+            builder.close()
+        }
+        var wide: [(TreeKey, Node)] = []
+        for number in 0..<5000 {
+            let priority: Scalar? =
+                number % 7 == 3 ? .integer(Int64(number * 31 % 11)) : number % 500 == 0 ? .string("p") : nil
+            wide.append((TreeKey("key \(number)"), Node(.integer(Int64(number)), priority: priority)))
+        }
+        let children: [(TreeKey, Node)] = [
+            ("a", Node(children: wide)), ("b", Node(children: wide, priority: .integer(4))), ("c", Node(.integer(5))),
+            ("d", Node(.string("x"), priority: .string("q"))), ("10", Node(.integer(1))), ("9", Node(.integer(2))),
+        ]
+        let node = Node(children: children, priority: .double(1.5))
+        var builder = NodeHashBuilder()
+        #expect(builder.hash == "")
+        tell(node, nil, to: &builder)
+        #expect(builder.hash == node.hash)
+        var leaf = NodeHashBuilder()
+        tell(Node(.string("x"), priority: .string("p")), nil, to: &leaf)
+        #expect(leaf.hash == "Ee+tTXV5cvjTnBMuKXMyU8fA5VY=")
+    }
+
     @Test func equalContentHasEqualHashes() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var chance = Chance(seed: seed)
