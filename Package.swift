@@ -118,6 +118,8 @@ let package = Package(
             name: "HearthTestCertificates",
             dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "COpenSSL"],
             path: "Tests/Certificates"),
+        // Stores that fail when a test wants it.
+        .target(name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthStorage"], path: "Tests/Doubles"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
@@ -126,13 +128,16 @@ let package = Package(
             name: "HearthTreeTests", dependencies: ["HearthModel", "HearthTree"], path: "Tests/HearthTreeTests"),
         .testTarget(
             name: "HearthTreeStorageTests",
-            dependencies: ["HearthModel", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage"],
+            dependencies: [
+                "HearthModel", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage", "HearthTestDoubles",
+            ],
             path: "Tests/HearthTreeStorageTests"),
         .testTarget(
             name: "HearthWebSocketTests", dependencies: ["HearthModel", "HearthWebSocket"],
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
-            name: "HearthStorageTests", dependencies: ["HearthModel", "HearthWire", "HearthStorage"],
+            name: "HearthStorageTests",
+            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthTestDoubles"],
             path: "Tests/HearthStorageTests"),
         .testTarget(
             name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules"],

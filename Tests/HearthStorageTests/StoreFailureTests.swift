@@ -1,4 +1,5 @@
 import HearthModel
+import HearthTestDoubles
 import HearthWire
 import Testing
 

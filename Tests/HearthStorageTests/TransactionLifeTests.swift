@@ -1,5 +1,6 @@
 import Glibc
 import HearthModel
+import HearthTestDoubles
 import HearthWire
 import Testing
 

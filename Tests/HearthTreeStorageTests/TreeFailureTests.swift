@@ -1,5 +1,6 @@
 import HearthModel
 import HearthStorage
+import HearthTestDoubles
 import HearthTree
 import Synchronization
 import Testing

@@ -9,14 +9,6 @@ import HearthTreeStorage
 /// Entry point for fuzzing connections of the Realtime Database, with a client that holds the server to what it promises. A
 /// broken promise traps.
 public enum RealtimeFuzzing {
-    private static let loop: EventLoop = {
-        do {
-            let loop = try EventLoop()
-            try loop.start()
-            return loop
-        } catch { preconditionFailure("no event loop: \(error)") }
-    }()
-
     private static let pool = WorkerPool(threadsMax: 2)
 
     /// Lines: a message of the client; `=PATH JSON`, somebody else's write; `r` and rules; `!` and `~` for a client that takes
@@ -30,7 +22,7 @@ public enum RealtimeFuzzing {
                 authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool)
             namespace = try service.namespace("n")
         } catch { preconditionFailure("no service: \(error)") }
-        var client = RealtimeFuzzClient(loop, service, namespace)
+        var client = RealtimeFuzzClient(StreamFuzzing.loop, service, namespace)
         for line in bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 60) {
             switch line[line.startIndex] {
             case UInt8(ascii: "="): write(line.dropFirst(), namespace)
@@ -41,7 +33,7 @@ public enum RealtimeFuzzing {
             case UInt8(ascii: "."): client.settle()
             case UInt8(ascii: "x"):
                 client.leave()
-                client = RealtimeFuzzClient(loop, service, namespace)
+                client = RealtimeFuzzClient(StreamFuzzing.loop, service, namespace)
             default:
                 let message = Array(line)
                 client.onLoop { $0.say(message) }

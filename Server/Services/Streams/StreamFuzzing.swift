@@ -7,7 +7,7 @@ import Synchronization
 
 /// Entry points for fuzzing the streams, with clients that hold them to what they promise. A broken promise traps.
 public enum StreamFuzzing {
-    private static let loop: EventLoop = {
+    static let loop: EventLoop = {
         do {
             let loop = try EventLoop()
             try loop.start()

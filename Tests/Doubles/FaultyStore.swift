@@ -1,11 +1,11 @@
 import Dispatch
+import Glibc
 import HearthModel
+import HearthStorage
 import Synchronization
 
-@testable import HearthStorage
-
-/// A store whose transactions fail when a test wants them to, and wait when a test holds them up.
-final class FaultyStore: Store {
+/// A store in memory whose transactions fail when a test wants them to, and wait while a test holds them up.
+package final class FaultyStore: Store {
     private struct Plan {
         /// Operations of the writer until one fails; nil for never.
         var countdown: Int?
@@ -16,26 +16,29 @@ final class FaultyStore: Store {
     private let inner: MemoryStore
     private let plan = Mutex(Plan())
     private let gate = DispatchSemaphore(value: 1)
+    private let isUnreadable = Atomic(false)
+    private let waiting = Atomic(0)
 
-    init(_ inner: MemoryStore = MemoryStore()) {
+    package init(_ inner: MemoryStore = MemoryStore()) {
         self.inner = inner
     }
 
     /// Lets the writer's operation number `operation` from now on fail, counted from 0; its commit counts as one.
-    func fail(at operation: Int?, with status: Status = .unavailable("The disk is full.")) {
-        plan.withLock { plan in
-            plan.countdown = operation
-            plan.status = status
-            plan.operations = 0
-        }
+    package func fail(at operation: Int?, with status: Status = .unavailable("The disk is full.")) {
+        plan.withLock { $0 = Plan(countdown: operation, status: status) }
     }
 
     /// Operations since `fail` was called last.
-    var operations: Int { plan.withLock { $0.operations } }
+    package var operations: Int { plan.withLock { $0.operations } }
+
+    package func setUnreadable(_ value: Bool) { isUnreadable.store(value, ordering: .relaxed) }
 
     /// Holds up the writer's transactions until `release`.
-    func hold() { gate.wait() }
-    func release() { gate.signal() }
+    package func hold() { gate.wait() }
+    package func release() { gate.signal() }
+
+    /// Waits until the writer has come to the gate: what is submitted now goes into another group.
+    package func waitForWriter() { while waiting.load(ordering: .acquiring) == 0 { sched_yield() } }
 
     fileprivate func step() throws(Status) {
         let status: Status? = plan.withLock { plan in
@@ -47,10 +50,15 @@ final class FaultyStore: Store {
         if let status { throw status }
     }
 
-    func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
+    package func snapshot() throws(Status) -> any Snapshot {
+        if isUnreadable.load(ordering: .relaxed) { throw .resourceExhausted("Too many readers.") }
+        return try inner.snapshot()
+    }
 
-    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+    package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        waiting.add(1, ordering: .releasing)
         gate.wait()
+        waiting.subtract(1, ordering: .releasing)
         defer { gate.signal() }
         return try inner.write { transaction throws(Status) in
             let result = try body(FaultyTransaction(transaction, self))
@@ -59,8 +67,8 @@ final class FaultyStore: Store {
         }
     }
 
-    func maintain() {}
-    func close() { inner.close() }
+    package func maintain() {}
+    package func close() { inner.close() }
 }
 
 private final class FaultyTransaction: StoreTransaction {
