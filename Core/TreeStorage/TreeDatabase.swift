@@ -1,6 +1,7 @@
 import HearthModel
 import HearthStorage
 import HearthTree
+import Synchronization
 
 /// One namespace's tree.
 ///
@@ -10,6 +11,7 @@ public final class TreeDatabase: Sendable {
     public let name: String
     private let store: any Store
     private let writer: TreeWriter
+    private let isClosed = Atomic(false)
 
     /// - Parameter store: holds nothing but this tree; closed with it.
     /// - Throws: what the store throws; DATA_LOSS when it is damaged.
@@ -66,8 +68,10 @@ public final class TreeDatabase: Sendable {
     /// Bytes of the store; nil when it can't tell.
     public var sizeBytes: Int? { store.sizeBytes }
 
-    /// Ends the writer's thread, which works off what is queued, and closes the store.
+    /// Ends the writer's thread, which works off what is queued, and closes the store. Once: the store may be somebody else's by
+    /// the time that this object goes.
     public func close() {
+        if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()
         store.close()
     }
