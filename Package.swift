@@ -13,6 +13,9 @@ let fuzzing: [Target] = [
         path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
+// Test targets to build, separated by commas, for whoever changes one module: HEARTH_TESTS=HearthStorageTests.
+let wantedTests = Context.environment["HEARTH_TESTS"].map { Set($0.split(separator: ",").map(String.init)) }
+
 // The folders are the architecture: see docs/architecture.md. Dependencies point inward only:
 // Model <- Wire <- Storage <- Services <- the tool.
 let package = Package(
@@ -26,17 +29,23 @@ let package = Package(
         // Core: what server and client share; no sockets, no HTTP.
         .target(name: "HearthModel", path: "Core/Model"),
         .target(name: "HearthWire", dependencies: ["HearthModel"], path: "Core/Wire"),
-        .target(name: "HearthStorage", dependencies: ["HearthModel", "HearthWire"], path: "Core/Storage"),
+        .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
+        .target(name: "HearthConcurrency", dependencies: ["HearthModel", "CLinux"], path: "Core/Concurrency"),
+        .target(
+            name: "HearthStorage", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency"],
+            path: "Core/Storage"),
         .systemLibrary(
             name: "CSQLite", path: "Core/SQLite/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
-            name: "HearthSQLite", dependencies: ["HearthModel", "HearthStorage", "CSQLite"], path: "Core/SQLite",
+            name: "HearthSQLite", dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "CSQLite"],
+            path: "Core/SQLite",
             exclude: ["CSQLite"]),
 
         // The Realtime Database's tree, and its form in a store; WebSocket for both ends.
         .target(name: "HearthTree", dependencies: ["HearthModel", "COpenSSL"], path: "Core/Tree"),
         .target(
-            name: "HearthTreeStorage", dependencies: ["HearthModel", "HearthStorage", "HearthTree"],
+            name: "HearthTreeStorage",
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthTree"],
             path: "Core/TreeStorage"),
         .target(
             name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
@@ -47,7 +56,6 @@ let package = Package(
             name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules", exclude: ["CRE2"]),
 
         // Server.
-        .systemLibrary(name: "CLinux", path: "Server/Network/CLinux"),
         .systemLibrary(
             name: "CNghttp2", path: "Server/Network/CNghttp2", pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"])]),
@@ -58,15 +66,16 @@ let package = Package(
         .target(
             name: "HearthNetwork",
             dependencies: ["HearthModel", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
-            path: "Server/Network", exclude: ["CLinux", "CNghttp2", "COpenSSL", "CZlib"]),
+            path: "Server/Network", exclude: ["CNghttp2", "COpenSSL", "CZlib"]),
         .systemLibrary(
             name: "CCurl", path: "Server/Services/CCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(
             name: "HearthServer",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthNetwork", "HearthRules",
-                "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthWebSocket", "COpenSSL", "CCurl",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthNetwork",
+                "HearthRules", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthWebSocket", "COpenSSL",
+                "CCurl",
             ],
             path: "Server/Services", exclude: ["CCurl"]),
 
@@ -120,6 +129,9 @@ let package = Package(
             path: "Tests/Certificates"),
         // Stores that fail when a test wants it.
         .target(name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthStorage"], path: "Tests/Doubles"),
+        .testTarget(
+            name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency"],
+            path: "Tests/HearthConcurrencyTests"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
             name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
@@ -137,14 +149,15 @@ let package = Package(
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
             name: "HearthStorageTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthTestDoubles"],
+            dependencies: ["HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthTestDoubles"],
             path: "Tests/HearthStorageTests"),
         .testTarget(
             name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules"],
             path: "Tests/HearthRulesTests",
             exclude: ["cases"]),
         .testTarget(
-            name: "HearthSQLiteTests", dependencies: ["HearthModel", "HearthStorage", "HearthSQLite"],
+            name: "HearthSQLiteTests",
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
             name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork", "HearthWebSocket"],
@@ -203,6 +216,6 @@ let package = Package(
         .testTarget(
             name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
             path: "Tests/HearthToolTests"),
-    ] + (isFuzzing ? fuzzing : []),
+    ].filter { $0.type != .test || wantedTests?.contains($0.name) ?? true } + (isFuzzing ? fuzzing : []),
     swiftLanguageModes: [.v6]
 )

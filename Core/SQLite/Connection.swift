@@ -1,4 +1,5 @@
 import CSQLite
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import Synchronization
 
 /// The writer's lock, with a way past the queue for the checkpointer.

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 import Synchronization
@@ -69,7 +70,9 @@ final class CommitPipeline: Sendable {
         worker = Mutex(nil)
         // The thread must not keep alive what stops it: `stop` comes before the end of this object, and works everything
         // off.
-        let thread = WorkerThread<Job>(idle: { store.maintain() }) { [weak self] jobs in self?.process(jobs) }
+        let thread = WorkerThread<Job>(name: "hearth-writer", idle: { store.maintain() }) { [weak self] jobs in
+            self?.process(jobs)
+        }
         worker.withLock { $0 = thread }
     }
 

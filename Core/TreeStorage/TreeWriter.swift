@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import HearthTree
@@ -53,7 +54,9 @@ final class TreeWriter: Sendable {
         builder = TreeIndexBuilder(store: store)
         worker = Mutex(nil)
         // The thread must not keep alive what stops it: `stop` comes before the end of this object.
-        let thread = WorkerThread<Job>(idle: { store.maintain() }) { [weak self] jobs in self?.process(jobs) }
+        let thread = WorkerThread<Job>(name: "hearth-tree-wr", idle: { store.maintain() }) { [weak self] jobs in
+            self?.process(jobs)
+        }
         worker.withLock { $0 = thread }
         continueBuilding()
     }

@@ -224,6 +224,7 @@ extension FirestoreService {
 private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     private let call: GRPCCall
     let identity: Identity
+    let requester: Requester
     let cancellation = Cancellation()
     /// Nil when the call has ended.
     private var observation: RequestObserver.Observation?
@@ -231,6 +232,7 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
     init(_ call: GRPCCall, _ identity: Identity, _ observation: RequestObserver.Observation) {
         self.call = call
         self.identity = identity
+        requester = identity.requester(at: call.remoteAddress, connection: call.connectionNumber)
         self.observation = observation
         let cancellation = cancellation
         call.onCancel = { [weak self] in

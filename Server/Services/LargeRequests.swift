@@ -45,6 +45,7 @@ private final class DistantCall: ServiceCall {
     let loop: EventLoop
     let format: MessageFormat
     let identity: Identity
+    let requester: Requester
     let cancellation: Cancellation
 
     init(_ call: any ServiceCall) {
@@ -52,6 +53,7 @@ private final class DistantCall: ServiceCall {
         loop = call.loop
         format = call.format
         identity = call.identity
+        requester = call.requester
         cancellation = call.cancellation
     }
 

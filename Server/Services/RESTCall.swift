@@ -15,6 +15,7 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
     let cancellation = Cancellation()
     let format: MessageFormat
     let identity: Identity
+    let requester: Requester
     /// Nil when the request has ended.
     private var observation: RequestObserver.Observation?
 
@@ -25,6 +26,8 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
         self.exchange = exchange
         self.isStreaming = isStreaming
         self.identity = identity
+        requester = identity.requester(
+            at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
         self.observation = observation
         format = .json(options)
         headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)

@@ -27,6 +27,8 @@ protocol ServiceCall: AnyObject, Sendable {
     var format: MessageFormat { get }
     /// For whom the request is carried out.
     var identity: Identity { get }
+    /// On whose account it is.
+    var requester: Requester { get }
     /// Whether the answer is over, or nobody waits for it any more.
     var isFinished: Bool { get }
     /// Set when the client has gone; may be read from any thread.

@@ -17,6 +17,8 @@ public final class GRPCCall: @unchecked Sendable {
     /// `/package.Service/Method`.
     public var path: String { stream.path }
     public let remoteAddress: String
+    /// Tells the connections of a process apart.
+    public let connectionNumber: UInt64
     /// When the client stops waiting, on the clock of `EventLoop.monotonicNanoseconds`; nil: never.
     public private(set) var deadline: UInt64?
 
@@ -55,6 +57,7 @@ public final class GRPCCall: @unchecked Sendable {
         self.context = context
         loop = context.loop
         remoteAddress = stream.session?.channel.remoteAddress ?? ""
+        connectionNumber = stream.session?.channel.number ?? 0
         deframer = GRPCDeframer(messageBytesMax: context.limits.messageBytesMax)
     }
 

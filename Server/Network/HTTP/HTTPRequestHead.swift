@@ -38,11 +38,13 @@ public struct HTTPRequestHead: Sendable {
     public var version: HTTPVersion
     /// `address:port` of the peer.
     public var remoteAddress: String
+    /// Tells the connections of a process apart.
+    public var connectionNumber: UInt64
     public var isSecure: Bool
 
     init(
         method: String, target: String, authority: String, scheme: String, headers: [HTTPHeader],
-        version: HTTPVersion, remoteAddress: String, isSecure: Bool
+        version: HTTPVersion, remoteAddress: String, connectionNumber: UInt64, isSecure: Bool
     ) {
         self.method = method
         self.target = target
@@ -58,6 +60,7 @@ public struct HTTPRequestHead: Sendable {
         self.headers = headers
         self.version = version
         self.remoteAddress = remoteAddress
+        self.connectionNumber = connectionNumber
         self.isSecure = isSecure
     }
 

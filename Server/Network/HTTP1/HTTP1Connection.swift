@@ -154,7 +154,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 method: head.method, target: head.target, authority: head.authority,
                 scheme: channel.isSecure ? "https" : "http", headers: head.headers,
                 version: head.isVersion1_0 ? .http1_0 : .http1_1, remoteAddress: channel.remoteAddress,
-                isSecure: channel.isSecure),
+                connectionNumber: channel.number, isSecure: channel.isSecure),
             transport: self, bodyBytesMax: context.limits.bodyBytesMax, budget: context.inputBudget)
         self.exchange = exchange
         exchange.begin(context.http)

@@ -135,7 +135,7 @@ final class HTTP2Stream {
             method: method, target: path,
             authority: authority.isEmpty ? fields.firstValue("host") ?? "" : authority, scheme: scheme,
             headers: fields, version: .http2, remoteAddress: session.channel.remoteAddress,
-            isSecure: session.channel.isSecure)
+            connectionNumber: session.channel.number, isSecure: session.channel.isSecure)
         let exchange = HTTPExchange(
             loop: loop, head: head, transport: self, bodyBytesMax: context.limits.bodyBytesMax,
             budget: context.inputBudget)

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// What speaks a protocol over a `SocketChannel`. All calls come on the loop's thread.
 protocol ChannelDriver: AnyObject {
@@ -56,6 +57,8 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     let loop: EventLoop
     let limits: NetworkLimits
     let remoteAddress: String
+    /// Tells the connections of a process apart.
+    let number = SocketChannel.numbers.add(1, ordering: .relaxed).newValue
     let createdAt: UInt64
     let isSecure: Bool
     var driver: (any ChannelDriver)?
@@ -75,6 +78,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     private var lastWriteProgressAt: UInt64
     private var turnEndsAt: UInt64 = 0
 
+    private static let numbers = Atomic<UInt64>(0)
     private static let readsPerTurnMax = 16
     private static let flushBytesPerTurnMax = 2 * 1024 * 1024
 

@@ -79,6 +79,8 @@ public final class WebSocketChannel: @unchecked Sendable {
 
     /// `address:port` of the client.
     public var remoteAddress: String { channel.remoteAddress }
+    /// Tells the connections of a process apart.
+    public var connectionNumber: UInt64 { channel.number }
     public var isSecure: Bool { channel.isSecure }
 
     /// Messages can be sent.

@@ -9,6 +9,16 @@ enum Identity: Sendable {
 
     static let owner = Identity.administrator(AdministratorScope())
     static let nobody = Identity.client(nil)
+
+    /// On whose account the requests of a connection are.
+    /// - Parameter address: of the peer, `address:port`.
+    func requester(at address: String, connection: UInt64) -> Requester {
+        switch self {
+        case .administrator: .administrator(connection: connection)
+        case .client(let client?): .user(client.uid, connection: connection)
+        case .client(nil): .nobody(at: address, connection: connection)
+        }
+    }
 }
 
 /// What an administrator may do.

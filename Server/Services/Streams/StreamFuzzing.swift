@@ -65,6 +65,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     let cancellation = Cancellation()
     let format = MessageFormat.json(JSONOptions())
     let identity = Identity.owner
+    let requester = Requester.server
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
     var onCancel: (() -> Void)?

@@ -10,6 +10,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     let format = MessageFormat.json(JSONOptions())
     /// That of the handshake: a client's credentials hold for the whole session.
     let identity: Identity
+    let requester: Requester
 
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
@@ -38,11 +39,13 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
 
     /// - Parameter forget: called when the session is over.
     init(
-        id: String, _ identity: Identity, loop: EventLoop, observation: RequestObserver.Observation,
+        id: String, _ identity: Identity, _ requester: Requester, loop: EventLoop,
+        observation: RequestObserver.Observation,
         forget: @escaping () -> Void
     ) {
         self.loop = loop
         self.identity = identity
+        self.requester = requester
         self.observation = observation
         self.forget = forget
         session = WebChannelSession(id: id)

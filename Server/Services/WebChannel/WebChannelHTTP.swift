@@ -103,8 +103,11 @@ struct WebChannelHTTP: HTTPExtension {
     ) throws(Status) {
         let id = WebChannelSessions.newID()
         let sessions = sessions
+        let caller = (try? identity.get()) ?? .nobody
         let call = WebChannelCall(
-            id: id, (try? identity.get()) ?? .nobody, loop: exchange.loop,
+            id: id, caller,
+            caller.requester(at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber),
+            loop: exchange.loop,
             observation: observer.begin(method.observed, .webChannel, remote: exchange.head.remoteAddress),
             forget: { sessions[id] = nil })
         guard sessions.add(call, id) else {

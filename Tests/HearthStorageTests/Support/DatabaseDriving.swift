@@ -1,4 +1,5 @@
 import Dispatch
+import HearthConcurrency
 import HearthModel
 import HearthWire
 import Synchronization
@@ -149,7 +150,7 @@ extension Database {
 
 /// Runs a body in several threads at once, and waits for them.
 func inThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    let threads = (0..<count).map { _ in WorkerThread<Int> { indices in indices.forEach(body) } }
+    let threads = (0..<count).map { _ in WorkerThread<Int>(name: "test") { indices in indices.forEach(body) } }
     for (index, thread) in threads.enumerated() { thread.push(index) }
     for thread in threads { thread.stop() }
 }

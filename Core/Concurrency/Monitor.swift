@@ -10,12 +10,12 @@ import Darwin
 ///
 /// `Synchronization.Mutex` has no condition, and its closures can't return a generic result that isn't Sendable, as
 /// `Store.write` must.
-final class Monitor: @unchecked Sendable {
+package final class Monitor: @unchecked Sendable {
     // Both are made for calls from any thread.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init() {
+    package init() {
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -35,25 +35,25 @@ final class Monitor: @unchecked Sendable {
     }
 
     @inline(__always)
-    func lock() { pthread_mutex_lock(mutex) }
+    package func lock() { pthread_mutex_lock(mutex) }
 
     @inline(__always)
-    func unlock() { pthread_mutex_unlock(mutex) }
+    package func unlock() { pthread_mutex_unlock(mutex) }
 
-    func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    package func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         lock()
         defer { unlock() }
         return try body()
     }
 
     /// Wakes all that wait.
-    func signal() { pthread_cond_broadcast(condition) }
+    package func signal() { pthread_cond_broadcast(condition) }
 
     /// Waits for a signal; the lock must be held, and is again afterwards.
-    func wait() { pthread_cond_wait(condition, mutex) }
+    package func wait() { pthread_cond_wait(condition, mutex) }
 
     /// Waits for a signal at most until `deadline`; the lock must be held, and is again afterwards.
-    func wait(until deadline: MonotonicTime) {
+    package func wait(until deadline: MonotonicTime) {
         #if os(Linux)
         var time = timespec(
             tv_sec: Int(deadline.nanoseconds / 1_000_000_000), tv_nsec: Int(deadline.nanoseconds % 1_000_000_000))
@@ -64,21 +64,4 @@ final class Monitor: @unchecked Sendable {
         pthread_cond_timedwait_relative_np(condition, mutex, &time)
         #endif
     }
-}
-
-/// A moment of the clock that never steps.
-struct MonotonicTime: Comparable {
-    var nanoseconds: Int64
-
-    static var now: MonotonicTime {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
-
-    func advanced(milliseconds: Int) -> MonotonicTime {
-        MonotonicTime(nanoseconds: nanoseconds + Int64(milliseconds) * 1_000_000)
-    }
-
-    static func < (lhs: MonotonicTime, rhs: MonotonicTime) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 }

@@ -1,0 +1,77 @@
+import CLinux
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A thread with a name that `top -H`, `perf` and debuggers show.
+package struct NamedThread: @unchecked Sendable {
+    // A `pthread_t` is a number or a pointer that any thread may join.
+    private let handle: pthread_t
+
+    /// Starts a thread that runs `body` and keeps it alive until it returns.
+    /// - Parameter name: at most 15 bytes; the kernel keeps no more.
+    /// - Returns: nil when the system has no room for another thread.
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) -> NamedThread? {
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        #else
+        var thread = pthread_t()
+        #endif
+        let retained = Unmanaged.passRetained(
+            ThreadBody(name: String(decoding: name.utf8.prefix(15), as: UTF8.self), body))
+        guard pthread_create(&thread, nil, threadEntry, retained.toOpaque()) == 0 else {
+            retained.release()
+            return nil
+        }
+        #if canImport(Darwin)
+        return thread.map { NamedThread(handle: $0) }
+        #else
+        return NamedThread(handle: thread)
+        #endif
+    }
+
+    package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
+
+    /// Waits for the end of the thread. Once, and not together with `detach`.
+    package func join() { pthread_join(handle, nil) }
+
+    /// Lets the system free the thread when it ends.
+    package func detach() { pthread_detach(handle) }
+}
+
+/// What a new thread runs; kept alive by the thread.
+private final class ThreadBody: Sendable {
+    private let name: String
+    private let body: @Sendable () -> Void
+
+    init(name: String, _ body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    func run() {
+        #if canImport(Darwin)
+        pthread_setname_np(name)
+        #else
+        linux_set_thread_name(name)
+        #endif
+        body()
+    }
+}
+
+#if canImport(Darwin)
+private func threadEntry(_ argument: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+    Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run()
+    return nil
+}
+#else
+private func threadEntry(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
+    return nil
+}
+#endif

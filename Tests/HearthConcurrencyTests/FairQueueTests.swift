@@ -1,0 +1,139 @@
+import HearthConcurrency
+import HearthModel
+import Testing
+
+@Suite("A fair queue")
+struct FairQueueTests {
+    private func user(_ account: UInt64, _ connection: UInt64) -> Requester {
+        Requester(account: account, connection: connection, isAdministrator: false)
+    }
+
+    @Test("gives what one connection queued in its order")
+    func order() {
+        var queue = FairQueue<Int>()
+        for number in 0..<1000 { queue.append(number, for: user(1, 1)) }
+        #expect(queue.removeAll() == Array(0..<1000))
+        #expect(queue.isEmpty)
+    }
+
+    @Test("serves a late account after one element of another, whatever that has queued")
+    func accounts() {
+        var queue = FairQueue<String>()
+        for number in 0..<10_000 { queue.append("many", for: user(1, UInt64(number % 64))) }
+        for _ in 0..<100 { _ = queue.popFirst() }
+        queue.append("few", for: user(2, 99))
+        let next = (0..<2).map { _ in queue.popFirst() }
+        #expect(next.contains("few"))
+        #expect(queue.count == 9_899)
+    }
+
+    @Test("takes turns between the connections of one account")
+    func connections() {
+        var queue = FairQueue<String>()
+        for _ in 0..<100 { queue.append("first", for: user(1, 1)) }
+        queue.append("second", for: user(1, 2))
+        let next = (0..<3).map { _ in queue.popFirst() }
+        #expect(next.contains("second"))
+    }
+
+    @Test("counts what elements cost")
+    func costs() {
+        var queue = FairQueue<String>()
+        for _ in 0..<100 { queue.append("heavy", for: user(1, 1), cost: 10) }
+        for _ in 0..<100 { queue.append("light", for: user(2, 2), cost: 1) }
+        let first = (0..<55).compactMap { _ in queue.popFirst() }
+        let heavy = first.filter { $0 == "heavy" }.count
+        #expect((4...6).contains(heavy))
+    }
+
+    @Test("an account that had nothing to do has saved nothing up")
+    func idleness() {
+        var queue = FairQueue<Int>()
+        for _ in 0..<1000 { queue.append(1, for: user(1, 1)) }
+        for _ in 0..<500 { _ = queue.popFirst() }
+        for _ in 0..<1000 { queue.append(2, for: user(2, 2)) }
+        let next = (0..<100).compactMap { _ in queue.popFirst() }
+        #expect((49...51).contains(next.filter { $0 == 1 }.count))
+    }
+
+    @Test("gives everything once", arguments: 0..<50 as Range<UInt64>)
+    func random(seed: UInt64) {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
+        func draw(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int((state >> 33) % UInt64(bound))
+        }
+        var queue = FairQueue<Int>()
+        var given = 0
+        var taken: [Int: Int] = [:]
+        var last: [UInt64: Int] = [:]
+        for _ in 0..<2000 {
+            if draw(5) < 3 {
+                let connection = draw(9)
+                queue.append(
+                    given * 16 + connection, for: user(UInt64(connection % 3), UInt64(connection)), cost: draw(20))
+                given += 1
+            } else if let element = queue.popFirst() {
+                taken[element, default: 0] += 1
+                let connection = UInt64(element % 16)
+                #expect(last[connection] ?? -1 < element)
+                last[connection] = element
+            }
+        }
+        for element in queue.removeAll() { taken[element, default: 0] += 1 }
+        #expect(taken.count == given)
+        #expect(taken.values.allSatisfy { $0 == 1 })
+    }
+}
+
+@Suite("The network of a peer's address")
+struct PeerAddressTests {
+    @Test(
+        "leaves out the port, and a host's part of an IPv6 address",
+        arguments: [
+            ("192.0.2.1:5000", "192.0.2.1"), ("[2001:db8:0:1::5]:80", "2001:db8:0:1"), ("[::1]:80", "0:0:0:0"),
+            ("[2001:db8:1:2:3:4:5:6]:1", "2001:db8:1:2"), ("[::ffff:192.0.2.1]:7", "192.0.2.1"),
+            ("[fe80::1%eth0]:7", "fe80:0:0:0"), ("", ""), ("unix", "unix"),
+        ])
+    func network(address: String, network: String) {
+        #expect(PeerAddress.network(of: address) == network)
+    }
+}
+
+@Suite("A worker's thread")
+struct WorkerThreadTests {
+    @Test("works off what was pushed before it stops, in order")
+    func stops() {
+        let seen = Gathering()
+        let thread = WorkerThread<Int>(name: "test") { seen.add($0) }
+        for number in 0..<1000 { thread.push(number) }
+        thread.stop()
+        #expect(seen.all == Array(0..<1000))
+        #expect(!thread.push(1))
+    }
+
+    @Test("a queue gives first what came first, and shrinks as it goes")
+    func queue() {
+        var queue = Queue<Int>()
+        var expected = 0
+        for number in 0..<10_000 {
+            queue.append(number)
+            if number % 3 != 0 {
+                #expect(queue.popFirst() == expected)
+                expected += 1
+            }
+        }
+        while let next = queue.popFirst() {
+            #expect(next == expected)
+            expected += 1
+        }
+        #expect(expected == 10_000)
+    }
+}
+
+private final class Gathering: @unchecked Sendable {
+    // Guards `all`.
+    private let monitor = Monitor()
+    private(set) var all: [Int] = []
+    func add(_ more: [Int]) { monitor.withLock { all += more } }
+}
