@@ -70,7 +70,11 @@ public final class TreeDatabase: Sendable {
     /// Whether entries of indexes are being made or deleted in the background.
     public var isBuilding: Bool { !writer.indexes.all.allSatisfy { $0.state == .ready } }
 
-    public var statistics: TreeStatistics { writer.statistics }
+    public var statistics: TreeStatistics {
+        var statistics = writer.statistics
+        statistics.store = store.statistics
+        return statistics
+    }
 
     /// Bytes of the store; nil when it can't tell.
     public var sizeBytes: Int? { store.sizeBytes }
@@ -96,4 +100,5 @@ public struct TreeStatistics: Sendable {
     /// Writes that wait.
     public var queuedWrites = 0
     public var queuedBytes = 0
+    public var store = StoreStatistics()
 }

@@ -52,13 +52,17 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the data folder can't be used.
     public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
         let provider: any StoreProvider
+        let log = configuration.log
+        let health = StorageHealth(log: log)
         if let folder = configuration.dataFolder {
-            provider = try SQLiteStoreProvider(path: folder)
+            let opened = try SQLiteStoreProvider(path: folder, options: Self.storeOptions(.firestore, health))
+            if let notice = opened.notice { log.warning(notice) }
+            provider = opened
+            Self.warnOfEngine(log)
         } else {
             provider = MemoryStoreProvider()
         }
         let indexes = configuration.indexes
-        let log = configuration.log
         registry = DatabaseRegistry(
             provider: provider,
             prepare: { database in
@@ -76,7 +80,7 @@ public final class Server: Sendable {
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool)
+        realtime = try Self.realtime(configuration, authenticator, pool, health)
         let service = FirestoreService(
             registry: registry, pool: pool, options: configuration.firestore, authenticator: authenticator,
             access: AccessControl(
@@ -97,7 +101,8 @@ public final class Server: Sendable {
         let realtime = realtime
         let metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
-            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
+            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
+            health: health)
         network = NetworkServer(
             configuration: Self.network(configuration),
             http: RESTFrontEnd(
@@ -112,21 +117,39 @@ public final class Server: Sendable {
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
-                observer: observer, servesEmulatorRoutes: configuration.isEmulator,
+                observer: observer, servesEmulatorRoutes: configuration.isEmulator, health: health,
                 shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    private static func storeOptions(_ product: StorageHealth.Product, _ health: StorageHealth) -> SQLiteStoreOptions {
+        var options = SQLiteStoreOptions()
+        options.observer = health.observer(of: product)
+        return options
+    }
+
+    /// Said once a start: other programs that use this library may lose data by it.
+    private static func warnOfEngine(_ log: Log) {
+        if !SQLiteLibrary.hasLogResetDefect { return }
+        log.warning(
+            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
+            ("version", .text(SQLiteLibrary.version)), ("corrected", .text("3.51.3, 3.50.7, 3.44.6")))
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
     public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
 
     private static func realtime(
-        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool
+        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ health: StorageHealth
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
-        if let folder { provider = try SQLiteStoreProvider(path: folder) } else { provider = MemoryStoreProvider() }
+        if let folder {
+            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(.realtime, health))
+        } else {
+            provider = MemoryStoreProvider()
+        }
         return try RealtimeService(
             RealtimeService.Configuration(
                 isEmulator: configuration.isEmulator, project: configuration.project,

@@ -15,6 +15,8 @@ enum ServeCommand {
         // Before any thread is started, so that all of them leave the signals to this one.
         let signals = SignalWaiter()
         FileLimit.raise()
+        // Data, rules, journals and spools are for the user that runs the server only.
+        umask(0o077)
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         for warning in settings.warnings { log.warning(warning) }
         let server = try start(settings, log)

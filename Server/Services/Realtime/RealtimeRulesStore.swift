@@ -37,7 +37,7 @@ struct RealtimeRulesStore: Sendable {
     func save(_ text: [UInt8], base: String, _ name: String) throws(Status) {
         guard let folder, let path = path(name) else { return }
         let draft = path + ".new"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         if descriptor < 0 { throw DataFolder.failure("write \(draft)") }
         var rest = (Array("\(Self.mark)\(base)\n".utf8) + text)[...]
         var isWritten = true
