@@ -19,6 +19,13 @@ public struct WALBounds: Sendable {
 
     public init() {}
 
+    /// - Parameter bytes: of the WAL at which a checkpoint is due.
+    public init(checkpointBytes bytes: Int) {
+        walPages = min(max(8, bytes / FileFormat.pageSizeBytes), walPagesMax)
+        quietPages = min(quietPages, walPages)
+        lockedPages = min(lockedPages, max(4, walPages / 2))
+    }
+
     /// Grows with the square of the WAL's length: 5 ms, at twice the length 20 ms, at four times 80 ms.
     func patienceMilliseconds(walPages pages: Int) -> Int {
         let ratio = Double(pages) / Double(max(1, walPages))

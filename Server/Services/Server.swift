@@ -14,6 +14,8 @@ public final class Server: Sendable {
         public var firestore = FirestoreService.Options()
         /// Threads for scans whose cost isn't that of their answer.
         public var workersMax = 4
+        /// The length of a database's write-ahead log from which it is copied into the database.
+        public var checkpointBytes = 80 << 20
         /// Index definitions to bring databases of any project up to, by database id.
         public var indexes: [String: IndexConfiguration] = [:]
         public var log = Log()
@@ -55,7 +57,8 @@ public final class Server: Sendable {
         let log = configuration.log
         let health = StorageHealth(log: log)
         if let folder = configuration.dataFolder {
-            let opened = try SQLiteStoreProvider(path: folder, options: Self.storeOptions(.firestore, health))
+            let opened = try SQLiteStoreProvider(
+                path: folder, options: Self.storeOptions(configuration, .firestore, health))
             if let notice = opened.notice { log.warning(notice) }
             provider = opened
             Self.warnOfEngine(log)
@@ -123,8 +126,11 @@ public final class Server: Sendable {
         watchedNetwork.value = network
     }
 
-    private static func storeOptions(_ product: StorageHealth.Product, _ health: StorageHealth) -> SQLiteStoreOptions {
+    private static func storeOptions(
+        _ configuration: Configuration, _ product: StorageHealth.Product, _ health: StorageHealth
+    ) -> SQLiteStoreOptions {
         var options = SQLiteStoreOptions()
+        options.bounds = WALBounds(checkpointBytes: configuration.checkpointBytes)
         options.observer = health.observer(of: product)
         return options
     }
@@ -146,7 +152,7 @@ public final class Server: Sendable {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
         if let folder {
-            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(.realtime, health))
+            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .realtime, health))
         } else {
             provider = MemoryStoreProvider()
         }

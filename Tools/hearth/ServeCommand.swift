@@ -33,6 +33,7 @@ enum ServeCommand {
         var configuration = Server.Configuration()
         configuration.dataFolder = settings.dataFolder
         configuration.workersMax = settings.workers
+        configuration.checkpointBytes = settings.checkpointKiB << 10
         configuration.indexes = settings.indexes
         configuration.log = log
         configuration.logsRequests = settings.logsRequests
