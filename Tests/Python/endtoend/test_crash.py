@@ -425,5 +425,7 @@ def test_killed_while_the_log_is_copied(tmp_path: Path) -> None:
             for key, tried in writer.tried.items():
                 bounds[key] = (max(bounds.get(key, (0, 0))[0], writer.acknowledged.get(key, 0)), tried)
         assert_sound(tmp_path / "hearth-data")
+        if kill % 100 == 99:
+            print(f"{kill + 1} kills", flush=True)
     print(f"seed {seed}: {KILLS} kills in {time.monotonic() - started:.0f} s, {commits} documents acknowledged last")
     assert commits > KILLS, where
