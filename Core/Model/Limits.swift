@@ -229,6 +229,10 @@ public enum Limits {
     /// A request's body. The service takes 256 MB; ours has to fit into what the unfinished requests of all clients may
     /// hold together (`NetworkLimits.bufferedInputBytesMax`). What is larger is written in parts, as `import` does.
     public static let realtimeBodyBytesMax = 120 << 20
+    /// The body of whoever isn't an administrator. Source: the largest write of an SDK in "Limits" of the documentation.
+    public static let realtimeClientBodyBytesMax = 16 << 20
+    /// A write beyond this size is only received when rules may allow it.
+    public static let realtimeUnaskedBytesMax = 64 << 10
     /// An answer. Source: as above.
     public static let realtimeReadBytesMax = 256 << 20
     /// An answer beyond which it goes to a file before it is sent.
@@ -281,6 +285,14 @@ public enum Limits {
     public static let realtimeRequestsWaitingMax = 1000
     /// Their bytes.
     public static let realtimeWaitingBytesMax = 16 << 20
+    /// The same of whoever hasn't shown an identity; beyond them no more is read.
+    public static let realtimeUnknownWaitingBytesMax = 64 << 10
+    /// Bytes of messages that have begun to come, or wait to be begun, of all connections together.
+    public static let realtimeReceivedBytesMax = 96 << 20
+    /// Bytes of a connection that don't count against what all may make the server hold.
+    public static let realtimeUncountedBytesMax = 8 << 10
+    /// Sockets and event streams; the rest of the connections is for requests.
+    public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
     /// Reads of a connection at a time.
@@ -304,8 +316,14 @@ public enum Limits {
     public static let longPollFarewellSeconds = 30
     /// Bytes of messages in one answer, beyond which the rest waits for the next.
     public static let longPollAnswerBytesMax = 1 << 20
+    /// Messages for clients that poll, together.
+    public static let longPollOutputBytesMax = 64 << 20
     /// Pieces of a client's messages that came before one with a lower number.
     public static let longPollEarlySegmentsMax = 500
+    /// Their bytes, of a client that hasn't shown an identity.
+    public static let longPollUnknownEarlyBytesMax = 64 << 10
+    /// Bytes of messages that wait to be begun, of a client that hasn't shown an identity.
+    public static let longPollUnknownWaitingBytesMax = 2 << 20
     /// Pieces of one message.
     public static let longPollSegmentsMax = 20_000
 }

@@ -78,7 +78,7 @@ struct RealtimeHTTP: HTTPExtension {
             if call.wantsEvents, call.method == "GET" {
                 step = { [service] namespace, identity in
                     let target = RealtimeTarget(path: path, query: query)
-                    _ = RealtimeEventStream(call, target, identity, namespace, service)
+                    RealtimeEventStream(call, target, identity, namespace, service).begin(identity)
                 }
                 break
             }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
@@ -37,6 +38,12 @@ final class RealtimeService: Sendable {
     let pool: WorkerPool
     /// Event streams, which only a shutdown would end.
     let streams = OpenStreams()
+    let connections = RealtimeConnections()
+    /// What clients have sent that can't be worked on yet.
+    let received: MemoryBudget
+    /// What waits for clients that poll: no connection of theirs would hold it.
+    let unpolled = MemoryBudget(
+        bytesMax: Limits.longPollOutputBytesMax, shareBytesMax: Limits.longPollOutputBytesMax / 2)
     let pushIDs = RealtimePushIDs()
     let clock: any Clock
     let log: Log
@@ -54,12 +61,15 @@ final class RealtimeService: Sendable {
     /// - Throws: INVALID_ARGUMENT with what is wrong in a file of rules, FAILED_PRECONDITION for one that isn't there.
     init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
+        received: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.realtimeReceivedBytesMax, shareBytesMax: Limits.realtimeReceivedBytesMax / 2),
         clock: any Clock = SystemClock()
     ) throws(Status) {
         isEmulator = configuration.isEmulator
         project = configuration.project
         self.provider = provider
         self.pool = pool
+        self.received = received
         self.clock = clock
         log = configuration.log
         self.authenticator = RealtimeAuthenticator(authenticator)

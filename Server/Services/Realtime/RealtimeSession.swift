@@ -6,8 +6,11 @@ import HearthTreeStorage
 /// What carries the messages of a session: a WebSocket, or requests of a client that has none. All on one loop.
 protocol RealtimeCarrier: AnyObject {
     var loop: EventLoop { get }
+    var peer: RealtimePeer { get }
     /// Bytes that wait for the client.
     var queuedBytes: Int { get }
+    /// On whose account the client is from now on.
+    func belongs(to requester: Requester)
     func send(_ message: [UInt8])
     /// A push that others get, too.
     func send(shared push: RealtimePush)
@@ -16,6 +19,12 @@ protocol RealtimeCarrier: AnyObject {
     func resumeReading()
     /// Ends the connection. `RealtimeSession.carrierEnded` comes in any case.
     func end(_ fault: RealtimeFault)
+}
+
+/// Where a client is: its address, and the number of its connection.
+struct RealtimePeer: Sendable {
+    var address: String
+    var connection: UInt64
 }
 
 /// One client's connection: its requests, its listens, and what it wants done when it is gone.
@@ -37,6 +46,8 @@ final class RealtimeSession: @unchecked Sendable {
 
     /// For whom requests are from now on.
     private(set) var identity = RealtimeIdentity.nobody
+    private let peer: RealtimePeer
+    private(set) var requester: Requester
     /// Counts changes of what may be read: of identity or rules.
     private(set) var judgement = 0
     private var expiry: Timer?
@@ -45,6 +56,10 @@ final class RealtimeSession: @unchecked Sendable {
     private var waiting: [[UInt8]] = []
     private var firstWaiting = 0
     private var waitingBytes = 0
+    /// Bytes of messages that the carrier hasn't completely.
+    private var pieceBytes = 0
+    private var held: HeldBytes
+    private var hasSpoken = false
     private var isReadingPaused = false
     private var holds = 0
     private var isProceeding = false
@@ -89,6 +104,9 @@ final class RealtimeSession: @unchecked Sendable {
         self.namespace = namespace
         self.service = service
         loop = carrier.loop
+        peer = carrier.peer
+        requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
+        held = HeldBytes(service.received, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -108,14 +126,34 @@ final class RealtimeSession: @unchecked Sendable {
     /// A whole message of the client.
     func receive(_ text: [UInt8]) {
         if isEnded { return }
+        if !hasSpoken {
+            hasSpoken = true
+            service.connections.change(id, to: .attended)
+        }
         waiting.append(text)
         waitingBytes += text.count
         proceed()
-        let isFull = waitingBytes > Limits.realtimeWaitingBytesMax || waiting.count > Limits.realtimeRequestsWaitingMax
+        let isFull = waitingBytes > waitingBytesMax || waiting.count > Limits.realtimeRequestsWaitingMax
         if !isEnded, isFull, !isReadingPaused {
             isReadingPaused = true
             carrier?.pauseReading()
         }
+    }
+
+    private var waitingBytesMax: Int {
+        identity.auth == nil && identity.scope == nil
+            ? Limits.realtimeUnknownWaitingBytesMax : Limits.realtimeWaitingBytesMax
+    }
+
+    /// To be told how much the carrier has of messages that aren't complete, or that it keeps back.
+    func hold(pieceBytes: Int) {
+        self.pieceBytes = pieceBytes
+        countHeld()
+    }
+
+    /// A client that makes us hold more than its part is disconnected.
+    private func countHeld() {
+        if !held.set(waitingBytes + pieceBytes), !isEnded { carrier?.end(.busy) }
     }
 
     /// Whether the client reads what it is sent.
@@ -138,6 +176,7 @@ final class RealtimeSession: @unchecked Sendable {
             waitingBytes -= text.count
             begin(text)
         }
+        countHeld()
         if firstWaiting == waiting.count {
             waiting = []
             firstWaiting = 0
@@ -164,8 +203,11 @@ final class RealtimeSession: @unchecked Sendable {
             return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) })
         }
         hold()
+        let identity = identity
         service.pool.run { [self] in
-            let message = Result { () throws(RealtimeFault) in try RealtimeMessage(text) }
+            let message = Result { () throws(RealtimeFault) in
+                try RealtimeMessage(text) { service.access.mayWrite($0, identity, namespace) }
+            }
             loop.execute { [self] in
                 take(message)
                 release()
@@ -350,11 +392,19 @@ final class RealtimeSession: @unchecked Sendable {
         self.identity = identity
         expiry?.cancel()
         expiry = nil
-        if let expiresAt = identity.expiresAt {
-            let left = max(0, expiresAt * 1000 - service.nowMilliseconds)
-            expiry = loop.schedule(afterMilliseconds: Int(min(left, 1 << 40))) { [weak self] in self?.tokenEnded() }
+        let requester = identity.requester(at: peer.address, connection: peer.connection)
+        if requester != self.requester { belong(to: requester) }
+        if let left = identity.millisecondsLeft(now: service.nowMilliseconds) {
+            expiry = loop.schedule(afterMilliseconds: left) { [weak self] in self?.tokenEnded() }
         }
         judgeListens()
+    }
+
+    private func belong(to requester: Requester) {
+        self.requester = requester
+        service.connections.change(id, to: requester)
+        carrier?.belongs(to: requester)
+        if !held.move(to: requester) { carrier?.end(.busy) }
     }
 
     private func tokenEnded() {
@@ -382,6 +432,10 @@ final class RealtimeSession: @unchecked Sendable {
         unsettled = [:]
         staleListens = []
         waiting = []
+        firstWaiting = 0
+        waitingBytes = 0
+        hold(pieceBytes: 0)
+        service.connections.remove(id)
         answers = []
         runDisconnectWrites { [self] in
             isOver = true
@@ -404,6 +458,11 @@ final class RealtimeSession: @unchecked Sendable {
 }
 
 extension RealtimeSession: RealtimeUser {
+    func makeRoom() {
+        carrier?.end(.busy)
+        carrierEnded()
+    }
+
     func rulesChanged() {
         if !isEnded { judgeListens() }
     }

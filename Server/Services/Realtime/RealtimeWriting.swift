@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthRules
 import HearthTree
 import HearthTreeStorage
 
@@ -40,7 +41,11 @@ struct RealtimeWriting: Sendable {
         } catch {
             return call.failAfterBody(error)
         }
-        call.exchange.collectBody(limitBytes: Limits.realtimeBodyBytesMax) { [self] result in
+        if mayBeLarge, !service.access.mayWrite(scope, identity, namespace) {
+            return call.failAfterBody(RealtimeAccess.denied)
+        }
+        let limitBytes = identity.scope == nil ? Limits.realtimeClientBodyBytesMax : Limits.realtimeBodyBytesMax
+        call.exchange.collectBody(limitBytes: limitBytes) { [self] result in
             switch result {
             case .success(let body):
                 if body.count < LargeRequests.sizeBytesMin, call.parameters.writeSize?.seconds == nil {
@@ -50,6 +55,21 @@ struct RealtimeWriting: Sendable {
             case .failure(let status):
                 call.fail(status, http: status.code == .resourceExhausted ? 413 : nil)
             }
+        }
+    }
+
+    /// Whether the body may be so large that it isn't worth while to receive it for nothing.
+    private var mayBeLarge: Bool {
+        if call.method == "DELETE" { return false }
+        guard let length = call.head.firstValue("content-length").flatMap({ Int($0) }) else { return true }
+        return length > Limits.realtimeUnaskedBytesMax
+    }
+
+    private var scope: TreeWriteScope {
+        switch call.method {
+        case "PATCH": .below(path)
+        case "POST": .child(of: path)
+        default: .location(path)
         }
     }
 
