@@ -155,6 +155,19 @@ public enum Limits {
     /// How often a quiet stream tells the time.
     public static let listenHeartbeatSeconds = 30
 
+    // MARK: Workers and memory; bounds of ours
+
+    /// Jobs that wait for a group of workers.
+    public static let workerJobsWaitingMax = 10_000
+    /// Bytes that were received and can't be worked on yet, of all connections of all protocols together.
+    public static let receivedBytesMax = 128 << 20
+    /// The same of one account: an identity, or the address of whoever shows none.
+    public static let receivedShareBytesMax = 96 << 20
+    /// What a connection may hold although its account has its share.
+    public static let receivedSmallBytesMax = 64 << 10
+    /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
+    public static let workingBytesMax = 96 << 20
+
     // MARK: WebChannel; bounds of ours
 
     /// Sessions open at a time.

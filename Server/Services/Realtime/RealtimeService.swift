@@ -81,7 +81,11 @@ final class RealtimeService: Sendable {
         guard working.reserve(size) else {
             return call.onLoop { call.fail(.unavailable("The server works on too many large requests.")) }
         }
-        pool.run { [working] in
+        let refused: @Sendable (Status) -> Void = { [working] status in
+            working.release(size)
+            call.onLoop { call.fail(status) }
+        }
+        pool.run(.short, for: call.requester, cancellation: call.cancellation, refused: refused) { [working] in
             do throws(Status) {
                 try call.cancellation.check()
                 try body()
@@ -95,7 +99,8 @@ final class RealtimeService: Sendable {
 
     /// Runs `body` on a worker, for an answer that is large.
     func answer(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        pool.run {
+        let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
+        pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
             do throws(Status) {
                 try body()
             } catch {

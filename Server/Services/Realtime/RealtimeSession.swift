@@ -164,7 +164,8 @@ final class RealtimeSession: @unchecked Sendable {
             return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) })
         }
         hold()
-        service.pool.run { [self] in
+        service.pool.run(.short, for: .server, refused: { [self] _ in loop.execute { [self] in release() } }) {
+            [self] in
             let message = Result { () throws(RealtimeFault) in try RealtimeMessage(text) }
             loop.execute { [self] in
                 take(message)
