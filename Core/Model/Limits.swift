@@ -118,6 +118,11 @@ public enum Limits {
 
     // MARK: Storage
 
+    /// Long reads (kept across turns of a loop, or on a worker) that are open at a time in the whole process (ours).
+    public static let longReadsMax = 64
+    /// Long reads that wait for their turn, and those of one account (ours).
+    public static let longReadsWaitingMax = 20_000
+    public static let longReadsWaitingShareMax = 5_000
     /// Databases kept open although nobody uses them (ours).
     public static let databasesOpenMax = 256
     /// Seconds after which an unused database beyond that number is closed (ours).
@@ -154,6 +159,19 @@ public enum Limits {
     public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.
     public static let listenHeartbeatSeconds = 30
+
+    // MARK: Workers and memory; bounds of ours
+
+    /// Jobs that wait for a group of workers.
+    public static let workerJobsWaitingMax = 10_000
+    /// Bytes that were received and can't be worked on yet, of all connections of all protocols together.
+    public static let receivedBytesMax = 128 << 20
+    /// The same of one account: an identity, or the address of whoever shows none.
+    public static let receivedShareBytesMax = 96 << 20
+    /// What a connection may hold although its account has its share.
+    public static let receivedSmallBytesMax = 64 << 10
+    /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
+    public static let workingBytesMax = 96 << 20
 
     // MARK: WebChannel; bounds of ours
 
@@ -241,8 +259,8 @@ public enum Limits {
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
     public static let realtimeSpoolBytesMax: Int64 = 4 << 30
-    /// Requests that are with a worker, or wait for one, together.
-    public static let realtimeWorkingBytesMax: Int64 = 300 << 20
+    /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
+    public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.
     public static let realtimeRulesBytesMax = 1 << 20
 
@@ -287,8 +305,6 @@ public enum Limits {
     public static let realtimeWaitingBytesMax = 16 << 20
     /// The same of whoever hasn't shown an identity; beyond them no more is read.
     public static let realtimeUnknownWaitingBytesMax = 64 << 10
-    /// Bytes of messages that have begun to come, or wait to be begun, of all connections together.
-    public static let realtimeReceivedBytesMax = 96 << 20
     /// Bytes of a connection that don't count against what all may make the server hold.
     public static let realtimeUncountedBytesMax = 8 << 10
     /// Sockets and event streams; the rest of the connections is for requests.

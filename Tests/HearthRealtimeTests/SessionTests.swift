@@ -38,7 +38,7 @@ private final class Site {
     let service: RealtimeService
     let namespace: RealtimeNamespace
     let loop: EventLoop
-    let pool = WorkerPool(threadsMax: 2)
+    let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 2)
 
     init() throws {
         loop = try EventLoop()

@@ -62,12 +62,12 @@ struct RealtimeRequest: Sendable {
 }
 
 extension RealtimeMessage {
-    /// Whether a write may be allowed whatever its data is.
-    typealias Foresight = (TreeWriteScope) -> Bool
+    /// Why a write is refused whatever its data is; nil when that may be allowed.
+    typealias Foresight = (TreeWriteScope) -> RealtimeRefusal?
 
-    /// - Parameter mayWrite: asked before the data of a write is decoded.
+    /// - Parameter foresee: asked before the data of a write is decoded.
     /// - Throws: a fault when this can't be a message of this protocol; what is wrong inside a request is its refusal.
-    init(_ text: [UInt8], mayWrite: Foresight = { _ in true }) throws(RealtimeFault) {
+    init(_ text: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
         do throws(TreeDataError) {
             let envelope = Members(try TreeJSON.members(text))
             let data = try envelope.required("d")
@@ -76,7 +76,7 @@ extension RealtimeMessage {
             }
             switch kind {
             case "c": self = try Self.control(text, data)
-            case "d": self = .request(try RealtimeRequest(text, data, mayWrite))
+            case "d": self = .request(try RealtimeRequest(text, data, foresee))
             default: throw Self.malformed
             }
         } catch {
@@ -108,7 +108,7 @@ private struct Members {
 
 extension RealtimeRequest {
     fileprivate init(
-        _ text: [UInt8], _ range: Range<Int>, _ mayWrite: RealtimeMessage.Foresight
+        _ text: [UInt8], _ range: Range<Int>, _ foresee: RealtimeMessage.Foresight
     ) throws(TreeDataError) {
         let members = Members(try TreeJSON.members(text, in: range))
         guard let number = try TreeJSON.value(text, in: try members.required("r")).integer,
@@ -118,7 +118,7 @@ extension RealtimeRequest {
         sizeBytes = text.count
         do throws(RealtimeRefusal) {
             let body = try RequestBody(text, members["b"])
-            if !body.mayBeAllowed(name, mayWrite) { throw RealtimeRefusal.permissionDenied }
+            if let refusal = body.refusal(of: name, foresee) { throw refusal }
             action = .success(try body.action(name))
         } catch {
             action = .failure(error)
@@ -141,17 +141,17 @@ private struct RequestBody {
         }
     }
 
-    /// False for a write that rules refuse whatever its data is.
-    func mayBeAllowed(_ name: String, _ mayWrite: RealtimeMessage.Foresight) -> Bool {
+    /// Nil for all that isn't a write.
+    func refusal(of name: String, _ foresee: RealtimeMessage.Foresight) -> RealtimeRefusal? {
         do throws(TreeDataError) {
             switch name {
-            case "p", "o": return mayWrite(.location(try path(allowingPriority: true)))
-            case "m", "om": return mayWrite(.below(try path()))
-            default: return true
+            case "p", "o": return foresee(.location(try path(allowingPriority: true)))
+            case "m", "om": return foresee(.below(try path()))
+            default: return nil
             }
         } catch {
             // What is wrong is found out again when the request is read.
-            return true
+            return nil
         }
     }
 

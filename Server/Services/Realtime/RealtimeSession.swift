@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthRules
 import HearthTree
 import HearthTreeStorage
 
@@ -60,6 +61,7 @@ final class RealtimeSession: @unchecked Sendable {
     private var pieceBytes = 0
     private var held: HeldBytes
     private var hasSpoken = false
+    private let cancellation = Cancellation()
     private var isReadingPaused = false
     private var holds = 0
     private var isProceeding = false
@@ -73,7 +75,7 @@ final class RealtimeSession: @unchecked Sendable {
     }
     /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
     /// listens and then writes must not be given data that has the write already: it would add its own write to it.
-    private var deferredWrite: RealtimeRequest?
+    private var deferredWrite: (request: RealtimeRequest, share: WorkingShare?)?
 
     var listens: [RealtimeTarget: SessionListen] = [:]
     /// Listens whose client lacks changes, or of which is being asked whether they may go on.
@@ -92,9 +94,12 @@ final class RealtimeSession: @unchecked Sendable {
         let number: Int64
         fileprivate var text: [UInt8]?
         fileprivate var isSent = false
+        /// Of a large request, until it is answered.
+        fileprivate var share: WorkingShare?
 
-        fileprivate init(_ number: Int64) {
+        fileprivate init(_ number: Int64, _ share: WorkingShare?) {
             self.number = number
+            self.share = share
         }
     }
 
@@ -106,7 +111,7 @@ final class RealtimeSession: @unchecked Sendable {
         loop = carrier.loop
         peer = carrier.peer
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
-        held = HeldBytes(service.received, for: requester)
+        held = HeldBytes(service.large.memory.received, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -204,33 +209,50 @@ final class RealtimeSession: @unchecked Sendable {
         }
         hold()
         let identity = identity
-        service.pool.run { [self] in
+        let refused: @Sendable (Status) -> Void = { [self] _ in
+            loop.execute { [self] in
+                carrier?.end(.busy)
+                release()
+            }
+        }
+        service.large.run(text, isJSON: true, for: requester, cancellation: cancellation, refused: refused) {
+            [self] share in
             let message = Result { () throws(RealtimeFault) in
-                try RealtimeMessage(text) { service.access.mayWrite($0, identity, namespace) }
+                try RealtimeMessage(text) { scope in refusal(of: scope, text, identity) }
             }
             loop.execute { [self] in
-                take(message)
+                take(message, share)
                 release()
             }
         }
     }
 
-    private func take(_ message: Result<RealtimeMessage, RealtimeFault>) {
+    /// Why a large write needn't be decoded. On any thread.
+    private func refusal(
+        of scope: TreeWriteScope, _ text: [UInt8], _ identity: RealtimeIdentity
+    ) -> RealtimeRefusal? {
+        if !service.access.mayWrite(scope, identity, namespace) { return .permissionDenied }
+        do throws(Status) { try service.checkSize(of: text, identity) } catch { return RealtimeRefusal(error) }
+        return nil
+    }
+
+    /// - Parameter share: the memory of a large message.
+    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ share: WorkingShare? = nil) {
         if isEnded { return }
         switch message {
         case .failure(let fault): carrier?.end(fault)
         case .success(.ping): send(RealtimeMessages.pong)
         case .success(.ignored): break
-        case .success(.request(let request)): take(request)
+        case .success(.request(let request)): take(request, share)
         }
     }
 
-    private func take(_ request: RealtimeRequest) {
+    private func take(_ request: RealtimeRequest, _ share: WorkingShare?) {
         if readsInFlight > 0, request.isWrite {
-            deferredWrite = request
+            deferredWrite = (request, share)
             return hold()
         }
-        let answer = Answer(request.number)
+        let answer = Answer(request.number, share)
         answers.append(answer)
         switch request.action {
         case .success(let action): begin(action, answer)
@@ -239,9 +261,9 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     private func takeDeferredWrite() {
-        guard let request = deferredWrite, !isEnded else { return }
+        guard let (request, share) = deferredWrite, !isEnded else { return }
         deferredWrite = nil
-        take(request)
+        take(request, share)
         release()
     }
 
@@ -285,6 +307,7 @@ final class RealtimeSession: @unchecked Sendable {
 
     private func finish(_ answer: Answer, _ text: [UInt8]) {
         answer.text = text
+        answer.share = nil
         sendAnswers()
     }
 
@@ -425,6 +448,7 @@ final class RealtimeSession: @unchecked Sendable {
     func carrierEnded() {
         if isEnded { return }
         isEnded = true
+        cancellation.cancel()
         carrier = nil
         expiry?.cancel()
         for listen in listens.values { listen.handle.cancel() }

@@ -45,13 +45,19 @@ struct RealtimeWriting: Sendable {
             return call.failAfterBody(RealtimeAccess.denied)
         }
         let limitBytes = identity.scope == nil ? Limits.realtimeClientBodyBytesMax : Limits.realtimeBodyBytesMax
-        call.exchange.collectBody(limitBytes: limitBytes) { [self] result in
+        call.exchange.collectBody(limitBytes: limitBytes, for: call.requester) { [self] result in
             switch result {
             case .success(let body):
-                if body.count < LargeRequests.sizeBytesMin, call.parameters.writeSize?.seconds == nil {
-                    return attempt { () throws(Status) in try submit(body, guarding) }
+                if body.count >= LargeRequests.sizeBytesMin {
+                    return service.decode(body, call) { [self] share throws(Status) in
+                        try service.checkSize(of: body, identity)
+                        try submit(body, guarding, share)
+                    }
                 }
-                service.run(sizeBytes: body.count, call) { [self] () throws(Status) in try submit(body, guarding) }
+                if call.parameters.writeSize?.seconds == nil {
+                    return attempt { () throws(Status) in try submit(body, guarding, nil) }
+                }
+                service.run(call) { [self] () throws(Status) in try submit(body, guarding, nil) }
             case .failure(let status):
                 call.fail(status, http: status.code == .resourceExhausted ? 413 : nil)
             }
@@ -97,7 +103,10 @@ struct RealtimeWriting: Sendable {
         var answer: Answer
     }
 
-    private func submit(_ body: [UInt8], _ guarding: (any TreeGuard)?) throws(Status) {
+    /// - Parameter share: the memory of a large write, held until it is answered.
+    private func submit(
+        _ body: [UInt8], _ guarding: (any TreeGuard)?, _ share: WorkingShare?
+    ) throws(Status) {
         let write: Write
         do throws(TreeDataError) {
             write = try self.write(body)
@@ -130,7 +139,10 @@ struct RealtimeWriting: Sendable {
         ) { [self] outcome in
             // The writer has others to serve.
             if isLarge || outcome.isStale {
-                service.answer(call) { [self] () throws(Status) in try answer(outcome, write) }
+                service.answer(call) { [self] () throws(Status) in
+                    defer { share?.end() }
+                    try answer(outcome, write)
+                }
             } else {
                 call.loop.execute { [self] in attempt { () throws(Status) in try answer(outcome, write) } }
             }
