@@ -118,6 +118,11 @@ public enum Limits {
 
     // MARK: Storage
 
+    /// Long reads (kept across turns of a loop, or on a worker) that are open at a time in the whole process (ours).
+    public static let longReadsMax = 64
+    /// Long reads that wait for their turn, and those of one account (ours).
+    public static let longReadsWaitingMax = 20_000
+    public static let longReadsWaitingShareMax = 5_000
     /// Databases kept open although nobody uses them (ours).
     public static let databasesOpenMax = 256
     /// Seconds after which an unused database beyond that number is closed (ours).

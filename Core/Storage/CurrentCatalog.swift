@@ -21,9 +21,9 @@ final class CurrentCatalog: Sendable {
 
     /// A snapshot, and the catalog whose entries it holds: with an older or a newer one, a query could trust an index that
     /// isn't whole.
-    func snapshot(of store: any Store) throws(Status) -> (any Snapshot, IndexCatalog) {
+    func snapshot(of store: any Store, _ use: SnapshotUse = .short) throws(Status) -> (any Snapshot, IndexCatalog) {
         let epoch = state.withLock { $0.epoch }
-        let snapshot = try store.snapshot()
+        let snapshot = try store.snapshot(use)
         let settled = state.withLock { $0.epoch == epoch && !$0.isChanging ? $0.catalog : nil }
         if let settled { return (snapshot, settled) }
         do throws(Status) {

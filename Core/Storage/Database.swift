@@ -87,9 +87,18 @@ public final class Database: Sendable {
     // MARK: Views
 
     /// The present state.
-    public func view() throws(Status) -> ReadView {
+    public func view() throws(Status) -> ReadView { try present(.short) }
+
+    /// The present state for a long read, which ends with the view.
+    package func view(under read: LongRead) throws(Status) -> ReadView {
+        let view = try present(.long)
+        view.hold(read)
+        return view
+    }
+
+    private func present(_ use: SnapshotUse) throws(Status) -> ReadView {
         let promise = commitClock.promise()
-        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store, use)
         // A commit that came between was given its version after the promise: that version is of now.
         let version = commitClock.holds(promise) ? promise.committed : try Self.version(of: snapshot)
         let time = version == promise.committed ? promise.time : version
@@ -110,9 +119,21 @@ public final class Database: Sendable {
         return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)))
     }
 
+    /// The same for a long read, which ends with the view.
+    package func view(atVersion version: Int64, under read: LongRead) throws(Status) -> ReadView {
+        let present = try present(.long)
+        let view =
+            present.version == version
+            ? present : try view(at: version, readTime: Timestamp(microseconds: max(version, 1)), .long)
+        view.hold(read)
+        return view
+    }
+
     /// The state at a version within the retention.
-    private func view(at version: Int64, readTime: Timestamp) throws(Status) -> ReadView {
-        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
+    private func view(
+        at version: Int64, readTime: Timestamp, _ use: SnapshotUse = .short
+    ) throws(Status) -> ReadView {
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store, use)
         let present = try Self.version(of: snapshot)
         let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
@@ -128,6 +149,14 @@ public final class Database: Sendable {
     public func pastView(at readTime: Timestamp) throws(Status) -> ReadView {
         try check(readTime: readTime)
         return try view(at: readTime.microseconds, readTime: readTime)
+    }
+
+    /// The same for a long read, which ends with the view.
+    package func pastView(at readTime: Timestamp, under read: LongRead) throws(Status) -> ReadView {
+        try check(readTime: readTime)
+        let view = try view(at: readTime.microseconds, readTime: readTime, .long)
+        view.hold(read)
+        return view
     }
 
     /// - Throws: INVALID_ARGUMENT for a time in the future, FAILED_PRECONDITION for one that is too old.
