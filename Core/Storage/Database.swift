@@ -107,7 +107,7 @@ public final class Database: Sendable {
             catalog: catalog)
     }
 
-    private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
+    static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 
@@ -331,19 +331,23 @@ public final class Database: Sendable {
     ///   - transaction: ended by the commit, whether it succeeds or fails.
     ///   - sizeBytes: about what the request holds in memory.
     ///   - commitGuard: asked before the commit is made; nil lets every commit pass.
-    public func commit(
+    ///   - requester: whose turn it takes. The commits of one connection keep their order.
+    ///   - returning: the write of which the outcome carries the document.
+    ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
+    package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
-        guard commitGuard: (any CommitGuard)? = nil,
+        guard commitGuard: (any CommitGuard)? = nil, requester: Requester, returning: Int? = nil,
+        isWanted: (@Sendable () -> Bool)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
-        let now = clock.now()
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
+        var request = CommitRequest(
+            writes: writes, transaction: nil, owner: 0, requestTime: clock.now(), guard: commitGuard,
+            sizeBytes: sizeBytes, requester: requester, isWanted: isWanted, returning: returning,
+            waitUntil: waitUntil, completion: completion)
         guard let id, !id.isEmpty else {
-            pipeline.submit(
-                CommitPipeline.Request(
-                    writes: writes, transaction: nil, owner: transactions.nextOwner(), requestTime: now,
-                    guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
-            return
+            request.owner = transactions.nextOwner()
+            return pipeline.submit(request)
         }
         do throws(Status) {
             // Taken at once, so that of two commits with one id only one is applied.
@@ -351,15 +355,23 @@ public final class Database: Sendable {
             if transaction.isReadOnly, !writes.isEmpty {
                 throw .invalidArgument("Cannot modify entities in a read-only transaction.")
             }
-            pipeline.submit(
-                CommitPipeline.Request(
-                    writes: writes, transaction: (id, transaction.version, transaction.readSet),
-                    owner: transaction.owner,
-                    requestTime: now, guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil,
-                    completion: completion))
+            request.owner = transaction.owner
+            request.transaction = (id, transaction.version, transaction.readSet)
+            pipeline.submit(request)
         } catch {
             completion(.failure(error))
         }
+    }
+
+    /// The same as the server's own work.
+    public func commit(
+        _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
+        guard commitGuard: (any CommitGuard)? = nil,
+        completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
+    ) {
+        commit(
+            writes, transaction: id, sizeBytes: sizeBytes, guard: commitGuard, requester: .server,
+            completion: completion)
     }
 
     // MARK: Maintenance
