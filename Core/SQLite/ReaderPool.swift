@@ -15,6 +15,7 @@ final class ReaderPool: @unchecked Sendable {
     private var opening = 0
     private var returns = 0
     private var isClosed = false
+    private var closedStatus = Status.unavailable("The database is closed.")
 
     private let path: String
     private let configuration: [String]
@@ -45,7 +46,7 @@ final class ReaderPool: @unchecked Sendable {
 
     private func take() throws(Status) -> Connection {
         let found = try monitor.withLock { () throws(Status) -> Connection? in
-            if isClosed { throw .unavailable("The database is closed.") }
+            if isClosed { throw closedStatus }
             if let connection = idle.popLast() { return connection }
             // Callers run on event loops, so they don't wait here.
             if all.count + opening >= readersMax {
@@ -69,7 +70,7 @@ final class ReaderPool: @unchecked Sendable {
         }
         if closed {
             opened.close()
-            throw .unavailable("The database is closed.")
+            throw monitor.withLock { closedStatus }
         }
         return opened
     }
@@ -125,16 +126,17 @@ final class ReaderPool: @unchecked Sendable {
         monitor.withLock { all.removeAll { reader in revoked.contains { $0 === reader } } }
     }
 
-    func close() {
+    func close(because reason: Status) {
         let open = monitor.withLock {
             isClosed = true
+            closedStatus = reason
             defer {
                 idle = []
                 all = []
             }
             return all
         }
-        for connection in open { connection.close() }
+        for connection in open { connection.close(because: reason) }
     }
 }
 

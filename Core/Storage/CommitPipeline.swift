@@ -52,6 +52,8 @@ final class CommitPipeline: Sendable {
     private let queuedCount = Atomic<Int>(0)
     private let counters = CommitCounters()
     private let worker: Mutex<WorkerThread<Job>?>
+    /// What is answered to whoever comes after the end.
+    private let ended = Mutex(Status.unavailable("The server is shutting down."))
 
     /// - Parameter observers: told of every commit, in order, after it is durable and visible.
     init(
@@ -77,19 +79,23 @@ final class CommitPipeline: Sendable {
     }
 
     /// Ends the writer's thread; what was queued is committed before.
-    func stop() {
+    func stop(because reason: Status? = nil) {
+        if let reason { ended.withLock { $0 = reason } }
         for job in worker.withLock({ $0 })?.stop() ?? [] {
             switch job {
-            case .commit(let request): answer(request, .failure(Self.shutdown))
-            case .maintenance(_, let completion), .clear(let completion): completion(.failure(Self.shutdown))
+            case .commit(let request): answer(request, .failure(shutdown))
+            case .maintenance(_, let completion), .clear(let completion): completion(.failure(shutdown))
             }
         }
         let waiting = parked.withLock { parked in
             defer { parked.requests = [:] }
             return Array(parked.requests.values)
         }
-        for request in waiting { request.completion(.failure(Self.shutdown)) }
+        for request in waiting { request.completion(.failure(shutdown)) }
     }
+
+    /// Whether commits wait, for the writer or for locks.
+    var hasQueuedCommits: Bool { queuedCount.load(ordering: .relaxed) > 0 }
 
     var statistics: DatabaseStatistics {
         var statistics = DatabaseStatistics()
@@ -118,7 +124,7 @@ final class CommitPipeline: Sendable {
     }
 
     private func enqueue(_ request: Request) {
-        if !push(.commit(request)) { answer(request, .failure(Self.shutdown)) }
+        if !push(.commit(request)) { answer(request, .failure(shutdown)) }
     }
 
     /// Ends a request, whatever became of it: gives up its turns, then tells its sender.
@@ -129,7 +135,7 @@ final class CommitPipeline: Sendable {
         request.completion(result)
     }
 
-    private static let shutdown = Status.unavailable("The server is shutting down.")
+    private var shutdown: Status { ended.withLock { $0 } }
 
     @discardableResult
     private func push(_ job: Job) -> Bool {
@@ -141,7 +147,7 @@ final class CommitPipeline: Sendable {
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
         if !push(.maintenance(body, completion)) {
-            completion(.failure(Self.shutdown))
+            completion(.failure(shutdown))
         }
     }
 
@@ -205,7 +211,7 @@ final class CommitPipeline: Sendable {
     }
 
     func clear(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
-        if !push(.clear(completion)) { completion(.failure(Self.shutdown)) }
+        if !push(.clear(completion)) { completion(.failure(shutdown)) }
     }
 
     /// What became of a request of a group, told when the group is durable.

@@ -31,9 +31,14 @@ public protocol Store: AnyObject, Sendable {
 
     /// Ends all work and frees the files. Snapshots that are still open fail afterwards.
     func close()
+
+    /// The same; whoever still uses the store fails with `reason`.
+    func close(because reason: Status)
 }
 
 extension Store {
+    public func close(because reason: Status) { close() }
+
     public var sizeBytes: Int? { nil }
 
     public func damage(max: Int) throws(Status) -> [String] { [] }

@@ -9,7 +9,10 @@ extension FirestoreService {
             let name = try ResourceName(document: request.name)
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
-            read(call, try self.database(name.database, for: call.identity), consistency, [.document(name.path)]) {
+            guard
+                let database = try self.database(name.database, for: call, again: { self.getDocument(request, call) })
+            else { return }
+            read(call, database, consistency, [.document(name.path)]) {
                 grant throws(Status) in
                 try self.access.get([name.path], call.identity, name.database, grant.view)
                 guard let document = try grant.view.document(name.path) else {
@@ -56,7 +59,15 @@ extension FirestoreService {
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
             let commitGuard = try access.commitGuard(call.identity, database)
-            try self.database(database, for: call.identity).commit([write], guard: commitGuard) { result in
+            guard
+                let opened = try self.database(
+                    database, for: call,
+                    again: {
+                        self.create(
+                            fields, in: collection, id: id, of: database, projection, attempt: attempt, call)
+                    })
+            else { return }
+            opened.commit([write], guard: commitGuard) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
@@ -77,7 +88,11 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.updateDocument(request, call) })
+            else { return }
+            database.commit([write], guard: commitGuard) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
         }
@@ -90,7 +105,11 @@ extension FirestoreService {
     ) {
         answer(call) { () throws(Status) in
             let outcome = try result.get()
-            read(call, try self.database(name.database, for: call.identity), .readTime(outcome.commitTime), []) {
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.respondToWrite(call, name, projection, result) })
+            else { return }
+            read(call, database, .readTime(outcome.commitTime), []) {
                 grant throws(Status) in
                 guard let document = try grant.view.document(name.path) else {
                     throw .internalError("The document that was written can't be read.")
@@ -107,7 +126,11 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.deleteDocument(request, call) })
+            else { return }
+            database.commit([write], guard: commitGuard) { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())
@@ -131,7 +154,10 @@ extension FirestoreService {
                 if seen.insert(name.path).inserted { paths.append(name.path) }
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
-            read(call, try self.database(database, for: call.identity), consistency, targets) {
+            guard
+                let opened = try self.database(database, for: call, again: { self.batchGetDocuments(request, call) })
+            else { return }
+            read(call, opened, consistency, targets) {
                 [paths] grant throws(Status) in
                 try self.access.get(paths, call.identity, database, grant.view)
                 let source = BatchGetSource(

@@ -32,18 +32,35 @@ struct LongPollHTTP: HTTPExtension {
                 try goOn(exchange, parameters)
             }
         } catch {
-            exchange.respond(
-                status: error.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
-                body: Array((error.message + "\n").utf8))
+            Self.refuse(exchange, error)
         }
         return true
+    }
+
+    private static func refuse(_ exchange: HTTPExchange, _ status: Status) {
+        exchange.respond(
+            status: status.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
+            body: Array((status.message + "\n").utf8))
     }
 
     private func start(_ exchange: HTTPExchange, _ parameters: LongPollParameters) throws(Status) {
         let head = exchange.head
         let common = try RealtimeParameters(head.query)
         let name = RealtimeAddress.namespace(head, named: common.namespace, standard: service.standardName)
-        let namespace = try service.namespace(name)
+        service.namespace(name, on: exchange.loop) { found in
+            if exchange.isFinished { return }
+            do throws(Status) {
+                try start(exchange, parameters, formerSession: common.formerSession, try found.get())
+            } catch {
+                Self.refuse(exchange, error)
+            }
+        }
+    }
+
+    private func start(
+        _ exchange: HTTPExchange, _ parameters: LongPollParameters, formerSession: String?,
+        _ namespace: RealtimeNamespace
+    ) throws(Status) {
         let sessions = sessions
         let streams = streams
         let session = LongPollSession(
@@ -55,7 +72,7 @@ struct LongPollHTTP: HTTPExtension {
             id: LongPollSessions.newID(), password: LongPollSessions.newID())
         guard sessions.add(session) else { throw .resourceExhausted("The server has too many sessions.") }
         session.begin(
-            namespace, service, host: head.authority, formerSession: common.formerSession,
+            namespace, service, host: exchange.head.authority, formerSession: formerSession,
             LongPollRequest(exchange, home: exchange.loop))
         streams.add(session) { _ in session.loop.execute { session.finish() } }
     }
