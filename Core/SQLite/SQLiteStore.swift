@@ -97,7 +97,7 @@ public final class SQLiteStore: Store, Sendable {
     ) throws(Status) -> Result {
         writer.gate.lock()
         defer { writer.gate.unlock() }
-        if !isOpen { throw .unavailable("The database is closed.") }
+        if !isOpen { throw writer.closedStatus }
         let connection: Connection
         do throws(Status) {
             connection = try writer.open()
@@ -153,12 +153,17 @@ public final class SQLiteStore: Store, Sendable {
         checkpointer.quiet()
     }
 
-    public func close() {
+    public func close() { close(because: .unavailable("The database is closed.")) }
+
+    public func close(because reason: Status) {
         // Under the lock, so that no commit is under way afterwards.
-        let wasClosed = writer.gate.withLock { closed.exchange(true, ordering: .acquiringAndReleasing) }
+        let wasClosed = writer.gate.withLock {
+            if isOpen { writer.closedStatus = reason }
+            return closed.exchange(true, ordering: .acquiringAndReleasing)
+        }
         if wasClosed { return }
         checkpointer.stop()
-        pool.close()
+        pool.close(because: reason)
         do throws(Status) {
             try writer.close()
         } catch {

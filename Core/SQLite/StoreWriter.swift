@@ -10,6 +10,8 @@ final class StoreWriter: @unchecked Sendable {
     private var connection: Connection?
     /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
     private var isTailDoubtful = false
+    /// What whoever writes after the store's end fails with.
+    var closedStatus = Status.unavailable("The database is closed.")
 
     let path: String
     private let options: SQLiteStoreOptions
