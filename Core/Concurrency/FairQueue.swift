@@ -41,6 +41,17 @@ package struct FairQueue<Element> {
         return element
     }
 
+    /// Takes out what one connection has waiting, in its order.
+    package mutating func removeAll(of requester: Requester) -> [Element] {
+        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection) else { return [] }
+        count -= removed.count
+        if accounts[requester.account]?.count == 0 {
+            accounts[requester.account] = nil
+            order.remove(requester.account)
+        }
+        return removed
+    }
+
     /// Everything, in the order of turns.
     package mutating func removeAll() -> [Element] {
         var all: [Element] = []
@@ -62,6 +73,15 @@ private struct Account<Element> {
         count += 1
         if elements[connection] == nil { connections.begin(connection) }
         elements[connection, default: Queue()].append((element, cost))
+    }
+
+    mutating func removeAll(of connection: UInt64) -> [Element] {
+        guard var waiting = elements.removeValue(forKey: connection) else { return [] }
+        connections.remove(connection)
+        count -= waiting.count
+        var removed: [Element] = []
+        while let (element, _) = waiting.popFirst() { removed.append(element) }
+        return removed
     }
 
     mutating func removeFirst() -> (Element, Int) {
@@ -118,9 +138,20 @@ private struct TurnOrder<Flow: Hashable & Sendable>: Sendable {
     /// The flow that was taken has nothing more to do.
     mutating func end(_ flow: Flow, cost: Int) { served = nil }
 
+    /// Takes a flow out of its turn.
+    mutating func remove(_ flow: Flow) {
+        let rest = heap.filter { $0.flow != flow }
+        heap = []
+        for entry in rest { append(entry) }
+    }
+
     private mutating func insert(_ flow: Flow, at time: UInt64) {
         numbers += 1
-        heap.append(Entry(time: time, number: numbers, flow: flow))
+        append(Entry(time: time, number: numbers, flow: flow))
+    }
+
+    private mutating func append(_ entry: Entry) {
+        heap.append(entry)
         var child = heap.count - 1
         while child > 0 {
             let parent = (child - 1) / 2

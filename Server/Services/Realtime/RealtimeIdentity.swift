@@ -12,6 +12,21 @@ enum RealtimeIdentity: Sendable {
     static let owner = RealtimeIdentity.administrator(AdministratorScope())
     static let nobody = RealtimeIdentity.client(auth: nil, expiresAt: nil)
 
+    /// On whose account its work is done.
+    /// - Parameters:
+    ///   - address: of the peer, `address:port`.
+    ///   - connection: the number of the connection.
+    func requester(at address: String, connection: UInt64) -> Requester {
+        switch self {
+        case .administrator: return .administrator(connection: connection)
+        case .client(let auth, _):
+            guard let uid = auth?["uid"]?.string else {
+                return .nobody(at: address, connection: connection)
+            }
+            return .user(uid, connection: connection)
+        }
+    }
+
     /// The same somebody as the Realtime Database's rules see them.
     init(_ identity: Identity) {
         switch identity {

@@ -126,7 +126,9 @@ final class RealtimeService: Sendable {
                 if !mayCreate, name != standardName, try !provider.contains(stored) {
                     throw .notFound("The database \(name) does not exist.")
                 }
-                let database = try TreeDatabase(name: name, store: try provider.open(stored), clock: clock)
+                let database = try TreeDatabase(
+                    name: name, store: try provider.open(stored), clock: clock
+                ) { [pool] _, job in pool.run(job) }
                 let namespace = RealtimeNamespace(
                     name: name, database: database, rules: try rules(of: name), pool: pool)
                 try namespace.runAbandoned(self)
