@@ -14,8 +14,15 @@ public final class ReadView {
     public let readTime: Timestamp
     public let catalog: IndexCatalog
     private var cachedOverlay: PastOverlay?
+    private var longRead: LongRead?
+    /// Keeps the database open while somebody reads it.
+    private let owner: AnyObject
 
-    init(snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog) {
+    init(
+        snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog,
+        owner: AnyObject
+    ) {
+        self.owner = owner
         self.snapshot = snapshot
         self.version = version
         self.snapshotVersion = snapshotVersion
@@ -23,7 +30,16 @@ public final class ReadView {
         self.catalog = catalog
     }
 
-    deinit { snapshot.close() }
+    deinit {
+        snapshot.close()
+        longRead?.end()
+    }
+
+    /// The view is kept for a long read from now on, which ends with the view.
+    package func hold(_ read: LongRead) {
+        if longRead == nil { snapshot.becomeLong() }
+        longRead = read
+    }
 
     public var isPast: Bool { version < snapshotVersion }
 

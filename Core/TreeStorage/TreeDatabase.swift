@@ -12,6 +12,7 @@ public final class TreeDatabase: Sendable {
     public let name: String
     private let store: any Store
     private let writer: TreeWriter
+    private let deferred: DeferredStore?
     private let isClosed = Atomic(false)
 
     /// Works things out beside the writer, unless somebody else does; it ends with the database.
@@ -23,10 +24,10 @@ public final class TreeDatabase: Sendable {
         try self.init(name: name, store: store, clock: clock, options: TreeWriterOptions())
     }
 
-    /// - Parameter run: runs what is worked out beside the writer, on whose account it is.
+    /// - Parameter run: runs what is worked out beside the writer.
     package convenience init(
         name: String, store: any Store, clock: any Clock,
-        run: @escaping @Sendable (Requester, @escaping @Sendable () -> Void) -> Void
+        run: @escaping TreeBackground.Run
     ) throws(Status) {
         try self.init(
             name: name, store: store, clock: clock, options: TreeWriterOptions(), TreeBackground(run: run))
@@ -38,17 +39,43 @@ public final class TreeDatabase: Sendable {
     ) throws(Status) {
         self.name = name
         self.store = store
+        deferred = store as? DeferredStore
         let thread = WorkerThread<@Sendable () -> Void>(name: "hearth-tree-bg") { jobs in for job in jobs { job() } }
         self.thread = background == nil ? thread : nil
         writer = try TreeWriter(
             store: store, clock: clock, options: options,
-            background: background ?? TreeBackground { _, job in thread.push(job) })
+            background: background ?? TreeBackground { _, _, job in thread.push(job) })
     }
 
     deinit { close() }
 
+    /// Whether there is a store: a tree that nobody has written to has none.
+    public var exists: Bool { deferred?.isMade ?? true }
+
+    /// Makes the tree's store when there is none: what belongs to the tree is kept elsewhere, and needs it.
+    public func makeStore() throws(Status) { try deferred?.keep() }
+
+    /// Whether writes wait, for which nobody need hold the tree.
+    public var isBusy: Bool { writer.statistics.queuedWrites > 0 }
+
+    /// Whether a store holds what only clients can have put there: leaves, or what is to be written at their end.
+    public static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
+        let records = KeyRange(prefix: [PathCode.Space.records])
+        if try snapshot.count(.entries, records, limit: 1) > 0 { return true }
+        // The first write may be a large one.
+        if try snapshot.count(.entries, KeyRange(prefix: [PathCode.Space.staged]), limit: 1) > 0 { return true }
+        return try snapshot.count(.meta, KeyRange(prefix: TreeMeta.journalPrefix), limit: 1) > 0
+    }
+
     /// The tree with all that has been answered so far.
     public func view() throws(Status) -> TreeView { try writer.view() }
+
+    /// The same for a long read, which ends with the view.
+    package func view(under read: LongRead) throws(Status) -> TreeView {
+        let view = try writer.view(.long)
+        view.hold(read)
+        return view
+    }
 
     /// Queues a write.
     /// - Parameter completion: called once: on the writer's thread, or on this one when the write isn't even queued, for it
@@ -91,6 +118,9 @@ public final class TreeDatabase: Sendable {
         writer.setIndexes(definitions, completion)
     }
 
+    /// Whether there are any definitions, complete or not.
+    public var hasIndexes: Bool { !writer.indexes.all.isEmpty }
+
     /// Definitions whose entries are complete.
     public var readyIndexes: [TreeIndexDefinition] {
         writer.indexes.all.filter { $0.state == .ready }.map(\.definition)
@@ -109,11 +139,12 @@ public final class TreeDatabase: Sendable {
 
     /// Ends the writer's thread, which works off what is queued, and closes the store. Once: the store may be somebody else's by
     /// the time that this object goes.
-    public func close() {
+    /// - Parameter reason: what readers fail with that still use it.
+    public func close(because reason: Status = .unavailable("The database is closed.")) {
         if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()
         thread?.stop()
-        store.close()
+        store.close(because: reason)
     }
 }
 
