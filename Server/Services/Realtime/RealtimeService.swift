@@ -178,12 +178,12 @@ final class RealtimeService: Sendable {
             // Indexes that rules define are not worth a file before there is data.
             let store = DeferredStore(
                 isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
-            let database = try TreeDatabase(name: name, store: store, clock: clock)
+            let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
             return RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
         }
         let store = try make()
         do throws(Status) {
-            let database = try TreeDatabase(name: name, store: store, clock: clock)
+            let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
             let namespace = RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
             do throws(Status) {
                 try namespace.runAbandoned(self)
@@ -197,6 +197,11 @@ final class RealtimeService: Sendable {
             room.leave()
             throw error
         }
+    }
+
+    /// Where databases work out what their writers must not be held up by.
+    private var background: TreeBackground.Run {
+        { [pool] requester, refused, job in pool.run(.long, for: requester, refused: refused, job) }
     }
 
     /// Names are known to all projects, so their files need no folder for each.
