@@ -143,7 +143,8 @@ let package = Package(
         .testTarget(
             name: "HearthTreeStorageTests",
             dependencies: [
-                "HearthModel", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage", "HearthTestDoubles",
+                "HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage",
+                "HearthTestDoubles",
             ],
             path: "Tests/HearthTreeStorageTests"),
         .testTarget(

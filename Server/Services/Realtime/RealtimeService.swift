@@ -141,7 +141,12 @@ final class RealtimeService: Sendable {
                 if !mayCreate, name != standardName, try !provider.contains(stored) {
                     throw .notFound("The database \(name) does not exist.")
                 }
-                let database = try TreeDatabase(name: name, store: try provider.open(stored), clock: clock)
+                let database = try TreeDatabase(
+                    name: name, store: try provider.open(stored), clock: clock
+                ) { [pool] requester, job in
+                    // The write waits for it: when there are too many jobs, this one is done at once.
+                    pool.run(.long, for: requester, refused: { _ in job() }, job)
+                }
                 let namespace = RealtimeNamespace(
                     name: name, database: database, rules: try rules(of: name), pool: pool)
                 try namespace.runAbandoned(self)
