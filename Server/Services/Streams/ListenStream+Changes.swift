@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthStorage
@@ -8,7 +9,7 @@ extension ListenStream {
     /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
     func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
         pending.note(key, target, was: was, now: now, after)
-        if pending.sizeBytes > Limits.listenPendingBytesMax { startOver() }
+        if pending.isTooLarge { startOver() }
     }
 
     func noteWindow(_ target: ListenTarget) { windows[ObjectIdentifier(target)] = target }
@@ -18,7 +19,10 @@ extension ListenStream {
         clearPending()
         let known = targets.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
         for target in known { target.since = .max }
-        jobs = known.map { .reload($0) } + jobs
+        var all = Queue<Job>()
+        for target in known { all.append(.reload(target)) }
+        while let job = jobs.popFirst() { all.append(job) }
+        jobs = all
         reloadsPending += known.count
     }
 

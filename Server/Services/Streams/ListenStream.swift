@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthStorage
@@ -33,7 +34,7 @@ final class ListenStream: @unchecked Sendable {
     var listeners: LoopListeners?
     var names: DocumentNames?
     var targets: [Int32: ListenTarget] = [:]
-    var jobs: [Job] = []
+    var jobs = Queue<Job>()
     /// Bytes of requests among the jobs.
     var waitingBytes = 0
     var nextAssignedID: Int32 = 1
@@ -166,7 +167,7 @@ final class ListenStream: @unchecked Sendable {
         expiry?.cancel()
         for target in targets.values { listeners?.remove(target) }
         targets = [:]
-        jobs = []
+        jobs = Queue()
         ending = []
         afterFlush = nil
         clearPending()
