@@ -80,7 +80,8 @@ final class BranchStream: CandidateStream {
         self.context = context
         let isSingle = branch.sources.count == 1
         let scansDocuments =
-            isSingle && branch.sources[0].keyspace == .documents && !(context.keysOnly && branch.residual.isEmpty)
+            isSingle && branch.sources[0].keyspace == .documents
+            && !(context.keysOnly && branch.residual.isEmpty && branch.alternatives.isEmpty)
         self.scansDocuments = scansDocuments
         isFullyOrdered = branch.isFullyOrdered(context.query.orders)
         join = JoinCursor(
@@ -118,13 +119,22 @@ final class BranchStream: CandidateStream {
             context.meter.documentsRead += 1
             candidate.document = try StoredDocument(stored: join.value)
         }
-        if !branch.residual.isEmpty {
+        if !branch.residual.isEmpty || !branch.alternatives.isEmpty {
             if candidate.document == nil { candidate.document = try context.load(key) }
             guard let document = candidate.document,
-                try context.matcher.matches(branch.residual, key: key, fields: document.fields)
+                try context.matcher.matches(branch.residual, key: key, fields: document.fields),
+                try matchesAlternative(key, document)
             else { return nil }
         }
         return candidate
+    }
+
+    private func matchesAlternative(_ key: [UInt8], _ document: StoredDocument) throws(Status) -> Bool {
+        if branch.alternatives.isEmpty { return true }
+        for alternative in branch.alternatives {
+            if try context.matcher.matches(alternative, key: key, fields: document.fields) { return true }
+        }
+        return false
     }
 
     private static var damaged: Status { Status(.dataLoss, "An index entry can't be read.") }

@@ -164,6 +164,14 @@ public struct LiveQuery: Sendable {
     /// Whether a document can belong to the result by its name alone.
     public func concerns(_ key: [UInt8]) -> Bool { ChangeHub.scopes(of: key).contains(scope) }
 
+    /// Whether a document in one state lies behind a position of the query's order (`NormalizedQuery.position`), or isn't of
+    /// the result at all.
+    public func isBehind(_ position: [UInt8], _ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
+        guard let document, try matches(document, key: key) else { return true }
+        guard let orderKey = try query.orderKey(fields: document.fields, key: key) else { return true }
+        return UTF8Order.compare(orderKey, position) > 0
+    }
+
     /// Whether a document in one state belongs to the result, limit and offset left aside.
     public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
         guard let document, try matcher.matches(key: key, fields: document.fields) else { return false }
