@@ -46,6 +46,8 @@ final class ListenStream: @unchecked Sendable {
     var isFlushing = false
     /// What comes after that.
     var afterFlush: (() -> Void)?
+    /// Judgements that have to be made before anything more is told.
+    var judgementsPending = 0
     /// A target is being loaded, or is about to be.
     var isLoading = false
     weak var loading: ListenTarget?
@@ -110,7 +112,9 @@ final class ListenStream: @unchecked Sendable {
     // MARK: For tests
 
     /// Nothing will be said until something happens.
-    var isIdle: Bool { !isLoading && !isFlushing && jobs.isEmpty && pending.isEmpty && windows.isEmpty }
+    var isIdle: Bool {
+        !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty && pending.isEmpty && windows.isEmpty
+    }
 
     /// How many documents the targets should have.
     func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {

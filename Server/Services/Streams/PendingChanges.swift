@@ -60,20 +60,35 @@ struct PendingChanges {
         if isNew { targetCount += 1 }
     }
 
+    var count: Int { order.count }
+
     /// In the order in which they were noted first.
-    var changes: [(key: [UInt8], net: Net)] { order.compactMap { key in nets[key].map { (key, $0) } } }
+    func change(at place: Int) -> (key: [UInt8], net: Net)? { nets[order[place]].map { (order[place], $0) } }
 }
 
-/// A snapshot in the making: all that is to be told of one version. Belongs to the stream's loop.
-final class PendingSnapshot {
+/// A snapshot in the making: all that is to be told of one version. `@unchecked Sendable`: belongs to the stream's loop.
+final class PendingSnapshot: @unchecked Sendable {
     let version: Int64
     var changes: PendingChanges
     /// Windows that have yet to be moved to the version.
     var windowsMissing: Int
+    /// Something of it was sent.
+    var hasChanged = false
+    private var sentCount = 0
 
     init(version: Int64, _ changes: PendingChanges, windowsMissing: Int) {
         self.version = version
         self.changes = changes
         self.windowsMissing = windowsMissing
+    }
+    var isOver: Bool { sentCount == changes.count }
+
+    /// The next document to be sent; nil at the end.
+    func next() -> (key: [UInt8], net: PendingChanges.Net)? {
+        while sentCount < changes.count {
+            sentCount += 1
+            if let change = changes.change(at: sentCount - 1) { return change }
+        }
+        return nil
     }
 }
