@@ -65,7 +65,9 @@ let package = Package(
             name: "CZlib", path: "Server/Network/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
             name: "HearthNetwork",
-            dependencies: ["HearthModel", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib",
+            ],
             path: "Server/Network", exclude: ["CNghttp2", "COpenSSL", "CZlib"]),
         .systemLibrary(
             name: "CCurl", path: "Server/Services/CCurl", pkgConfig: "libcurl",
@@ -141,7 +143,8 @@ let package = Package(
         .testTarget(
             name: "HearthTreeStorageTests",
             dependencies: [
-                "HearthModel", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage", "HearthTestDoubles",
+                "HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage",
+                "HearthTestDoubles",
             ],
             path: "Tests/HearthTreeStorageTests"),
         .testTarget(
@@ -157,15 +160,17 @@ let package = Package(
             exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite"],
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "CSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
-            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork", "HearthWebSocket"],
+            name: "HearthNetworkTests",
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthNetwork", "HearthWebSocket"],
             path: "Tests/HearthNetworkTests"),
         .testTarget(
             name: "HearthServerTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle", "HearthServer",
+                "HearthModel", "HearthConcurrency", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle",
+                "HearthServer",
                 "HearthTree", "HearthRules", "HearthWebSocket",
             ],
             path: "Tests/HearthServerTests"),

@@ -16,11 +16,15 @@ public final class ReadView {
     /// Which collections recent commits changed; without it the feed alone tells.
     let history: FeedIndex?
     private var cachedOverlay: (scope: ScopeChanges.Scope, overlay: PastOverlay)?
+    private var longRead: LongRead?
+    /// Keeps the database open while somebody reads it.
+    private let owner: AnyObject
 
     init(
         snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog,
-        history: FeedIndex? = nil
+        owner: AnyObject, history: FeedIndex? = nil
     ) {
+        self.owner = owner
         self.snapshot = snapshot
         self.version = version
         self.snapshotVersion = snapshotVersion
@@ -29,7 +33,16 @@ public final class ReadView {
         self.history = history
     }
 
-    deinit { snapshot.close() }
+    deinit {
+        snapshot.close()
+        longRead?.end()
+    }
+
+    /// The view is kept for a long read from now on, which ends with the view.
+    package func hold(_ read: LongRead) {
+        if longRead == nil { snapshot.becomeLong() }
+        longRead = read
+    }
 
     public var isPast: Bool { version < snapshotVersion }
 

@@ -11,15 +11,18 @@ struct RESTFrontEnd: HTTPHandler {
     private let observer: RequestObserver
     /// Whether anybody may clear a database or end the server.
     private let servesEmulatorRoutes: Bool
+    /// Whether the disk takes what is written.
+    private let health: StorageHealth
 
     init(
         _ service: FirestoreService, extensions: [any HTTPExtension], observer: RequestObserver,
-        servesEmulatorRoutes: Bool, shutdown: @escaping @Sendable () -> Void
+        servesEmulatorRoutes: Bool, health: StorageHealth, shutdown: @escaping @Sendable () -> Void
     ) {
         self.service = service
         self.extensions = extensions
         self.observer = observer
         self.servesEmulatorRoutes = servesEmulatorRoutes
+        self.health = health
         self.shutdown = shutdown
     }
 
@@ -57,11 +60,9 @@ struct RESTFrontEnd: HTTPHandler {
     }
 
     private func ready(_ exchange: HTTPExchange) {
-        do throws(Status) {
-            _ = try service.registry.databases()
-            text(exchange, 200, "Ok\n")
-        } catch {
-            text(exchange, 503, error.message + "\n")
+        if let failure = health.failure { return text(exchange, 503, failure + "\n") }
+        service.readiness.ask(on: exchange.loop) { status in
+            if let status { text(exchange, 503, status.message + "\n") } else { text(exchange, 200, "Ok\n") }
         }
     }
 
@@ -75,7 +76,10 @@ struct RESTFrontEnd: HTTPHandler {
         let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
         service.answer(call) { () throws(Status) in
             let name = DatabaseName(project: segments[3], database: segments[5])
-            try service.registry.database(name).clear { result in
+            guard let database = try service.database(name, for: call, again: { clear(exchange) }) else { return }
+            // Nobody has written to it, so there is nothing to clear, and nothing to make either.
+            if !database.exists { return call.respond(EmptyMessage()) }
+            database.clear { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())
@@ -113,14 +117,14 @@ struct RESTFrontEnd: HTTPHandler {
     private func serve(
         _ route: RESTRouter.Route, _ parameters: Parameters, _ exchange: HTTPExchange, _ call: RESTCall
     ) {
-        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2) { [self] result in
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2, for: call.requester) { [self] result in
             service.answer(call) { () throws(Status) in
                 let body = try result.get()
                 let parameters = parameters.filter { !RESTRouter.isSystemParameter($0.name) }
                 guard body.count >= LargeRequests.sizeBytesMin else {
                     return try perform(route, parameters, body, call)
                 }
-                try service.large.run(sizeBytes: body.count, call) { call throws(Status) in
+                service.large.run(body, call) { body, call throws(Status) in
                     try perform(route, parameters, body, call)
                 }
             }

@@ -12,8 +12,11 @@ public final class Server: Sendable {
         /// The data folder; nil keeps everything in memory.
         public var dataFolder: String? = "hearth-data"
         public var firestore = FirestoreService.Options()
-        /// Threads for scans whose cost isn't that of their answer.
+        /// Threads for what would hold up an event loop: half of them for work whose cost is that of a request or an
+        /// answer, the others for scans.
         public var workersMax = 4
+        /// The length of a database's write-ahead log from which it is copied into the database.
+        public var checkpointBytes = 80 << 20
         /// Index definitions to bring databases of any project up to, by database id.
         public var indexes: [String: IndexConfiguration] = [:]
         public var log = Log()
@@ -39,12 +42,18 @@ public final class Server: Sendable {
 
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
+    private let memory: ServerMemory
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
     let realtime: RealtimeService
     private let bundles: BundleKeeper
+    private let readiness: Readiness
+    private let lifecycle: LifecycleThreads
+    private let room: StoreRoom
+    private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
+    private let ticks = Slot<Periodic>()
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -52,40 +61,55 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the data folder can't be used.
     public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
         let provider: any StoreProvider
+        let log = configuration.log
+        let health = StorageHealth(log: log)
         if let folder = configuration.dataFolder {
-            provider = try SQLiteStoreProvider(path: folder)
+            let opened = try SQLiteStoreProvider(
+                path: folder, options: Self.storeOptions(configuration, .firestore, health))
+            if let notice = opened.notice { log.warning(notice) }
+            provider = opened
+            Self.warnOfEngine(log)
         } else {
             provider = MemoryStoreProvider()
         }
+        lifecycle = LifecycleThreads()
+        room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
-        let log = configuration.log
         registry = DatabaseRegistry(
-            provider: provider,
-            prepare: { database in
-                guard let wanted = indexes[database.name.database] else { return }
+            provider: provider, threads: lifecycle, room: room,
+            prepare: { database, done in
+                guard let wanted = indexes[database.name.database] else { return done() }
                 wanted.apply(to: database) { result in
+                    done()
                     guard case .failure(let status) = result else { return }
                     log.error(
                         "indexes could not be built", ("database", .text(database.name.text)),
                         ("reason", .text(status.message)))
                 }
             })
-        pool = WorkerPool(threadsMax: configuration.workersMax)
+        let shortWorkersMax = max(1, configuration.workersMax / 2)
+        pool = WorkerPool(
+            shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
+        memory = ServerMemory()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool)
+        realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room), health)
         let service = FirestoreService(
-            registry: registry, pool: pool, options: configuration.firestore, authenticator: authenticator,
+            registry: registry, pool: pool, memory: memory, options: configuration.firestore,
+            authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
         streams = service.streams
+        readiness = service.readiness
         let request = stopRequest
         let pool = pool
         let registry = registry
-        let admin = AdminService(directory: registry) { pool.run($0) }
+        let admin = AdminService(directory: registry) { refused, job in
+            pool.run(.long, for: .server, refused: refused, job)
+        }
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let requests = RequestMetrics(
             loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
@@ -97,9 +121,10 @@ public final class Server: Sendable {
         let realtime = realtime
         let metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
-            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
+            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
+            health: health)
         network = NetworkServer(
-            configuration: Self.network(configuration),
+            configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
                 service,
                 extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
@@ -112,33 +137,63 @@ public final class Server: Sendable {
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
-                observer: observer, servesEmulatorRoutes: configuration.isEmulator,
+                observer: observer, servesEmulatorRoutes: configuration.isEmulator, health: health,
                 shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    private static func storeOptions(
+        _ configuration: Configuration, _ product: StorageHealth.Product, _ health: StorageHealth
+    ) -> SQLiteStoreOptions {
+        var options = SQLiteStoreOptions()
+        options.bounds = WALBounds(checkpointBytes: configuration.checkpointBytes)
+        options.observer = health.observer(of: product)
+        return options
+    }
+
+    /// Said once a start: other programs that use this library may lose data by it.
+    private static func warnOfEngine(_ log: Log) {
+        if !SQLiteLibrary.hasLogResetDefect { return }
+        log.warning(
+            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
+            ("version", .text(SQLiteLibrary.version)), ("corrected", .text("3.51.3, 3.50.7, 3.44.6")))
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
     public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
 
     private static func realtime(
-        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool
+        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
+        _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
-        if let folder { provider = try SQLiteStoreProvider(path: folder) } else { provider = MemoryStoreProvider() }
+        if let folder {
+            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .realtime, health))
+        } else {
+            provider = MemoryStoreProvider()
+        }
         return try RealtimeService(
             RealtimeService.Configuration(
                 isEmulator: configuration.isEmulator, project: configuration.project,
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory, lifecycle: lifecycle)
+    }
+
+    /// Files and sockets that the process may have open.
+    private static func descriptorsMax() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
+        return Int(clamping: limit.rlim_cur)
     }
 
     /// Requests of the Realtime Database may be larger than all others.
-    private static func network(_ configuration: Configuration) -> ServerConfiguration {
+    private static func network(_ configuration: Configuration, _ memory: ServerMemory) -> ServerConfiguration {
         var network = configuration.network
+        network.receivedBytes = memory.received
         network.limits.bodyBytesMax = max(network.limits.bodyBytesMax, Limits.realtimeBodyBytesMax + 1)
         return network
     }
@@ -147,7 +202,10 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
     public func start() throws {
         try network.start()
-        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, realtime, rulesFiles, count: 0) }
+        let upkeep = Upkeep(
+            registry: registry, realtime: realtime, rules: rulesFiles, room: room, threads: self.upkeep)
+        ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { upkeep.tick($0) }
+        if ticks.value == nil { throw Status.unavailable("The system has no room for another thread.") }
     }
 
     public var port: Int { network.port }
@@ -161,37 +219,14 @@ public final class Server: Sendable {
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        ticks.value?.stop()
+        upkeep.stop()
+        readiness.stop()
         bundles.stop()
         pool.stop()
         realtime.close()
         registry.close()
-    }
-
-    private static let tickMilliseconds = 100
-
-    /// Leases, expiry and old versions are looked after from one loop.
-    private static func scheduleTicks(
-        _ loop: EventLoop, _ registry: DatabaseRegistry, _ realtime: RealtimeService, _ rules: RulesFiles, count: Int
-    ) {
-        loop.schedule(afterMilliseconds: tickMilliseconds) { [weak registry] in
-            guard let registry else { return }
-            registry.tick()
-            realtime.tick()
-            if count % 10 == 9 {
-                rules.poll()
-                realtime.pollRules()
-            }
-            if count % 600 == 599 {
-                for database in registry.openDatabases { collectGarbage(database) }
-            }
-            scheduleTicks(loop, registry, realtime, rules, count: count + 1)
-        }
-    }
-
-    private static func collectGarbage(_ database: Database) {
-        database.collectGarbage { result in
-            if case .success(true) = result { collectGarbage(database) }
-        }
+        lifecycle.stop()
     }
 }
 

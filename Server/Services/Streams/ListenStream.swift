@@ -32,6 +32,8 @@ final class ListenStream: @unchecked Sendable {
     let call: any StreamCall
     let service: FirestoreService
     var listeners: LoopListeners?
+    /// The database, while it is being opened.
+    var joining: DatabaseName?
     var names: DocumentNames?
     var targets: [Int32: ListenTarget] = [:]
     var jobs = Queue<Job>()
@@ -113,7 +115,8 @@ final class ListenStream: @unchecked Sendable {
 
     /// Nothing will be said until something happens.
     var isIdle: Bool {
-        !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty && pending.isEmpty && windows.isEmpty
+        joining == nil && !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty && pending.isEmpty
+            && windows.isEmpty
     }
 
     /// How many documents the targets should have.
