@@ -222,6 +222,8 @@ package struct Queue<Element> {
     package var isEmpty: Bool { head == elements.count }
     package var count: Int { elements.count - head }
 
+    package var first: Element? { head < elements.count ? elements[head] : nil }
+
     package mutating func append(_ element: Element) { elements.append(element) }
 
     package mutating func popLast() -> Element? {

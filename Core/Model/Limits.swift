@@ -91,6 +91,8 @@ public enum Limits {
     public static let filterDepthMax = 100
     /// Bytes that one query may hold while it sorts.
     public static let queryMemoryBytesMax = 128 << 20
+    /// Bytes of keys of documents that have changed since the version that a read asks for.
+    public static let historyKeysBytesMax = 32 << 20
     /// Seconds that a query may run.
     public static let queryTimeSecondsMax = 60
 
@@ -174,6 +176,8 @@ public enum Limits {
     public static let streamRequestsWaitingBytesMax = 1 << 20
     /// Bytes of changes that wait for a slow client; beyond them its targets are sent anew.
     public static let listenPendingBytesMax = 4 << 20
+    /// Targets of a stream that wait to be told of documents, summed over these; then everything is sent anew.
+    public static let listenPendingTargetsMax = 1_000_000
     /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
     public static let listenResumeChangesMax = 100_000
     /// Names of a filter that lets a client find out what it lacks.

@@ -279,9 +279,11 @@ extension Node {
 /// Where a tree works things out beside its writer.
 package struct TreeBackground: Sendable {
     /// Runs a job on the account of a requester, or says why it doesn't.
-    package typealias Run = @Sendable (
-        _ requester: Requester, _ refused: @escaping @Sendable (Status) -> Void, _ job: @escaping @Sendable () -> Void
-    ) -> Void
+    package typealias Run =
+        @Sendable (
+            _ requester: Requester, _ refused: @escaping @Sendable (Status) -> Void,
+            _ job: @escaping @Sendable () -> Void
+        ) -> Void
 
     let run: Run
 }
