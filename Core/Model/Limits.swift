@@ -123,10 +123,17 @@ public enum Limits {
     /// Long reads that wait for their turn, and those of one account (ours).
     public static let longReadsWaitingMax = 20_000
     public static let longReadsWaitingShareMax = 5_000
-    /// Databases kept open although nobody uses them (ours).
-    public static let databasesOpenMax = 256
-    /// Seconds after which an unused database beyond that number is closed (ours).
-    public static let databaseIdleSeconds = 60
+    /// Databases and namespaces that are open at a time, unless more are in use (ours).
+    public static let databasesOpenMax = 128
+    /// Seconds after which an unused database or namespace is closed (ours).
+    public static let databaseIdleSeconds = 300
+    /// Databases and namespaces that are in use at a time (ours).
+    public static let databasesUsedMax = 4096
+    /// File descriptors that an open database may have while it is used: the writer's, the checkpointer's and readers',
+    /// each with the log's (ours).
+    public static let databaseDescriptorsMax = 16
+    /// Databases without a store after which those that nobody uses are forgotten (ours).
+    public static let databasesDeferredMax = 256
 
     /// Seconds for which old versions are readable.
     public static let retentionSeconds = 3600
@@ -272,7 +279,11 @@ public enum Limits {
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
-    public static let realtimeSpoolBytesMax: Int64 = 4 << 30
+    public static let realtimeSpoolBytesMax = 4 << 30
+    /// Those of one account.
+    public static let realtimeSpoolShareBytesMax = 512 << 20
+    /// Those that a connection may have although its account has its share.
+    public static let realtimeSpoolSmallBytesMax = 16 << 20
     /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
     public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.

@@ -45,6 +45,8 @@ final class CommitPipeline: Sendable {
     private let preparedWaiting = Atomic<Int>(0)
     private let writer: Mutex<FairWorker<Job>?>
     private let preparer: Mutex<FairWorker<Request>?>
+    /// What is answered to whoever comes after the end.
+    private let ended = Mutex(Status.unavailable("The server is shutting down."))
 
     /// - Parameters:
     ///   - observers: notified of every commit, in order, after it is durable and visible.
@@ -76,7 +78,8 @@ final class CommitPipeline: Sendable {
     }
 
     /// Ends the threads; what was queued is committed before.
-    func stop() {
+    func stop(because reason: Status? = nil) {
+        if let reason { ended.withLock { $0 = reason } }
         let (preparing, writing) = (preparer.withLock { $0 }, writer.withLock { $0 })
         // What the preparer leaves, the writer works out itself.
         for request in preparing?.stop() ?? [] { pushToWriter(request) }
@@ -85,8 +88,11 @@ final class CommitPipeline: Sendable {
             defer { parked.requests = [:] }
             return Array(parked.requests.values)
         }
-        for request in waiting { answer(request, .failure(Self.shutdown)) }
+        for request in waiting { answer(request, .failure(shutdown)) }
     }
+
+    /// Whether commits wait, for the writer or for locks.
+    var hasQueuedCommits: Bool { admission.queued.count > 0 }
 
     var statistics: DatabaseStatistics {
         var statistics = DatabaseStatistics()
@@ -134,8 +140,8 @@ final class CommitPipeline: Sendable {
     private func fail(_ jobs: [Job]) {
         for job in jobs {
             switch job {
-            case .commit(let request): answer(request, .failure(Self.shutdown))
-            case .maintenance(_, let completion), .clear(let completion): completion(.failure(Self.shutdown))
+            case .commit(let request): answer(request, .failure(shutdown))
+            case .maintenance(_, let completion), .clear(let completion): completion(.failure(shutdown))
             }
         }
     }
@@ -147,7 +153,7 @@ final class CommitPipeline: Sendable {
         request.completion(result)
     }
 
-    private static let shutdown = Status.unavailable("The server is shutting down.")
+    private var shutdown: Status { ended.withLock { $0 } }
     static let unwanted = Status(.cancelled, "The client has cancelled the call.")
 
     func perform(

@@ -19,6 +19,8 @@ public final class Database: Sendable {
     /// Tells listeners of commits.
     public let changes: ChangeHub
     private let incarnationNumber: Incarnation
+    private let deferred: DeferredStore?
+    private let ended = Mutex<Status?>(nil)
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
@@ -28,6 +30,7 @@ public final class Database: Sendable {
     public init(name: DatabaseName, store: any Store, clock: any Clock = SystemClock()) throws(Status) {
         self.name = name
         self.store = store
+        deferred = store as? DeferredStore
         self.clock = clock
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
@@ -70,12 +73,23 @@ public final class Database: Sendable {
         observers.add(observer)
     }
 
+    /// Whether there is a store: a database that nobody has written to has none.
+    public var exists: Bool { deferred?.isMade ?? true }
+
+    /// Whether something goes on for which nobody need hold the database: a transaction, a commit that waits.
+    public var isBusy: Bool { transactions.openCount > 0 || pipeline.hasQueuedCommits }
+
     /// Ends the writer; what was queued is committed before.
-    public func close() {
-        changes.closed()
-        pipeline.stop()
-        store.close()
+    /// - Parameter reason: what everybody who still uses the database fails with, listeners too.
+    public func close(because reason: Status = .unavailable("The database is closed.")) {
+        ended.withLock { $0 = reason }
+        changes.closed(reason)
+        pipeline.stop(because: reason)
+        store.close(because: reason)
     }
+
+    /// Why the database is closed; nil while it is open.
+    public var closedStatus: Status? { ended.withLock { $0 } }
 
     /// Turns and transactions that have run out of time. To be called some times a second.
     public func tick() {
@@ -104,7 +118,7 @@ public final class Database: Sendable {
         let time = version == promise.committed ? promise.time : version
         return ReadView(
             snapshot: snapshot, version: version, snapshotVersion: version, readTime: Timestamp(microseconds: time),
-            catalog: catalog)
+            catalog: catalog, owner: self)
     }
 
     static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
@@ -137,7 +151,7 @@ public final class Database: Sendable {
         let present = try Self.version(of: snapshot)
         let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
-            catalog: catalog)
+            catalog: catalog, owner: self)
         if version < (try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0) { throw Self.tooOld }
         return view
     }

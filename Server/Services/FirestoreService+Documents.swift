@@ -9,7 +9,10 @@ extension FirestoreService {
             let name = try ResourceName(document: request.name)
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
-            read(call, try self.database(name.database, for: call.identity), consistency, [.document(name.path)]) {
+            guard
+                let database = try self.database(name.database, for: call, again: { self.getDocument(request, call) })
+            else { return }
+            read(call, database, consistency, [.document(name.path)]) {
                 grant throws(Status) in
                 try self.access.get([name.path], call.identity, name.database, grant.view)
                 guard let document = try grant.view.document(name.path) else {
@@ -56,7 +59,15 @@ extension FirestoreService {
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
             let commitGuard = try access.commitGuard(call.identity, database)
-            try self.database(database, for: call.identity).commit(
+            guard
+                let opened = try self.database(
+                    database, for: call,
+                    again: {
+                        self.create(
+                            fields, in: collection, id: id, of: database, projection, attempt: attempt, call)
+                    })
+            else { return }
+            opened.commit(
                 [write], guard: commitGuard, requester: call.requester, returning: 0,
                 isWanted: call.cancellation.isWanted
             ) { result in
@@ -80,7 +91,11 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit(
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.updateDocument(request, call) })
+            else { return }
+            database.commit(
                 [write], guard: commitGuard, requester: call.requester, returning: 0,
                 isWanted: call.cancellation.isWanted
             ) { result in
@@ -110,7 +125,11 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit(
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.deleteDocument(request, call) })
+            else { return }
+            database.commit(
                 [write], guard: commitGuard, requester: call.requester, isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop {
@@ -136,7 +155,10 @@ extension FirestoreService {
                 if seen.insert(name.path).inserted { paths.append(name.path) }
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
-            read(call, try self.database(database, for: call.identity), consistency, targets) {
+            guard
+                let opened = try self.database(database, for: call, again: { self.batchGetDocuments(request, call) })
+            else { return }
+            read(call, opened, consistency, targets) {
                 [paths] grant throws(Status) in
                 try self.access.get(paths, call.identity, database, grant.view)
                 let source = BatchGetSource(

@@ -27,7 +27,11 @@ extension FirestoreService {
             // Later pages show the state of the first.
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
             let query = try listing.query()
-            read(call, try self.database(parent.database, for: call.identity), consistency, [.query(query)]) {
+            guard
+                let database = try self.database(
+                    parent.database, for: call, again: { self.listDocuments(request, call) })
+            else { return }
+            read(call, database, consistency, [.query(query)]) {
                 grant throws(Status) in
                 var asked = query.query
                 asked.limit = listing.pageSize
@@ -51,7 +55,11 @@ extension FirestoreService {
             let token = try PageToken(request.pageToken, fingerprint: PageToken.fingerprint(["ids", parent.text]))
             var consistency = try Self.consistency(readTime: request.readTime)
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
-            read(call, try self.database(parent.database, for: call.identity), consistency, []) {
+            guard
+                let database = try self.database(
+                    parent.database, for: call, again: { self.listCollectionIds(request, call) })
+            else { return }
+            read(call, database, consistency, []) {
                 grant throws(Status) in
                 self.run(call, requirePool: grant.view.isPast, grant) { view throws(Status) in
                     var ids = try Listing.collectionIDs(

@@ -32,20 +32,38 @@ struct LongPollHTTP: HTTPExtension {
                 try goOn(exchange, parameters)
             }
         } catch {
-            exchange.respond(
-                status: error.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
-                body: Array((error.message + "\n").utf8))
+            Self.refuse(exchange, error)
         }
         return true
+    }
+
+    private static func refuse(_ exchange: HTTPExchange, _ status: Status) {
+        exchange.respond(
+            status: status.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
+            body: Array((status.message + "\n").utf8))
     }
 
     private func start(_ exchange: HTTPExchange, _ parameters: LongPollParameters) throws(Status) {
         let head = exchange.head
         let common = try RealtimeParameters(head.query)
         let name = RealtimeAddress.namespace(head, named: common.namespace, standard: service.standardName)
-        let namespace = try service.namespace(name)
+        service.namespace(name, on: exchange.loop) { found in
+            if exchange.isFinished { return }
+            do throws(Status) {
+                try start(exchange, parameters, formerSession: common.formerSession, try found.get())
+            } catch {
+                Self.refuse(exchange, error)
+            }
+        }
+    }
+
+    private func start(
+        _ exchange: HTTPExchange, _ parameters: LongPollParameters, formerSession: String?,
+        _ namespace: RealtimeNamespace
+    ) throws(Status) {
         let sessions = sessions
         let streams = streams
+        let head = exchange.head
         let peer = RealtimePeer(address: head.remoteAddress, connection: head.connectionNumber)
         let session = LongPollSession(
             loop: exchange.loop, peer: peer, callback: parameters.callback ?? "", id: Self.newID(),
@@ -61,7 +79,7 @@ struct LongPollHTTP: HTTPExtension {
         }
         if let dropped { dropped.loop.execute { dropped.makeRoom() } }
         session.begin(
-            namespace, service, host: head.authority, formerSession: common.formerSession,
+            namespace, service, host: exchange.head.authority, formerSession: formerSession,
             LongPollRequest(exchange, home: exchange.loop))
         streams.add(session) { _ in session.loop.execute { session.finish() } }
     }

@@ -125,7 +125,12 @@ struct RealtimeHTTP: HTTPExtension {
                 // Whoever only looks makes nothing, but where everything is there as soon as it is named.
                 let mayCreate =
                     service.isEmulator || (Self.writes(call.method) && service.access.mayCreate(identity))
-                step(try service.namespace(name, mayCreate: mayCreate), identity)
+                service.namespace(name, mayCreate: mayCreate, on: call.loop) { found in
+                    switch found {
+                    case .success(let namespace): step(namespace, identity)
+                    case .failure(let status): call.failAfterBody(status)
+                    }
+                }
             } catch {
                 call.failAfterBody(error)
             }

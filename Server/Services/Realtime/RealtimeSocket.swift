@@ -94,13 +94,23 @@ struct RealtimeSocketHTTP: HTTPExtension {
         do throws(Status) {
             let parameters = try RealtimeParameters(head.query)
             let name = RealtimeAddress.namespace(head, named: parameters.namespace, standard: service.standardName)
-            let namespace = try service.namespace(name)
-            RealtimeSocket.begin(exchange, namespace, service, formerSession: parameters.formerSession)
+            service.namespace(name, on: exchange.loop) { [service] found in
+                if exchange.isFinished { return }
+                switch found {
+                case .success(let namespace):
+                    RealtimeSocket.begin(exchange, namespace, service, formerSession: parameters.formerSession)
+                case .failure(let status): Self.refuse(exchange, status)
+                }
+            }
         } catch {
-            exchange.respond(
-                status: error.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
-                body: Array((error.message + "\n").utf8))
+            Self.refuse(exchange, error)
         }
         return true
+    }
+
+    private static func refuse(_ exchange: HTTPExchange, _ status: Status) {
+        exchange.respond(
+            status: status.code.httpStatus, headers: [HTTPHeader("content-type", "text/plain; charset=utf-8")],
+            body: Array((status.message + "\n").utf8))
     }
 }
