@@ -160,7 +160,7 @@ let package = Package(
             exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite"],
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "CSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
             name: "HearthNetworkTests",

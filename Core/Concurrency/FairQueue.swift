@@ -41,6 +41,17 @@ package struct FairQueue<Element> {
         return element
     }
 
+    /// Takes out what one connection has waiting, in its order.
+    package mutating func removeAll(of requester: Requester) -> [Element] {
+        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection) else { return [] }
+        count -= removed.count
+        if accounts[requester.account]?.count == 0 {
+            accounts[requester.account] = nil
+            order.remove(requester.account)
+        }
+        return removed
+    }
+
     /// Takes out the newest element of the longest queue: that of the connection which has most in the account which has
     /// most. An administrator's queue is only looked at when nobody else has any.
     package mutating func popLastOfLongest() -> Element? {
@@ -54,17 +65,6 @@ package struct FairQueue<Element> {
             order.remove(account)
         }
         return element
-    }
-
-    /// Takes out what one connection has waiting, in its order.
-    package mutating func removeAll(of requester: Requester) -> [Element] {
-        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection) else { return [] }
-        count -= removed.count
-        if accounts[requester.account]?.count == 0 {
-            accounts[requester.account] = nil
-            order.remove(requester.account)
-        }
-        return removed
     }
 
     /// Everything, in the order of turns.

@@ -37,10 +37,12 @@ final class GraftStore: Store {
 
     // MARK: Store
 
-    func snapshot() throws(Status) -> any Snapshot {
+    func snapshot() throws(Status) -> any Snapshot { try snapshot(.short) }
+
+    func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot {
         while true {
             let before = state.withLock { $0 }
-            let snapshot = try inner.snapshot()
+            let snapshot = try inner.snapshot(use)
             if state.withLock({ $0.epoch }) != before.epoch {
                 snapshot.close()
                 continue
@@ -75,6 +77,7 @@ final class GraftStore: Store {
     func damage(max: Int) throws(Status) -> [String] { try inner.damage(max: max) }
     var sizeBytes: Int? { inner.sizeBytes }
     func close() { inner.close() }
+    func close(because reason: Status) { inner.close(because: reason) }
 
     // MARK: Grafts
 
@@ -249,6 +252,7 @@ private final class GraftSnapshot: Snapshot {
         try map.count(inner, keyspace, range, limit: limit)
     }
 
+    func becomeLong() { inner.becomeLong() }
     func close() { inner.close() }
 }
 

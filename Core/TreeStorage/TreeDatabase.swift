@@ -24,10 +24,10 @@ public final class TreeDatabase: Sendable {
         try self.init(name: name, store: store, clock: clock, options: TreeWriterOptions())
     }
 
-    /// - Parameter run: runs what is worked out beside the writer, on whose account it is.
+    /// - Parameter run: runs what is worked out beside the writer.
     package convenience init(
         name: String, store: any Store, clock: any Clock,
-        run: @escaping @Sendable (Requester, @escaping @Sendable () -> Void) -> Void
+        run: @escaping TreeBackground.Run
     ) throws(Status) {
         try self.init(
             name: name, store: store, clock: clock, options: TreeWriterOptions(), TreeBackground(run: run))
@@ -44,7 +44,7 @@ public final class TreeDatabase: Sendable {
         self.thread = background == nil ? thread : nil
         writer = try TreeWriter(
             store: store, clock: clock, options: options,
-            background: background ?? TreeBackground { _, job in thread.push(job) })
+            background: background ?? TreeBackground { _, _, job in thread.push(job) })
     }
 
     deinit { close() }
@@ -62,6 +62,8 @@ public final class TreeDatabase: Sendable {
     public static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
         let records = KeyRange(prefix: [PathCode.Space.records])
         if try snapshot.count(.entries, records, limit: 1) > 0 { return true }
+        // The first write may be a large one.
+        if try snapshot.count(.entries, KeyRange(prefix: [PathCode.Space.staged]), limit: 1) > 0 { return true }
         return try snapshot.count(.meta, KeyRange(prefix: TreeMeta.journalPrefix), limit: 1) > 0
     }
 
@@ -130,7 +132,11 @@ public final class TreeDatabase: Sendable {
     /// Whether nothing is left to be done in the background for a large write.
     var isSettled: Bool { writer.isSettled }
 
-    public var statistics: TreeStatistics { writer.statistics }
+    public var statistics: TreeStatistics {
+        var statistics = writer.statistics
+        statistics.store = store.statistics
+        return statistics
+    }
 
     /// Bytes of the store; nil when it can't tell.
     public var sizeBytes: Int? { store.sizeBytes }
@@ -158,4 +164,5 @@ public struct TreeStatistics: Sendable {
     /// Writes that wait.
     public var queuedWrites = 0
     public var queuedBytes = 0
+    public var store = StoreStatistics()
 }

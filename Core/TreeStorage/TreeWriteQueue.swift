@@ -22,6 +22,12 @@ struct TreeRequest: Sendable {
     var replacement: TreeReplacement?
     /// How often it was worked out beside the writer.
     var attempts = 0
+
+    func failing(_ status: Status) -> TreeRequest {
+        var request = self
+        request.failure = status
+        return request
+    }
 }
 
 /// Whether a condition held in a version of the tree.

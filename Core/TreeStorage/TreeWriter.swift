@@ -21,6 +21,7 @@ final class TreeWriter: Sendable {
         var queue = TreeWriteQueue()
         /// Whether the thread will look into the queue.
         var isAwake = false
+        var isClosing = false
         var isStopped = false
         var queuedWrites = 0
         var queuedBytes = 0
@@ -150,7 +151,8 @@ final class TreeWriter: Sendable {
     @discardableResult
     func enqueue(_ job: TreeJob, for requester: Requester, cost: Int) -> Bool {
         let isQueued = shared.withLock { shared in
-            if shared.isStopped { return false }
+            // What is left to be done in the background is done after the next start.
+            if shared.isStopped || shared.isClosing && requester == .background { return false }
             shared.queue.append(job, for: requester, cost: cost)
             return true
         }
@@ -180,6 +182,7 @@ final class TreeWriter: Sendable {
 
     /// Ends the thread; what was queued is worked off before, but for what is undecided.
     func stop() {
+        shared.withLock { $0.isClosing = true }
         let thread = worker.withLock { worker in
             defer { worker = nil }
             return worker

@@ -100,7 +100,13 @@ extension TreeWriter {
                 return nil
             }
             guard let next else { return }
-            background.run(next.requester) { [weak self] in
+            let end: @Sendable (TreeRequest) -> Void = { [weak self] request in
+                guard let self else { return }
+                shared.withLock { $0.undecided.comparisons -= 1 }
+                resume(request)
+                continueComparing()
+            }
+            background.run(next.requester, { end(next.failing($0)) }) { [weak self] in
                 guard let self else { return }
                 var request = next
                 do throws(Status) {
@@ -110,9 +116,7 @@ extension TreeWriter {
                 } catch {
                     request.failure = error
                 }
-                shared.withLock { $0.undecided.comparisons -= 1 }
-                resume(request)
-                continueComparing()
+                end(request)
             }
         }
     }
@@ -157,7 +161,8 @@ extension TreeWriter {
             return nil
         }
         guard let next else { return }
-        background.run(next.request.requester) { [weak self] in
+        let refused: @Sendable (Status) -> Void = { [weak self] in self?.resume(next.request.failing($0)) }
+        background.run(next.request.requester, refused) { [weak self] in
             guard let self else { return }
             var request = next.request
             do throws(Status) {
@@ -203,7 +208,7 @@ extension TreeWriter {
 
     private func enqueueSlice(_ request: TreeRequest) {
         let isQueued = shared.withLock { shared in
-            if shared.isStopped { return false }
+            if shared.isStopped || shared.isClosing { return false }
             shared.queue.resume(
                 .stage(ticket: request.ticket), for: request.requester, cost: options.slices.recordsMax)
             return true
@@ -272,8 +277,13 @@ extension Node {
 }
 
 /// Where a tree works things out beside its writer.
-struct TreeBackground: Sendable {
-    let run: @Sendable (Requester, @escaping @Sendable () -> Void) -> Void
+package struct TreeBackground: Sendable {
+    /// Runs a job on the account of a requester, or says why it doesn't.
+    package typealias Run = @Sendable (
+        _ requester: Requester, _ refused: @escaping @Sendable (Status) -> Void, _ job: @escaping @Sendable () -> Void
+    ) -> Void
+
+    let run: Run
 }
 
 /// How a writer divides its time.

@@ -172,11 +172,6 @@ final class RealtimeService: Sendable {
         return try registry.wait(name)
     }
 
-    /// Work that a write waits for; where too much is queued already it is done at once.
-    private var runBeside: @Sendable (Requester, @escaping @Sendable () -> Void) -> Void {
-        { [pool] requester, job in pool.run(.long, for: requester, refused: { _ in job() }, job) }
-    }
-
     /// On a thread of the registry.
     private func open(_ name: String, _ room: StoreRoom) throws(Status) -> RealtimeNamespace {
         let stored = Self.stored(name)
@@ -188,12 +183,12 @@ final class RealtimeService: Sendable {
             // Indexes that rules define are not worth a file before there is data.
             let store = DeferredStore(
                 isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
-            let database = try TreeDatabase(name: name, store: store, clock: clock, run: runBeside)
+            let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
             return RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
         }
         let store = try make()
         do throws(Status) {
-            let database = try TreeDatabase(name: name, store: store, clock: clock, run: runBeside)
+            let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
             let namespace = RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
             do throws(Status) {
                 try namespace.runAbandoned(self)
@@ -207,6 +202,11 @@ final class RealtimeService: Sendable {
             room.leave()
             throw error
         }
+    }
+
+    /// Where databases work out what their writers must not be held up by.
+    private var background: TreeBackground.Run {
+        { [pool] requester, refused, job in pool.run(.long, for: requester, refused: refused, job) }
     }
 
     /// Names are known to all projects, so their files need no folder for each.
