@@ -283,7 +283,11 @@ public enum Limits {
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
-    public static let realtimeSpoolBytesMax: Int64 = 4 << 30
+    public static let realtimeSpoolBytesMax = 4 << 30
+    /// Those of one account.
+    public static let realtimeSpoolShareBytesMax = 512 << 20
+    /// Those that a connection may have although its account has its share.
+    public static let realtimeSpoolSmallBytesMax = 16 << 20
     /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
     public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.
