@@ -172,6 +172,8 @@ public enum Limits {
     public static let receivedSmallBytesMax = 64 << 10
     /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
     public static let workingBytesMax = 96 << 20
+    /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
+    public static let sortingBytesMax = 128 << 20
 
     // MARK: WebChannel; bounds of ours
 
@@ -193,6 +195,13 @@ public enum Limits {
     public static let webChannelEarlyMessagesMax = 100
     /// Bytes of such messages, and of those that wait for the stream.
     public static let webChannelEarlyBytesMax = 24 << 20
+    /// The same of whoever has shown no identity, ahead of their turn: an SDK sends one request after the other, so
+    /// that messages only overtake each other when a request is sent again.
+    public static let webChannelNobodysEarlyBytesMax = 64 << 10
+    /// Messages of one request. Source: MAX_MAPS_PER_REQUEST of Closure's WebChannel.
+    public static let webChannelMessagesMax = 1000
+    /// The body of a session's first request.
+    public static let webChannelHandshakeBytesMax = 1 << 20
     /// Requests of one session that wait for their messages to be taken.
     public static let webChannelWaitingPostsMax = 16
 
@@ -254,7 +263,11 @@ public enum Limits {
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
-    public static let realtimeSpoolBytesMax: Int64 = 4 << 30
+    public static let realtimeSpoolBytesMax = 4 << 30
+    /// Those of one account: an identity, or the address of whoever shows none.
+    public static let realtimeSpoolShareBytesMax = 512 << 20
+    /// Those of one connection whose account has its share.
+    public static let realtimeSpoolSmallBytesMax = 4 << 20
     /// Requests that are with a worker, or wait for one, together.
     public static let realtimeWorkingBytesMax: Int64 = 300 << 20
     /// A text of rules.

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthStorage
 import Synchronization
 
 /// The connections that snapshots read by.

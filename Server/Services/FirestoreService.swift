@@ -20,6 +20,8 @@ public final class FirestoreService: Sendable {
     let pool: WorkerPool
     let options: Options
     let large: LargeRequests
+    let memory: ServerMemory
+    let longReads: LongReads
     let listeners = Listeners()
     let streams = OpenStreams()
     let resultCounts = ResultCounts()
@@ -28,8 +30,8 @@ public final class FirestoreService: Sendable {
     let access: AccessControl
 
     init(
-        registry: DatabaseRegistry, pool: WorkerPool, memory: ServerMemory = ServerMemory(), options: Options,
-        authenticator: Authenticator, access: AccessControl
+        registry: DatabaseRegistry, pool: WorkerPool, memory: ServerMemory = ServerMemory(),
+        longReads: LongReads = LongReads(), options: Options, authenticator: Authenticator, access: AccessControl
     ) {
         self.authenticator = authenticator
         self.access = access
@@ -37,6 +39,8 @@ public final class FirestoreService: Sendable {
         self.registry = registry
         self.pool = pool
         self.options = options
+        self.memory = memory
+        self.longReads = longReads
         large = LargeRequests(pool: pool, memory: memory)
     }
 

@@ -41,6 +41,7 @@ public final class Server: Sendable {
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
     private let memory: ServerMemory
+    private let longReads: LongReads
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
@@ -76,6 +77,7 @@ public final class Server: Sendable {
         pool = WorkerPool(
             shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
         memory = ServerMemory()
+        longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
@@ -83,7 +85,7 @@ public final class Server: Sendable {
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
         realtime = try Self.realtime(configuration, authenticator, pool)
         let service = FirestoreService(
-            registry: registry, pool: pool, memory: memory, options: configuration.firestore,
+            registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
@@ -103,9 +105,10 @@ public final class Server: Sendable {
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let watchedNetwork = watchedNetwork
         let realtime = realtime
-        let metrics = ServerMetrics(
+        var metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
+        metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
         network = NetworkServer(
             configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
@@ -170,6 +173,7 @@ public final class Server: Sendable {
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        longReads.close()
         bundles.stop()
         pool.stop()
         realtime.close()

@@ -10,6 +10,7 @@ public struct ServerMetrics: Sendable {
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
+    var workload: WorkloadMetrics?
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
     /// likes and each label costs whoever keeps the figures.
@@ -32,6 +33,7 @@ public struct ServerMetrics: Sendable {
         writeProcess(to: &text)
         requests.write(to: &text)
         Self.write(network(), to: &text)
+        workload?.write(to: &text)
         Self.write(databases(), to: &text)
         RealtimeMetrics.write(trees(), to: &text)
         return text.writer.bytes

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
@@ -44,7 +45,9 @@ final class RealtimeService: Sendable {
     /// Where large answers are written down: `/tmp` may be memory.
     let spoolFolder: String
     /// What they take there.
-    let spools = SpillBudget(bytesMax: Limits.realtimeSpoolBytesMax)
+    let spools = MemoryBudget(
+        bytesMax: Limits.realtimeSpoolBytesMax, shareBytesMax: Limits.realtimeSpoolShareBytesMax,
+        smallBytesMax: Limits.realtimeSpoolSmallBytesMax)
     /// Bytes of requests that a worker has, or that wait for one; taken apart they are many times as large.
     private let working = SpillBudget(bytesMax: Limits.realtimeWorkingBytesMax)
     private let store: RealtimeRulesStore
