@@ -123,10 +123,17 @@ public enum Limits {
     /// Long reads that wait for their turn, and those of one account (ours).
     public static let longReadsWaitingMax = 20_000
     public static let longReadsWaitingShareMax = 5_000
-    /// Databases kept open although nobody uses them (ours).
-    public static let databasesOpenMax = 256
-    /// Seconds after which an unused database beyond that number is closed (ours).
-    public static let databaseIdleSeconds = 60
+    /// Databases and namespaces that are open at a time, unless more are in use (ours).
+    public static let databasesOpenMax = 128
+    /// Seconds after which an unused database or namespace is closed (ours).
+    public static let databaseIdleSeconds = 300
+    /// Databases and namespaces that are in use at a time (ours).
+    public static let databasesUsedMax = 4096
+    /// File descriptors that an open database may have while it is used: the writer's, the checkpointer's and readers',
+    /// each with the log's (ours).
+    public static let databaseDescriptorsMax = 16
+    /// Databases without a store after which those that nobody uses are forgotten (ours).
+    public static let databasesDeferredMax = 256
 
     /// Seconds for which old versions are readable.
     public static let retentionSeconds = 3600
@@ -134,12 +141,26 @@ public enum Limits {
     public static let groupCommitRequestsMax = 1000
     /// Bytes of staged changes after which a group is closed (ours).
     public static let groupCommitBytesMax = 8 << 20
+    /// Milliseconds of the writer's work after which a group is closed (ours).
+    public static let groupCommitMillisecondsMax = 50
     /// Bytes of staged changes that one commit may make (ours).
     public static let commitBytesMax = 64 << 20
-    /// Commits that wait for the writer (ours).
+    /// Records of the store that one commit may change, when it changes several documents: documents, their index entries,
+    /// the history. A quarter of a second of the writer's work (ours; the service bounds the same, without a number).
+    public static let commitRecordsMax = 80_000
+    /// Bytes of documents that the writes of one commit may make the server decode, compare and search (ours).
+    public static let commitWorkBytesMax = 256 << 20
+    /// Commits that wait for the writer (ours). Clients that aren't administrators may have three quarters of it together,
+    /// one account half.
     public static let commitQueueMax = 20_000
-    /// Bytes of queued commits (ours).
+    /// Bytes of queued commits (ours), given out as `commitQueueMax` is.
     public static let commitQueueBytesMax = 256 << 20
+    /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
+    public static let commitQueuedMillisecondsMax = 1000
+    /// Commits that are prepared and wait for the writer at a time (ours).
+    public static let commitsPreparedMax = 2
+    /// Times that a large commit is prepared again because what it rests on has changed meanwhile (ours).
+    public static let commitPreparationsMax = 8
 
     // MARK: Listeners; bounds of ours
 
@@ -256,6 +277,10 @@ public enum Limits {
     /// A request's body. The service takes 256 MB; ours has to fit into what the unfinished requests of all clients may
     /// hold together (`NetworkLimits.bufferedInputBytesMax`). What is larger is written in parts, as `import` does.
     public static let realtimeBodyBytesMax = 120 << 20
+    /// The body of whoever isn't an administrator. Source: the largest write of an SDK in "Limits" of the documentation.
+    public static let realtimeClientBodyBytesMax = 16 << 20
+    /// A write beyond this size is only received when rules may allow it.
+    public static let realtimeUnaskedBytesMax = 64 << 10
     /// An answer. Source: as above.
     public static let realtimeReadBytesMax = 256 << 20
     /// An answer beyond which it goes to a file before it is sent.
@@ -268,8 +293,8 @@ public enum Limits {
     public static let realtimeSpoolShareBytesMax = 512 << 20
     /// Those of one connection whose account has its share.
     public static let realtimeSpoolSmallBytesMax = 4 << 20
-    /// Requests that are with a worker, or wait for one, together.
-    public static let realtimeWorkingBytesMax: Int64 = 300 << 20
+    /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
+    public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.
     public static let realtimeRulesBytesMax = 1 << 20
 
@@ -312,6 +337,12 @@ public enum Limits {
     public static let realtimeRequestsWaitingMax = 1000
     /// Their bytes.
     public static let realtimeWaitingBytesMax = 16 << 20
+    /// The same of whoever hasn't shown an identity; beyond them no more is read.
+    public static let realtimeUnknownWaitingBytesMax = 64 << 10
+    /// Bytes of a connection that don't count against what all may make the server hold.
+    public static let realtimeUncountedBytesMax = 8 << 10
+    /// Sockets and event streams; the rest of the connections is for requests.
+    public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
     /// Reads of a connection at a time.
@@ -335,8 +366,14 @@ public enum Limits {
     public static let longPollFarewellSeconds = 30
     /// Bytes of messages in one answer, beyond which the rest waits for the next.
     public static let longPollAnswerBytesMax = 1 << 20
+    /// Messages for clients that poll, together.
+    public static let longPollOutputBytesMax = 64 << 20
     /// Pieces of a client's messages that came before one with a lower number.
     public static let longPollEarlySegmentsMax = 500
+    /// Their bytes, of a client that hasn't shown an identity.
+    public static let longPollUnknownEarlyBytesMax = 64 << 10
+    /// Bytes of messages that wait to be begun, of a client that hasn't shown an identity.
+    public static let longPollUnknownWaitingBytesMax = 2 << 20
     /// Pieces of one message.
     public static let longPollSegmentsMax = 20_000
 }

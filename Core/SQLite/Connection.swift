@@ -19,6 +19,8 @@ final class Connection: @unchecked Sendable {
     private var lease = 0
     private var isLeased = false
     private var failure: Status?
+    /// Why the database was closed.
+    private var ended: Status?
     /// Whether `pin` stands on a row, which keeps a read transaction open.
     private var isPinned = false
     /// The commits of the store that the read transaction shows at least.
@@ -129,7 +131,7 @@ final class Connection: @unchecked Sendable {
     }
 
     private func startLease() throws(Status) -> Int {
-        guard handle != nil else { throw .unavailable("The database is closed.") }
+        guard handle != nil else { throw ended ?? .unavailable("The database is closed.") }
         failure = nil
         isLeased = true
         return lease
@@ -187,8 +189,10 @@ final class Connection: @unchecked Sendable {
     }
 
     /// Waits for the call that runs and closes the handle under whoever holds the lease.
-    func close() {
+    /// - Parameter reason: with which that fails.
+    func close(because reason: Status? = nil) {
         monitor.withLock {
+            ended = reason
             finishLease()
             closeHandle()
         }
@@ -220,7 +224,7 @@ final class Connection: @unchecked Sendable {
         monitor.lock()
         if lease == number, failure == nil, handle != nil { return }
         let status =
-            failure
+            failure ?? ended
             ?? .unavailable("The snapshot is closed, or was taken away because it kept too much old data alive.")
         monitor.unlock()
         throw status

@@ -20,6 +20,7 @@ final class ReaderPool: @unchecked Sendable {
     private var longCount = 0
     private var returns = 0
     private var isClosed = false
+    private var closedStatus = Status.unavailable("The database is closed.")
 
     private let path: String
     private let configuration: [String]
@@ -44,7 +45,7 @@ final class ReaderPool: @unchecked Sendable {
     }
 
     deinit {
-        close()
+        close(because: .unavailable("The database is closed."))
         memory.remove(ObjectIdentifier(self))
     }
 
@@ -64,7 +65,7 @@ final class ReaderPool: @unchecked Sendable {
 
     private func take(_ use: SnapshotUse) throws(Status) -> Connection {
         let found = try monitor.withLock { () throws(Status) -> Connection? in
-            if isClosed { throw .unavailable("The database is closed.") }
+            if isClosed { throw closedStatus }
             // Callers run on event loops, so they don't wait here.
             if use == .short ? shortCount >= shortMax : longCount >= longMax {
                 throw .resourceExhausted(
@@ -100,7 +101,7 @@ final class ReaderPool: @unchecked Sendable {
         }
         if closed {
             close(opened)
-            throw .unavailable("The database is closed.")
+            throw monitor.withLock { closedStatus }
         }
         return opened
     }
@@ -141,8 +142,8 @@ final class ReaderPool: @unchecked Sendable {
         monitor.withLock { all.removeAll { $0 === connection } }
     }
 
-    private func close(_ connection: Connection) {
-        connection.close()
+    private func close(_ connection: Connection, because reason: Status? = nil) {
+        connection.close(because: reason)
         memory.remove(connection)
     }
 
@@ -192,16 +193,17 @@ final class ReaderPool: @unchecked Sendable {
         counters.revokedSnapshots.add(revoked.count, ordering: .relaxed)
     }
 
-    func close() {
+    func close(because reason: Status) {
         let open = monitor.withLock {
             isClosed = true
+            closedStatus = reason
             defer {
                 idle = []
                 all = []
             }
             return all
         }
-        for connection in open { close(connection) }
+        for connection in open { close(connection, because: reason) }
     }
 }
 

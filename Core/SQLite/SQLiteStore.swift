@@ -29,6 +29,8 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     private var writer: Connection?
     /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
     private var isTailDoubtful = false
+    /// What whoever uses the store after its end fails with.
+    private var closedStatus = Status.unavailable("The database is closed.")
 
     private let path: String
     private let folder: DataFolder?
@@ -87,7 +89,7 @@ public final class SQLiteStore: Store, @unchecked Sendable {
     private func commit<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         gate.lock()
         defer { gate.unlock() }
-        if !isOpen { throw .unavailable("The database is closed.") }
+        if !isOpen { throw closedStatus }
         let connection = try openWriter()
         let result: Result
         do throws(Status) {
@@ -125,12 +127,17 @@ public final class SQLiteStore: Store, @unchecked Sendable {
         checkpointer.quiet()
     }
 
-    public func close() {
+    public func close() { close(because: .unavailable("The database is closed.")) }
+
+    public func close(because reason: Status) {
         // Under the lock, so that no commit is under way afterwards.
-        let wasClosed = gate.withLock { closed.exchange(true, ordering: .acquiringAndReleasing) }
+        let wasClosed = gate.withLock {
+            if isOpen { closedStatus = reason }
+            return closed.exchange(true, ordering: .acquiringAndReleasing)
+        }
         if wasClosed { return }
         checkpointer.stop()
-        pool.close()
+        pool.close(because: reason)
         gate.withLock {
             guard let connection = writer else { return }
             do throws(Status) {

@@ -23,8 +23,8 @@ public enum ChangeEvent: Sendable {
     case committed(ChangeSet, scopes: [[WatchScope]])
     /// Everything was deleted, by a commit that leaves no history.
     case cleared(version: Int64)
-    /// The database is closed.
-    case closed
+    /// The database is closed; why.
+    case closed(Status)
 }
 
 /// Tells of each commit those whom it may concern.
@@ -105,7 +105,7 @@ public final class ChangeHub: Sendable {
 
     func cleared(version: Int64) { tellAll(.cleared(version: version)) { $0.version = version } }
 
-    func closed() { tellAll(.closed) { $0.isClosed = true } }
+    func closed(_ reason: Status) { tellAll(.closed(reason)) { $0.isClosed = true } }
 
     private func tellAll(_ event: ChangeEvent, _ change: (inout State) -> Void) {
         state.withLock { state in

@@ -19,6 +19,8 @@ public final class Database: Sendable {
     /// Tells listeners of commits.
     public let changes: ChangeHub
     private let incarnationNumber: Incarnation
+    private let deferred: DeferredStore?
+    private let ended = Mutex<Status?>(nil)
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
@@ -28,6 +30,7 @@ public final class Database: Sendable {
     public init(name: DatabaseName, store: any Store, clock: any Clock = SystemClock()) throws(Status) {
         self.name = name
         self.store = store
+        deferred = store as? DeferredStore
         self.clock = clock
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
@@ -70,12 +73,23 @@ public final class Database: Sendable {
         observers.add(observer)
     }
 
+    /// Whether there is a store: a database that nobody has written to has none.
+    public var exists: Bool { deferred?.isMade ?? true }
+
+    /// Whether something goes on for which nobody need hold the database: a transaction, a commit that waits.
+    public var isBusy: Bool { transactions.openCount > 0 || pipeline.hasQueuedCommits }
+
     /// Ends the writer; what was queued is committed before.
-    public func close() {
-        changes.closed()
-        pipeline.stop()
-        store.close()
+    /// - Parameter reason: what everybody who still uses the database fails with, listeners too.
+    public func close(because reason: Status = .unavailable("The database is closed.")) {
+        ended.withLock { $0 = reason }
+        changes.closed(reason)
+        pipeline.stop(because: reason)
+        store.close(because: reason)
     }
+
+    /// Why the database is closed; nil while it is open.
+    public var closedStatus: Status? { ended.withLock { $0 } }
 
     /// Turns and transactions that have run out of time. To be called some times a second.
     public func tick() {
@@ -104,10 +118,10 @@ public final class Database: Sendable {
         let time = version == promise.committed ? promise.time : version
         return ReadView(
             snapshot: snapshot, version: version, snapshotVersion: version, readTime: Timestamp(microseconds: time),
-            catalog: catalog)
+            catalog: catalog, owner: self)
     }
 
-    private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
+    static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 
@@ -137,7 +151,7 @@ public final class Database: Sendable {
         let present = try Self.version(of: snapshot)
         let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
-            catalog: catalog)
+            catalog: catalog, owner: self)
         if version < (try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0) { throw Self.tooOld }
         return view
     }
@@ -331,19 +345,23 @@ public final class Database: Sendable {
     ///   - transaction: ended by the commit, whether it succeeds or fails.
     ///   - sizeBytes: about what the request holds in memory.
     ///   - commitGuard: asked before the commit is made; nil lets every commit pass.
-    public func commit(
+    ///   - requester: whose turn it takes. The commits of one connection keep their order.
+    ///   - returning: the write of which the outcome carries the document.
+    ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
+    package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
-        guard commitGuard: (any CommitGuard)? = nil,
+        guard commitGuard: (any CommitGuard)? = nil, requester: Requester, returning: Int? = nil,
+        isWanted: (@Sendable () -> Bool)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
-        let now = clock.now()
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
+        var request = CommitRequest(
+            writes: writes, transaction: nil, owner: 0, requestTime: clock.now(), guard: commitGuard,
+            sizeBytes: sizeBytes, requester: requester, isWanted: isWanted, returning: returning,
+            waitUntil: waitUntil, completion: completion)
         guard let id, !id.isEmpty else {
-            pipeline.submit(
-                CommitPipeline.Request(
-                    writes: writes, transaction: nil, owner: transactions.nextOwner(), requestTime: now,
-                    guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
-            return
+            request.owner = transactions.nextOwner()
+            return pipeline.submit(request)
         }
         do throws(Status) {
             // Taken at once, so that of two commits with one id only one is applied.
@@ -351,15 +369,23 @@ public final class Database: Sendable {
             if transaction.isReadOnly, !writes.isEmpty {
                 throw .invalidArgument("Cannot modify entities in a read-only transaction.")
             }
-            pipeline.submit(
-                CommitPipeline.Request(
-                    writes: writes, transaction: (id, transaction.version, transaction.readSet),
-                    owner: transaction.owner,
-                    requestTime: now, guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil,
-                    completion: completion))
+            request.owner = transaction.owner
+            request.transaction = (id, transaction.version, transaction.readSet)
+            pipeline.submit(request)
         } catch {
             completion(.failure(error))
         }
+    }
+
+    /// The same as the server's own work.
+    public func commit(
+        _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
+        guard commitGuard: (any CommitGuard)? = nil,
+        completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
+    ) {
+        commit(
+            writes, transaction: id, sizeBytes: sizeBytes, guard: commitGuard, requester: .server,
+            completion: completion)
     }
 
     // MARK: Maintenance

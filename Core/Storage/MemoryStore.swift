@@ -30,8 +30,10 @@ public final class MemoryStore: Store {
             let transaction = MemoryStoreTransaction(contents.trees.withLock { $0 }, life)
             defer { transaction.close() }
             result = try body(transaction)
+            if !transaction.isChanged { return }
             let trees = transaction.trees
             contents.trees.withLock { $0 = trees }
+            contents.changes.add(1, ordering: .relaxed)
         }
         guard let result else { preconditionFailure("a body that didn't throw has a result") }
         return result
@@ -40,6 +42,18 @@ public final class MemoryStore: Store {
     public func maintain() {}
 
     public func close() { life.end() }
+    public func close(because reason: Status) { life.end(reason) }
+
+    /// A store of its own with the same contents, in constant time.
+    func copied() -> MemoryStore {
+        let copy = MemoryStoreContents()
+        let trees = contents.trees.withLock { $0 }
+        copy.trees.withLock { $0 = trees }
+        return MemoryStore(copy)
+    }
+
+    /// How many transactions put or deleted something.
+    var changeCount: Int { contents.changes.load(ordering: .relaxed) }
 
     fileprivate var isOpen: Bool { life.isOpen }
     /// Another handle for the same contents.
@@ -91,18 +105,26 @@ private final class MemoryStoreContents: Sendable {
     let writer = Mutex<Void>(())
     /// One tree a keyspace, by its raw value.
     let trees = Mutex(Array(repeating: MemoryStoreTree(), count: Keyspace.allCases.count))
+    let changes = Atomic(0)
 }
 
 /// Whether a store is open, as its snapshots and cursors ask it.
 final class MemoryStoreLife: Sendable {
     private let ended = Atomic(false)
+    private let reason = Mutex(Status.unavailable("The database is closed."))
 
-    var isOpen: Bool { !ended.load(ordering: .relaxed) }
-    func end() { ended.store(true, ordering: .relaxed) }
+    var isOpen: Bool { !ended.load(ordering: .acquiring) }
+
+    func end() { ended.store(true, ordering: .releasing) }
+
+    func end(_ reason: Status) {
+        self.reason.withLock { if isOpen { $0 = reason } }
+        end()
+    }
 
     @inline(__always)
     func check() throws(Status) {
-        if !isOpen { throw .unavailable("The database is closed.") }
+        if !isOpen { throw reason.withLock { $0 } }
     }
 }
 
@@ -146,18 +168,23 @@ private class MemoryStoreSnapshot: Snapshot {
 }
 
 private final class MemoryStoreTransaction: MemoryStoreSnapshot, StoreTransaction {
+    private(set) var isChanged = false
+
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
         try check()
+        isChanged = true
         trees[keyspace.rawValue].put(key, value)
     }
 
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
         try check()
+        isChanged = true
         trees[keyspace.rawValue].remove(key)
     }
 
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         let keys = try keys(keyspace, range, limit: limit)
+        if !keys.isEmpty { isChanged = true }
         for key in keys { trees[keyspace.rawValue].remove(key) }
         return keys.count
     }

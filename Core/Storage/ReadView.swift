@@ -15,8 +15,14 @@ public final class ReadView {
     public let catalog: IndexCatalog
     private var cachedOverlay: PastOverlay?
     private var longRead: LongRead?
+    /// Keeps the database open while somebody reads it.
+    private let owner: AnyObject
 
-    init(snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog) {
+    init(
+        snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog,
+        owner: AnyObject
+    ) {
+        self.owner = owner
         self.snapshot = snapshot
         self.version = version
         self.snapshotVersion = snapshotVersion

@@ -34,6 +34,9 @@ public protocol Store: AnyObject, Sendable {
 
     /// Ends all work and frees the files. Snapshots that are still open fail afterwards.
     func close()
+
+    /// The same; whoever still uses the store fails with `reason`.
+    func close(because reason: Status)
 }
 
 /// How long a snapshot is kept.
@@ -46,6 +49,7 @@ public enum SnapshotUse: Sendable {
 
 extension Store {
     public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try snapshot() }
+    public func close(because reason: Status) { close() }
 
     public var sizeBytes: Int? { nil }
 

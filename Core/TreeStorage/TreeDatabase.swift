@@ -11,6 +11,7 @@ public final class TreeDatabase: Sendable {
     public let name: String
     private let store: any Store
     private let writer: TreeWriter
+    private let deferred: DeferredStore?
     private let isClosed = Atomic(false)
 
     /// - Parameter store: holds nothing but this tree; closed with it.
@@ -18,10 +19,27 @@ public final class TreeDatabase: Sendable {
     public init(name: String, store: any Store, clock: any Clock) throws(Status) {
         self.name = name
         self.store = store
+        deferred = store as? DeferredStore
         writer = try TreeWriter(store: store, clock: clock)
     }
 
     deinit { close() }
+
+    /// Whether there is a store: a tree that nobody has written to has none.
+    public var exists: Bool { deferred?.isMade ?? true }
+
+    /// Makes the tree's store when there is none: what belongs to the tree is kept elsewhere, and needs it.
+    public func makeStore() throws(Status) { try deferred?.keep() }
+
+    /// Whether writes wait, for which nobody need hold the tree.
+    public var isBusy: Bool { writer.statistics.queuedWrites > 0 }
+
+    /// Whether a store holds what only clients can have put there: leaves, or what is to be written at their end.
+    public static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
+        let records = KeyRange(prefix: [PathCode.Space.records])
+        if try snapshot.count(.entries, records, limit: 1) > 0 { return true }
+        return try snapshot.count(.meta, KeyRange(prefix: TreeMeta.journalPrefix), limit: 1) > 0
+    }
 
     /// The tree with all that has been answered so far.
     public func view() throws(Status) -> TreeView { try writer.view() }
@@ -62,6 +80,9 @@ public final class TreeDatabase: Sendable {
         writer.setIndexes(definitions, completion)
     }
 
+    /// Whether there are any definitions, complete or not.
+    public var hasIndexes: Bool { !writer.indexes.all.isEmpty }
+
     /// Definitions whose entries are complete.
     public var readyIndexes: [TreeIndexDefinition] {
         writer.indexes.all.filter { $0.state == .ready }.map(\.definition)
@@ -77,10 +98,11 @@ public final class TreeDatabase: Sendable {
 
     /// Ends the writer's thread, which works off what is queued, and closes the store. Once: the store may be somebody else's by
     /// the time that this object goes.
-    public func close() {
+    /// - Parameter reason: what readers fail with that still use it.
+    public func close(because reason: Status = .unavailable("The database is closed.")) {
         if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()
-        store.close()
+        store.close(because: reason)
     }
 }
 

@@ -2,114 +2,149 @@ import HearthModel
 import HearthStorage
 import Synchronization
 
-/// The databases of a server, opened when they are first named.
+/// The databases of a server, opened when they are first named; see `Registry`.
+///
+/// One that nobody has written to is there for whoever may create it, and empty: its store is made by the first write.
 public final class DatabaseRegistry: Sendable {
-    private struct Entry {
-        var database: Database
-        var usedNanoseconds: UInt64
-    }
-
-    private struct State {
-        var open: [DatabaseName: Entry] = [:]
-        var isClosed = false
-    }
+    /// Brings a database that is being opened to what configuration says, and calls the closure when it has.
+    public typealias Preparation = @Sendable (Database, @escaping @Sendable () -> Void) -> Void
 
     private let provider: any StoreProvider
-    private let clock: any Clock
-    private let state = Mutex(State())
-    private let prepare: @Sendable (Database) -> Void
+    private let registry: Registry<DatabaseName, Database>
+    /// Nil when they are somebody else's to end.
+    private let ownThreads: LifecycleThreads?
 
     /// - Parameter prepare: called once with each database that is opened, before anybody else sees it.
-    public init(
-        provider: any StoreProvider, clock: any Clock = SystemClock(),
-        prepare: @escaping @Sendable (Database) -> Void = { _ in }
+    public convenience init(
+        provider: any StoreProvider, clock: any Clock = SystemClock(), prepare: Preparation? = nil
+    ) {
+        let threads = LifecycleThreads()
+        self.init(
+            provider: provider, threads: threads, room: StoreRoom(threads: threads), ownsThreads: true, clock: clock,
+            prepare: prepare)
+    }
+
+    init(
+        provider: any StoreProvider, threads: LifecycleThreads, room: StoreRoom, ownsThreads: Bool = false,
+        clock: any Clock = SystemClock(), prepare: Preparation? = nil
     ) {
         self.provider = provider
-        self.clock = clock
-        self.prepare = prepare
+        ownThreads = ownsThreads ? threads : nil
+        registry = Registry(
+            threads: threads, room: room, clock: clock,
+            open: { name throws(Status) in
+                let make: @Sendable () throws(Status) -> any Store = { () throws(Status) in
+                    try room.enter { () throws(Status) in try provider.open(name) }
+                }
+                if try provider.contains(name) {
+                    return try Self.open(name, try make(), room, clock, prepare)
+                }
+                return try Self.openDeferred(name, make, clock, prepare)
+            },
+            remove: { name throws(Status) in try provider.delete(name) })
     }
 
-    /// The database with a name, made on first use.
-    public func database(_ name: DatabaseName) throws(Status) -> Database {
-        // Opening holds the lock: two requests must not open one file twice, and it takes about a millisecond.
-        let result: Result<Database, Status> = state.withLock { state in
-            if let entry = state.open[name] {
-                state.open[name]!.usedNanoseconds = clock.monotonicNanoseconds()
-                return .success(entry.database)
-            }
-            if state.isClosed { return .failure(.unavailable("The server is shutting down.")) }
-            do throws(Status) {
-                let database = try Database(name: name, store: try provider.open(name), clock: clock)
-                prepare(database)
-                state.open[name] = Entry(database: database, usedNanoseconds: clock.monotonicNanoseconds())
-                return .success(database)
-            } catch {
-                return .failure(error)
-            }
+    private static func open(
+        _ name: DatabaseName, _ store: any Store, _ room: StoreRoom, _ clock: any Clock, _ prepare: Preparation?
+    ) throws(Status) -> Database {
+        do throws(Status) {
+            let database = try Database(name: name, store: store, clock: clock)
+            // Indexes are built while the database is used.
+            prepare?(database) {}
+            return database
+        } catch {
+            store.close()
+            room.leave()
+            throw error
         }
-        return try result.get()
     }
 
-    /// The database with a name, if it exists.
-    /// - Throws: NOT_FOUND.
-    public func existing(_ name: DatabaseName) throws(Status) -> Database {
-        let isOpen = state.withLock { $0.open[name] != nil }
-        if !isOpen, try !provider.contains(name) {
-            throw .notFound("The database \(name.database) does not exist for project \(name.project).")
+    /// What configuration says of a database is not worth a file before there is a document.
+    private static func openDeferred(
+        _ name: DatabaseName, _ make: @escaping @Sendable () throws(Status) -> any Store, _ clock: any Clock,
+        _ prepare: Preparation?
+    ) throws(Status) -> Database {
+        let isPrepared = Flag()
+        let store = DeferredStore(isWorthKeeping: { _ in isPrepared.isSet }, make: make)
+        let database = try Database(name: name, store: store, clock: clock)
+        if let prepare {
+            let answer = Awaited<Void>()
+            prepare(database) { answer.set(.success(())) }
+            try answer.wait()
         }
-        return try database(name)
+        isPrepared.set()
+        return database
     }
+
+    /// The database with a name when it is open, at once. It may not exist.
+    func opened(_ name: DatabaseName) -> Database? { registry.opened(name) }
+
+    /// The database with a name; one that doesn't exist is empty.
+    /// - Parameters:
+    ///   - mayCreate: whether the caller may be the first to write to it. Nobody else is given one that doesn't exist.
+    ///   - completion: called at once and on this thread when the database is open, else later and from another. Fails
+    ///     with NOT_FOUND.
+    func use(
+        _ name: DatabaseName, mayCreate: Bool, _ completion: @escaping @Sendable (Result<Database, Status>) -> Void
+    ) {
+        if mayCreate { return registry.use(name, completion) }
+        registry.use(name) { result in
+            guard case .success(let database) = result, !database.exists else { return completion(result) }
+            completion(.failure(Self.missing(name)))
+        }
+    }
+
+    /// What is answered to whoever names a database that doesn't exist and may not make it.
+    static func missing(_ name: DatabaseName) -> Status {
+        .notFound("The database \(name.database) does not exist for project \(name.project).")
+    }
+
+    /// The database with a name; one that doesn't exist is empty. Waits until it is open: not on an event loop.
+    public func database(_ name: DatabaseName) throws(Status) -> Database { try registry.wait(name) }
 
     /// The databases that are open now.
-    public var openDatabases: [Database] { state.withLock { $0.open.values.map(\.database) } }
+    public var openDatabases: [Database] { registry.values }
 
-    /// Whether there is a database of this name; asking doesn't make it.
-    func exists(_ name: DatabaseName) throws(Status) -> Bool {
-        if state.withLock({ $0.open[name] != nil }) { return true }
-        return try provider.databases().contains(name)
+    /// Whether there is a database of this name; asking doesn't make it. May wait for the disk.
+    public func exists(_ name: DatabaseName) throws(Status) -> Bool {
+        if let database = registry.opened(name) { return database.exists }
+        return try provider.contains(name)
     }
 
-    /// The names of all databases, open or not.
+    /// The names of all databases, open or not. May wait for the disk.
     public func databases() throws(Status) -> [DatabaseName] {
         let stored = try provider.databases()
-        let open = state.withLock { Array($0.open.keys) }
-        return Array(Set(stored).union(open))
+        return Array(Set(stored).union(registry.existingNames))
     }
 
-    /// Deletes a database with everything in it.
+    /// Deletes a database with everything in it. Waits until that is done: not on an event loop.
+    ///
+    /// Whoever still uses it fails with NOT_FOUND. Whoever names it afterwards finds an empty one, as of a name that was
+    /// never used.
     public func delete(_ name: DatabaseName) throws(Status) {
-        let entry = state.withLock { $0.open.removeValue(forKey: name) }
-        entry?.database.close()
-        try provider.delete(name)
+        let answer = Awaited<Void>()
+        registry.delete(name, because: Self.missing(name)) { answer.set($0) }
+        try answer.wait()
     }
 
+    /// Locks and transactions that have run out of time. To be called some times a second.
     public func tick() {
         for database in openDatabases { database.tick() }
-        for database in takeIdle() { database.close() }
-    }
-
-    /// Databases beyond `Limits.databasesOpenMax` that nobody has named for a while, taken out of the registry: they are
-    /// opened again when they are named. A call that still holds one is refused with UNAVAILABLE, and tries again.
-    private func takeIdle() -> [Database] {
-        let now = clock.monotonicNanoseconds()
-        return state.withLock { state in
-            guard state.open.count > Limits.databasesOpenMax else { return [] }
-            let idle = state.open.filter { _, entry in
-                entry.usedNanoseconds + UInt64(Limits.databaseIdleSeconds) * 1_000_000_000 < now
-                    && entry.database.openTransactions == 0
-            }
-            for name in idle.keys { state.open[name] = nil }
-            return idle.values.map(\.database)
-        }
     }
 
     public func close() {
-        let databases = state.withLock { state in
-            state.isClosed = true
-            defer { state.open = [:] }
-            return state.open.values.map(\.database)
-        }
-        for database in databases { database.close() }
+        registry.close()
+        ownThreads?.stop()
         provider.close()
     }
+}
+
+extension Database: Registered {}
+
+/// Set once, from one thread, and read by others.
+final class Flag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .acquiring) }
+    func set() { value.store(true, ordering: .releasing) }
 }

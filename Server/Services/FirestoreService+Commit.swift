@@ -7,7 +7,11 @@ import Synchronization
 extension FirestoreService {
     func beginTransaction(_ request: BeginTransactionRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
-            let database = try self.database(try DatabaseName(parsing: request.database), for: call.identity)
+            guard
+                let database = try self.database(
+                    try DatabaseName(parsing: request.database), for: call,
+                    again: { self.beginTransaction(request, call) })
+            else { return }
             let id = try database.begin(try Self.mode(request.options))
             call.respond(BeginTransactionResponse(transaction: id))
         }
@@ -15,7 +19,10 @@ extension FirestoreService {
 
     func rollback(_ request: RollbackRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
-            let database = try self.database(try DatabaseName(parsing: request.database), for: call.identity)
+            guard
+                let database = try self.database(
+                    try DatabaseName(parsing: request.database), for: call, again: { self.rollback(request, call) })
+            else { return }
             try database.rollback(request.transaction)
             call.respond(EmptyMessage())
         }
@@ -26,7 +33,10 @@ extension FirestoreService {
         answer(call) { () throws(Status) in
             let name = try DatabaseName(parsing: request.database)
             try Self.checkSize(sizeBytes)
-            let database = try self.database(name, for: call.identity)
+            guard
+                let database = try self.database(
+                    name, for: call, again: { self.commit(request, sizeBytes: sizeBytes, call) })
+            else { return }
             var writes: [Write] = []
             writes.reserveCapacity(request.writes.count)
             do throws(Status) {
@@ -44,7 +54,10 @@ extension FirestoreService {
                 if let transaction { try database.rollback(transaction) }
                 throw error
             }
-            database.commit(writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard) { result in
+            database.commit(
+                writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard,
+                requester: call.requester, isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop { Self.respond(call, result) }
             }
         }
@@ -86,7 +99,10 @@ extension FirestoreService {
             try access.requireAdministrator(
                 call.identity, of: name, writes: true, "Batch writes require admin authentication.")
             try Self.checkSize(sizeBytes)
-            let database = try self.database(name, for: call.identity)
+            guard
+                let database = try self.database(
+                    name, for: call, again: { self.batchWrite(request, sizeBytes: sizeBytes, call) })
+            else { return }
             var writes: [Write] = []
             var seen: Set<ResourcePath> = []
             for message in request.writes {
@@ -102,7 +118,10 @@ extension FirestoreService {
             }
             if writes.isEmpty { call.respond(BatchWriteResponse()) }
             for (index, write) in writes.enumerated() {
-                database.commit([write], sizeBytes: sizeBytes / max(1, writes.count)) { gathering.set($0, at: index) }
+                database.commit(
+                    [write], sizeBytes: sizeBytes / max(1, writes.count), requester: call.requester,
+                    isWanted: call.cancellation.isWanted
+                ) { gathering.set($0, at: index) }
             }
         }
     }

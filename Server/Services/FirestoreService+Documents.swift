@@ -9,7 +9,10 @@ extension FirestoreService {
             let name = try ResourceName(document: request.name)
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
             let consistency = try Self.consistency(transaction: request.transaction, readTime: request.readTime)
-            read(call, try self.database(name.database, for: call.identity), consistency, [.document(name.path)]) {
+            guard
+                let database = try self.database(name.database, for: call, again: { self.getDocument(request, call) })
+            else { return }
+            read(call, database, consistency, [.document(name.path)]) {
                 grant throws(Status) in
                 try self.access.get([name.path], call.identity, name.database, grant.view)
                 guard let document = try grant.view.document(name.path) else {
@@ -56,7 +59,18 @@ extension FirestoreService {
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
             let commitGuard = try access.commitGuard(call.identity, database)
-            try self.database(database, for: call.identity).commit([write], guard: commitGuard) { result in
+            guard
+                let opened = try self.database(
+                    database, for: call,
+                    again: {
+                        self.create(
+                            fields, in: collection, id: id, of: database, projection, attempt: attempt, call)
+                    })
+            else { return }
+            opened.commit(
+                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
@@ -77,26 +91,30 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.updateDocument(request, call) })
+            else { return }
+            database.commit(
+                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
         }
     }
 
-    /// Answers with the document as the commit left it.
+    /// Answers with the document as the commit left it. Nothing is read for that: the write is made, and a read that fails
+    /// would have its client take it for failed.
     private func respondToWrite(
         _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?,
         _ result: Result<CommitOutcome, Status>
     ) {
         answer(call) { () throws(Status) in
-            let outcome = try result.get()
-            read(call, try self.database(name.database, for: call.identity), .readTime(outcome.commitTime), []) {
-                grant throws(Status) in
-                guard let document = try grant.view.document(name.path) else {
-                    throw .internalError("The document that was written can't be read.")
-                }
-                try self.respond(call, try Self.encoded(document, name: name.text, projection))
+            guard let document = try result.get().document else {
+                throw .internalError("The commit doesn't tell what was written.")
             }
+            try self.respond(call, try Self.encoded(document, name: name.text, projection))
         }
     }
 
@@ -107,7 +125,13 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
+            guard
+                let database = try self.database(
+                    name.database, for: call, again: { self.deleteDocument(request, call) })
+            else { return }
+            database.commit(
+                [write], guard: commitGuard, requester: call.requester, isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())
@@ -131,8 +155,11 @@ extension FirestoreService {
                 if seen.insert(name.path).inserted { paths.append(name.path) }
             }
             let targets = paths.map { Database.ReadTarget.document($0) }
-            let opened = try self.database(database, for: call.identity)
-            read(call, opened, consistency, targets) { [paths] grant throws(Status) in
+            guard
+                let opened = try self.database(database, for: call, again: { self.batchGetDocuments(request, call) })
+            else { return }
+            read(call, opened, consistency, targets) {
+                [paths] grant throws(Status) in
                 try self.access.get(paths, call.identity, database, grant.view)
                 let source = BatchGetSource(
                     paths, grant, of: opened, database: database, projection: projection, format: call.format)

@@ -27,8 +27,12 @@ extension FirestoreService {
             // Later pages show the state of the first.
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
             let query = try listing.query()
-            let database = try self.database(parent.database, for: call.identity)
-            read(call, database, consistency, [.query(query)]) { grant throws(Status) in
+            guard
+                let database = try self.database(
+                    parent.database, for: call, again: { self.listDocuments(request, call) })
+            else { return }
+            read(call, database, consistency, [.query(query)]) {
+                grant throws(Status) in
                 var asked = query.query
                 asked.limit = listing.pageSize
                 try self.access.list(asked, call.identity, grant.view)
@@ -53,8 +57,12 @@ extension FirestoreService {
             let token = try PageToken(request.pageToken, fingerprint: PageToken.fingerprint(["ids", parent.text]))
             var consistency = try Self.consistency(readTime: request.readTime)
             if case .strong = consistency, let token { consistency = .readTime(token.readTime) }
-            let database = try self.database(parent.database, for: call.identity)
-            read(call, database, consistency, []) { grant throws(Status) in
+            guard
+                let database = try self.database(
+                    parent.database, for: call, again: { self.listCollectionIds(request, call) })
+            else { return }
+            read(call, database, consistency, []) {
+                grant throws(Status) in
                 self.run(call, database, requirePool: grant.view.isPast, grant) { view throws(Status) in
                     var ids = try Listing.collectionIDs(
                         below: parent.path, after: token.map { String(decoding: $0.position, as: UTF8.self) },

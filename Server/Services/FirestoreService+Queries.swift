@@ -13,7 +13,9 @@ extension FirestoreService {
             let query = try NormalizedQuery(try message.query(parent: parent))
             let consistency = try Self.consistency(
                 transaction: request.transaction, newTransaction: request.newTransaction, readTime: request.readTime)
-            let database = try self.database(parent.database, for: call.identity)
+            guard
+                let database = try self.database(parent.database, for: call, again: { self.runQuery(request, call) })
+            else { return }
             let explain = request.explainOptions
             read(call, database, consistency, [.query(query)]) { grant throws(Status) in
                 try self.access.list(query.query, call.identity, grant.view)
@@ -40,8 +42,12 @@ extension FirestoreService {
             let requireIndexes = options.requireIndexes
             let explain = request.explainOptions
             let deadline = QueryDeadline()
-            let database = try self.database(parent.database, for: call.identity)
-            read(call, database, consistency, [.query(normalized)]) { grant throws(Status) in
+            guard
+                let database = try self.database(
+                    parent.database, for: call, again: { self.runAggregationQuery(request, call) })
+            else { return }
+            read(call, database, consistency, [.query(normalized)]) {
+                grant throws(Status) in
                 try self.access.list(query, call.identity, grant.view)
                 let transaction = grant.newTransaction ?? []
                 let memory = self.memory.sorting.reservation(for: call.requester)
@@ -96,8 +102,12 @@ extension FirestoreService {
             let consistency = try Self.consistency(readTime: request.readTime)
             let fingerprint = PageToken.fingerprint(["partitions", parent.text, "\(query.scope)"])
             let token = try PageToken(request.pageToken, fingerprint: fingerprint)
-            let database = try self.database(parent.database, for: call.identity)
-            read(call, database, consistency, []) { grant throws(Status) in
+            guard
+                let database = try self.database(
+                    parent.database, for: call, again: { self.partitionQuery(request, call) })
+            else { return }
+            read(call, database, consistency, []) {
+                grant throws(Status) in
                 self.run(call, database, requirePool: true, grant) { view throws(Status) in
                     let cuts = try Partitions.cuts(
                         normalized, count: Int(clamping: request.partitionCount), view: view)

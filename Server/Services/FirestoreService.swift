@@ -17,6 +17,7 @@ public final class FirestoreService: Sendable {
     }
 
     let registry: DatabaseRegistry
+    let readiness: Readiness
     let pool: WorkerPool
     let options: Options
     let large: LargeRequests
@@ -37,6 +38,7 @@ public final class FirestoreService: Sendable {
         self.access = access
         access.rules.observe { [listeners] in listeners.judgeAll() }
         self.registry = registry
+        readiness = Readiness { () throws(Status) in _ = try registry.databases() }
         self.pool = pool
         self.options = options
         self.memory = memory
@@ -55,10 +57,47 @@ public final class FirestoreService: Sendable {
         }
     }
 
-    /// The database that a request names. It's made on first use, by those who may.
+    /// The database that a call names; one that doesn't exist is empty for those who may create it.
+    /// - Parameters:
+    ///   - refused: ends the call when the database can't be opened; nil finishes it.
+    ///   - again: begins the method anew.
+    /// - Returns: nil when the database isn't open: then it is opened, and `again` called on the call's loop. Only there;
+    ///   any other thread waits.
     /// - Throws: PERMISSION_DENIED for who has no business there, NOT_FOUND when it doesn't exist.
-    func database(_ name: DatabaseName, for identity: Identity) throws(Status) -> Database {
-        try access.mayCreate(name, identity) ? try registry.database(name) : try registry.existing(name)
+    @inline(__always)
+    func database(
+        _ name: DatabaseName, for call: any ServiceCall, refused: (@Sendable (Status) -> Void)? = nil,
+        again: @escaping @Sendable () -> Void
+    ) throws(Status) -> Database? {
+        let mayCreate = try access.mayCreate(name, call.identity)
+        guard let database = registry.opened(name) else {
+            return try openDatabase(name, mayCreate: mayCreate, call, refused, again)
+        }
+        if !mayCreate, !database.exists { throw DatabaseRegistry.missing(name) }
+        return database
+    }
+
+    private func openDatabase(
+        _ name: DatabaseName, mayCreate: Bool, _ call: any ServiceCall, _ refused: (@Sendable (Status) -> Void)?,
+        _ again: @escaping @Sendable () -> Void
+    ) throws(Status) -> Database? {
+        if !call.loop.isCurrent {
+            let database = try registry.database(name)
+            if !mayCreate, !database.exists { throw DatabaseRegistry.missing(name) }
+            return database
+        }
+        registry.use(name, mayCreate: mayCreate) { result in
+            call.loop.execute {
+                if call.isFinished { return }
+                switch result {
+                case .success(let database):
+                    // Held meanwhile, so that it can't be closed again for want of use.
+                    withExtendedLifetime(database, again)
+                case .failure(let status): if let refused { refused(status) } else { call.finish(status) }
+                }
+            }
+        }
+        return nil
     }
 
     /// Which state a request wants to read.

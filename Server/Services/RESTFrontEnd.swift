@@ -57,11 +57,8 @@ struct RESTFrontEnd: HTTPHandler {
     }
 
     private func ready(_ exchange: HTTPExchange) {
-        do throws(Status) {
-            _ = try service.registry.databases()
-            text(exchange, 200, "Ok\n")
-        } catch {
-            text(exchange, 503, error.message + "\n")
+        service.readiness.ask(on: exchange.loop) { status in
+            if let status { text(exchange, 503, status.message + "\n") } else { text(exchange, 200, "Ok\n") }
         }
     }
 
@@ -75,7 +72,10 @@ struct RESTFrontEnd: HTTPHandler {
         let call = RESTCall(exchange, isStreaming: false, options: JSONOptions())
         service.answer(call) { () throws(Status) in
             let name = DatabaseName(project: segments[3], database: segments[5])
-            try service.registry.database(name).clear { result in
+            guard let database = try service.database(name, for: call, again: { clear(exchange) }) else { return }
+            // Nobody has written to it, so there is nothing to clear, and nothing to make either.
+            if !database.exists { return call.respond(EmptyMessage()) }
+            database.clear { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())

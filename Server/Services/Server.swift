@@ -48,6 +48,11 @@ public final class Server: Sendable {
     private let rulesFiles: RulesFiles
     let realtime: RealtimeService
     private let bundles: BundleKeeper
+    private let readiness: Readiness
+    private let lifecycle: LifecycleThreads
+    private let room: StoreRoom
+    private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
+    private let ticks = Slot<Periodic>()
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -60,13 +65,16 @@ public final class Server: Sendable {
         } else {
             provider = MemoryStoreProvider()
         }
+        lifecycle = LifecycleThreads()
+        room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
         let log = configuration.log
         registry = DatabaseRegistry(
-            provider: provider,
-            prepare: { database in
-                guard let wanted = indexes[database.name.database] else { return }
+            provider: provider, threads: lifecycle, room: room,
+            prepare: { database, done in
+                guard let wanted = indexes[database.name.database] else { return done() }
                 wanted.apply(to: database) { result in
+                    done()
                     guard case .failure(let status) = result else { return }
                     log.error(
                         "indexes could not be built", ("database", .text(database.name.text)),
@@ -83,13 +91,14 @@ public final class Server: Sendable {
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool)
+        realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room))
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
         streams = service.streams
+        readiness = service.readiness
         let request = stopRequest
         let pool = pool
         let registry = registry
@@ -133,7 +142,8 @@ public final class Server: Sendable {
     public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
 
     private static func realtime(
-        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool
+        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
+        _ lifecycle: (threads: LifecycleThreads, room: StoreRoom)
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
@@ -144,7 +154,14 @@ public final class Server: Sendable {
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory, lifecycle: lifecycle)
+    }
+
+    /// Files and sockets that the process may have open.
+    private static func descriptorsMax() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
+        return Int(clamping: limit.rlim_cur)
     }
 
     /// Requests of the Realtime Database may be larger than all others.
@@ -159,7 +176,10 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
     public func start() throws {
         try network.start()
-        if let loop = network.loops.first { Self.scheduleTicks(loop, registry, realtime, rulesFiles, count: 0) }
+        let upkeep = Upkeep(
+            registry: registry, realtime: realtime, rules: rulesFiles, room: room, threads: self.upkeep)
+        ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { upkeep.tick($0) }
+        if ticks.value == nil { throw Status.unavailable("The system has no room for another thread.") }
     }
 
     public var port: Int { network.port }
@@ -174,37 +194,14 @@ public final class Server: Sendable {
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
         longReads.close()
+        ticks.value?.stop()
+        upkeep.stop()
+        readiness.stop()
         bundles.stop()
         pool.stop()
         realtime.close()
         registry.close()
-    }
-
-    private static let tickMilliseconds = 100
-
-    /// Leases, expiry and old versions are looked after from one loop.
-    private static func scheduleTicks(
-        _ loop: EventLoop, _ registry: DatabaseRegistry, _ realtime: RealtimeService, _ rules: RulesFiles, count: Int
-    ) {
-        loop.schedule(afterMilliseconds: tickMilliseconds) { [weak registry] in
-            guard let registry else { return }
-            registry.tick()
-            realtime.tick()
-            if count % 10 == 9 {
-                rules.poll()
-                realtime.pollRules()
-            }
-            if count % 600 == 599 {
-                for database in registry.openDatabases { collectGarbage(database) }
-            }
-            scheduleTicks(loop, registry, realtime, rules, count: count + 1)
-        }
-    }
-
-    private static func collectGarbage(_ database: Database) {
-        database.collectGarbage { result in
-            if case .success(true) = result { collectGarbage(database) }
-        }
+        lifecycle.stop()
     }
 }
 

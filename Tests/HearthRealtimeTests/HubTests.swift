@@ -170,7 +170,7 @@ private final class Bench {
     }
 
     func close() {
-        for (mirror, loop) in mirrors { _ = on(loop) { mirror.handle.cancel() } }
+        for (mirror, loop) in mirrors { on(loop) { mirror.handle.cancel() } }
         settle()
         #expect(on(loops[0]) { true })
         for loop in loops { loop.stopAndJoin() }

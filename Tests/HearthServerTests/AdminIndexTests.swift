@@ -191,14 +191,16 @@ import Testing
         let methods = harness.admin.methods
         let list = try #require(methods["/google.firestore.admin.v1.FirestoreAdmin/ListIndexes"])
         let request = ListIndexesRequest(parent: "\(harness.root)/collectionGroups/-").protobuf()
-        let answer = try await withCheckedContinuation { continuation in
-            do throws(Status) {
-                try list(request) { continuation.resume(returning: $0) }
-            } catch {
-                continuation.resume(returning: .failure(error))
+        func answer(_ request: [UInt8]) async -> Result<[UInt8], Status> {
+            await withCheckedContinuation { continuation in
+                do throws(Status) {
+                    try list(request) { continuation.resume(returning: $0) }
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
             }
-        }.get()
-        #expect(try ListIndexesResponse(protobuf: answer).indexes.isEmpty)
-        #expect(throws: Status.self) { try list([0xFF, 0xFF]) { _ in } }
+        }
+        #expect(try ListIndexesResponse(protobuf: try await answer(request).get()).indexes.isEmpty)
+        await #expect(throws: Status.self) { try await answer([0xFF, 0xFF]).get() }
     }
 }

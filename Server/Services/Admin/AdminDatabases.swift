@@ -14,9 +14,22 @@ struct DatabaseSettings: Sendable {
     var isDeleteProtected = false
 
     init(now: Timestamp) {
-        // Random as version 4 of RFC 9562 wants it.
-        var high = UInt64.random(in: .min ... .max)
-        var low = UInt64.random(in: .min ... .max)
+        self.init(now: now, .random(in: .min ... .max), .random(in: .min ... .max))
+    }
+
+    /// Of a database that doesn't exist, and keeps none: always the same ones.
+    init(ofMissing name: DatabaseName, now: Timestamp) {
+        var hashes: (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9AE1_6A3B_2F90_404F)
+        for byte in name.text.utf8 {
+            hashes.0 = (hashes.0 ^ UInt64(byte)) &* 0x100_0000_01B3
+            hashes.1 = (hashes.1 ^ UInt64(byte)) &* 0x100_0000_01B3
+        }
+        self.init(now: now, hashes.0, hashes.1)
+    }
+
+    private init(now: Timestamp, _ first: UInt64, _ second: UInt64) {
+        // As version 4 of RFC 9562 wants it.
+        var (high, low) = (first, second)
         high = high & ~0xF000 | 0x4000
         low = low & ~(3 << 62) | 2 << 62
         func digits(_ number: UInt64, _ count: Int) -> String {
@@ -70,7 +83,7 @@ struct DatabaseSettings: Sendable {
 /// Databases as things of their own.
 extension AdminService {
     private func exists(_ name: DatabaseName) throws(Status) -> Bool {
-        try directory.databases().contains(name)
+        try directory.exists(name)
     }
 
     /// The default database is there even before anything was written to it; others come into being by their first use
@@ -115,6 +128,11 @@ extension AdminService {
         background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
                 let database = try existing(name)
+                // A look at what isn't there makes nothing.
+                if !database.exists {
+                    let settings = DatabaseSettings(ofMissing: name, now: startTime)
+                    return answer(.success(settings.message(name, now: clock.now())))
+                }
                 // A look at what is there costs no commit.
                 if let settings = try present(database) {
                     return answer(.success(settings.message(name, now: clock.now())))
@@ -135,7 +153,16 @@ extension AdminService {
                 .sorted { UTF8Order.compare($0.database, $1.database) < 0 }
             var response = ListDatabasesResponse()
             for name in names {
-                let settings = try present(try directory.database(name)) ?? DatabaseSettings(now: clock.now())
+                let database = try directory.database(name)
+                // Deleted since its name was read.
+                if !database.exists { continue }
+                let settings: DatabaseSettings
+                do throws(Status) {
+                    settings = try present(database) ?? DatabaseSettings(now: clock.now())
+                } catch {
+                    if error.code == .notFound { continue }
+                    throw error
+                }
                 response.databases.append(settings.message(name, now: clock.now()))
             }
             return response

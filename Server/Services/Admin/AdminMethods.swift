@@ -17,9 +17,16 @@ extension AdminService {
 
     /// By gRPC path.
     var methods: [String: Method] {
+        databaseMethods.mapValues { inBackground($0) }.merging(otherMethods) { $1 }
+    }
+
+    /// The database may have to be opened first.
+    private func inBackground(_ method: @escaping Method) -> Method {
+        { bytes, answer in inBackground(of: answer) { () throws(Status) in try method(bytes, answer) } }
+    }
+
+    private var databaseMethods: [String: Method] {
         let admin = "/google.firestore.admin.v1.FirestoreAdmin/"
-        let operations = "/google.longrunning.Operations/"
-        let locations = "/google.cloud.location.Locations/"
         return [
             admin + "CreateIndex": Self.method(createIndex),
             admin + "ListIndexes": Self.method(listIndexes),
@@ -34,6 +41,13 @@ extension AdminService {
             admin + "UpdateDatabase": Self.method(updateDatabase),
             admin + "DeleteDatabase": Self.method(deleteDatabase),
             admin + "BulkDeleteDocuments": Self.method(bulkDeleteDocuments),
+        ]
+    }
+
+    private var otherMethods: [String: Method] {
+        let operations = "/google.longrunning.Operations/"
+        let locations = "/google.cloud.location.Locations/"
+        return [
             operations + "GetOperation": Self.method(getOperation),
             operations + "ListOperations": Self.method(listOperations),
             operations + "DeleteOperation": Self.method(deleteOperation),

@@ -119,12 +119,21 @@ extension AdminService {
         guard let route = Self.route(method: request.method, segments: request.segments, verb: request.verb) else {
             return false
         }
-        do throws(Status) {
-            try serve(route, request, answer)
-        } catch {
-            answer(.failure(error))
+        if Self.isOfDatabase(route) {
+            inBackground(of: answer) { () throws(Status) in try serve(route, request, answer) }
+        } else {
+            do throws(Status) { try serve(route, request, answer) } catch { answer(.failure(error)) }
         }
         return true
+    }
+
+    /// Whether a method looks into a database, which may have to be opened first.
+    private static func isOfDatabase(_ route: Route) -> Bool {
+        switch route {
+        case .listOperations, .getOperation, .deleteOperation, .cancelOperation, .listLocations, .getLocation, .absent:
+            false
+        default: true
+        }
     }
 
     private func serve(

@@ -21,6 +21,7 @@ public struct AdminService: Sendable {
     let directory: any DatabaseDirectory
     let clock: any Clock
     let operations: OperationTable
+    let startTime: Timestamp
     /// Runs what waits for the disk, away from the event loops.
     let background: Background
 
@@ -32,6 +33,7 @@ public struct AdminService: Sendable {
         self.clock = clock
         self.background = background
         operations = OperationTable(clock: clock)
+        startTime = clock.now()
     }
 
     /// Runs a method's body away from the loop; a refusal becomes the answer.
@@ -44,6 +46,15 @@ public struct AdminService: Sendable {
             } catch {
                 answer(.failure(error))
             }
+        }
+    }
+
+    /// Runs what answers itself unless it throws away from the loop.
+    func inBackground<Message>(
+        of answer: @escaping Answer<Message>, _ body: @escaping @Sendable () throws(Status) -> Void
+    ) {
+        background({ answer(.failure($0)) }) {
+            do throws(Status) { try body() } catch { answer(.failure(error)) }
         }
     }
 

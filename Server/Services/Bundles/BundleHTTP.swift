@@ -49,16 +49,25 @@ struct BundleHTTP: HTTPExtension {
             let observation = observer.begin(.bundle, .rest, remote: exchange.head.remoteAddress)
             // It answers refusals in the form of all others.
             let call = RESTCall(exchange, isStreaming: false, options: JSONOptions(), observation: observation)
+            let identity = Result { () throws(Status) in try result.get() }
             service.answer(call) { () throws(Status) in
-                try fetch(exchange, segments, Result { () throws(Status) in try result.get() }, call)
+                let name = try database(segments)
+                service.registry.use(name, mayCreate: true) { opened in
+                    call.onLoop {
+                        service.answer(call) { () throws(Status) in
+                            try fetch(exchange, segments, identity, try opened.get(), call)
+                        }
+                    }
+                }
             }
         }
     }
 
     private func fetch(
-        _ exchange: HTTPExchange, _ segments: [String], _ identity: Result<Identity, Status>, _ call: RESTCall
+        _ exchange: HTTPExchange, _ segments: [String], _ identity: Result<Identity, Status>, _ database: Database,
+        _ call: RESTCall
     ) throws(Status) {
-        let (database, definition) = try definition(segments)
+        let definition = try definition(segments, in: database)
         if !definition.isPublic {
             try service.access.requireAdministrator(
                 try identity.get(), of: definition.database, "This bundle needs admin authentication.")
@@ -73,24 +82,23 @@ struct BundleHTTP: HTTPExtension {
         }
     }
 
-    private func definition(_ segments: [String]) throws(Status) -> (Database, BundleDefinition) {
+    /// The database of which an address's bundle is, or where its definition is saved.
+    private func database(_ segments: [String]) throws(Status) -> DatabaseName {
         let name = segments.last ?? ""
         guard segments.count == 1 || segments.count == 3, BundleDefinition.isName(name) else {
             throw SavedBundles.missing(name)
         }
-        if segments.count == 1, let definition = definitions[name] {
-            return (try service.registry.database(definition.database), definition)
-        }
-        let wanted =
-            segments.count == 1
-            ? DatabaseName(project: project) : DatabaseName(project: segments[0], database: segments[1])
-        // Whoever guesses names must not make databases.
-        guard try service.registry.exists(wanted) else { throw SavedBundles.missing(name) }
-        let database = try service.registry.database(wanted)
+        if segments.count == 3 { return DatabaseName(project: segments[0], database: segments[1]) }
+        return definitions[name]?.database ?? DatabaseName(project: project)
+    }
+
+    private func definition(_ segments: [String], in database: Database) throws(Status) -> BundleDefinition {
+        let name = segments.last ?? ""
+        if segments.count == 1, let definition = definitions[name] { return definition }
         guard let saved = try SavedBundles(database: database).definition(name) else {
             throw SavedBundles.missing(name)
         }
-        return (database, saved)
+        return saved
     }
 
     // MARK: Definitions
@@ -107,21 +115,25 @@ struct BundleHTTP: HTTPExtension {
                     let method = exchange.head.method
                     try service.access.requireAdministrator(
                         try result.get(), of: database, writes: method != "GET" && method != "HEAD")
-                    try administer(
-                        method, database, segments.count == 8 ? segments[7] : nil, try body.get(), call)
+                    let name = segments.count == 8 ? segments[7] : nil
+                    let body = try body.get()
+                    service.registry.use(database, mayCreate: true) { opened in
+                        call.onLoop {
+                            service.answer(call) { () throws(Status) in
+                                try administer(method, try opened.get(), name, body, call)
+                            }
+                        }
+                    }
                 }
             }
         }
     }
 
     private func administer(
-        _ method: String, _ database: DatabaseName, _ name: String?, _ body: [UInt8], _ call: RESTCall
+        _ method: String, _ opened: Database, _ name: String?, _ body: [UInt8], _ call: RESTCall
     ) throws(Status) {
-        if method != "PUT", try !service.registry.exists(database) {
-            if name == nil, method == "GET" { return call.respond(Array("{}".utf8)) }
-            throw SavedBundles.missing(name ?? "")
-        }
-        let saved = SavedBundles(database: try service.registry.database(database))
+        let database = opened.name
+        let saved = SavedBundles(database: opened)
         switch (method, name) {
         case ("GET", nil):
             let list = try saved.all().map { Self.json($0.name, database, $0.text) }

@@ -2,7 +2,6 @@ import Glibc
 import HearthBundle
 import HearthConcurrency
 import HearthModel
-import Synchronization
 
 /// Bytes that are kept in memory while they are few and in a file without a name when they are many. Written by one
 /// thread, then read by any.
@@ -95,23 +94,6 @@ public final class SpillFile: @unchecked Sendable {
         let code: Status.Code = errno == ENOSPC || errno == EDQUOT ? .resourceExhausted : .unavailable
         return Status(code, "Cannot \(what) in \(folder): \(String(cString: strerror(errno))).")
     }
-}
-
-/// Bytes that files of one kind take together.
-final class SpillBudget: Sendable {
-    private let bytesMax: Int64
-    private let taken = Atomic<Int64>(0)
-
-    init(bytesMax: Int64) { self.bytesMax = bytesMax }
-
-    /// False when there is no room.
-    func reserve(_ bytes: Int64) -> Bool {
-        if taken.add(bytes, ordering: .relaxed).newValue <= bytesMax { return true }
-        release(bytes)
-        return false
-    }
-
-    func release(_ bytes: Int64) { taken.subtract(bytes, ordering: .relaxed) }
 }
 
 /// The documents of a bundle that is being made.

@@ -14,7 +14,7 @@ final class RealtimeCall: @unchecked Sendable {
     let startNanoseconds = EventLoop.monotonicNanoseconds()
     let cancellation = Cancellation()
     /// On whose account the request is; nobody's until it is known for whom it is.
-    private(set) var requester: Requester
+    var requester: Requester
     /// The client has gone, or the stream of events can't go on.
     var onCancel: (() -> Void)?
     /// Nil when the request has ended.

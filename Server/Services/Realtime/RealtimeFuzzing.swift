@@ -58,6 +58,7 @@ public enum RealtimeFuzzing {
 /// A client that believes nothing but what it is sent. `@unchecked Sendable`: belongs to the loop.
 private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
     let loop: EventLoop
+    let peer = RealtimePeer(address: "127.0.0.1:1", connection: 1)
     private(set) var queuedBytes = 0
     private let namespace: RealtimeNamespace
     private var session: RealtimeSession! = nil
@@ -120,6 +121,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
         if !isEnded { session.becameWritable() }
     }
 
+    func belongs(to requester: Requester) {}
     func pauseReading() {}
     func resumeReading() {}
 

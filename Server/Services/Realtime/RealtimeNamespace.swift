@@ -25,7 +25,9 @@ final class RealtimeNamespace: Sendable {
         self.database = database
         hub = RealtimeHub(database, pool: pool)
         state = Mutex(State(rules: rules))
-        database.setIndexes(Self.indexes(of: rules))
+        let indexes = Self.indexes(of: rules)
+        // Most have none, and then need no thread for it.
+        if !indexes.isEmpty || database.hasIndexes { database.setIndexes(indexes) }
     }
 
     /// The rules in force; nil when nobody has said who may do what.
@@ -59,6 +61,12 @@ final class RealtimeNamespace: Sendable {
             definition.indexes.map { TreeIndexDefinition(pattern: definition.pattern, index: $0) }
         }
     }
+}
+
+extension RealtimeNamespace: Registered {
+    var exists: Bool { database.exists }
+    var isBusy: Bool { !users.isEmpty || database.isBusy }
+    func close(because reason: Status) { database.close(because: reason) }
 }
 
 /// Names of namespaces, as they stand in host names and in `ns=`.

@@ -2,6 +2,7 @@ import COpenSSL
 import Glibc
 import HearthModel
 import HearthSQLite
+import Synchronization
 
 /// Keeps the rules that were set over HTTP, so that a restart doesn't lose them: a file a namespace beside the data.
 ///
@@ -13,8 +14,17 @@ struct RealtimeRulesStore: Sendable {
         var text: [UInt8]
     }
 
-    /// Nil keeps nothing.
+    /// Nil keeps them in memory, as long as the server runs.
     let folder: String?
+    private let memory = Memory()
+
+    private final class Memory: Sendable {
+        let rules = Mutex<[String: Stored]>([:])
+    }
+
+    init(folder: String?) {
+        self.folder = folder
+    }
 
     private static let mark = "hearth-rules 1 "
 
@@ -24,7 +34,8 @@ struct RealtimeRulesStore: Sendable {
 
     /// - Throws: FAILED_PRECONDITION when the file can't be read.
     func load(_ name: String) throws(Status) -> Stored? {
-        guard let path = path(name), let bytes = try TextFile.read(path) else { return nil }
+        guard let path = path(name) else { return memory.rules.withLock { $0[name] } }
+        guard let bytes = try TextFile.read(path) else { return nil }
         guard bytes.starts(with: Self.mark.utf8), let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
             throw .failedPrecondition("\(path) holds no rules.")
         }
@@ -35,7 +46,9 @@ struct RealtimeRulesStore: Sendable {
     /// Durably, and all or nothing.
     /// - Throws: UNAVAILABLE when the file can't be written.
     func save(_ text: [UInt8], base: String, _ name: String) throws(Status) {
-        guard let folder, let path = path(name) else { return }
+        guard let folder, let path = path(name) else {
+            return memory.rules.withLock { $0[name] = Stored(base: base, text: text) }
+        }
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         if descriptor < 0 { throw DataFolder.failure("write \(draft)") }

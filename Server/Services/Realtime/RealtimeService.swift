@@ -20,16 +20,6 @@ final class RealtimeService: Sendable {
         var log = Log()
     }
 
-    private struct Entry {
-        var namespace: RealtimeNamespace
-        var usedNanoseconds: UInt64
-    }
-
-    private struct State {
-        var open: [String: Entry] = [:]
-        var isClosed = false
-    }
-
     let isEmulator: Bool
     let project: String
     let authenticator: RealtimeAuthenticator
@@ -38,6 +28,12 @@ final class RealtimeService: Sendable {
     let pool: WorkerPool
     /// Event streams, which only a shutdown would end.
     let streams = OpenStreams()
+    let connections = RealtimeConnections()
+    /// Decodes what is large.
+    let large: LargeRequests
+    /// What waits for clients that poll: no connection of theirs would hold it.
+    let unpolled = MemoryBudget(
+        bytesMax: Limits.longPollOutputBytesMax, shareBytesMax: Limits.longPollOutputBytesMax / 2)
     let pushIDs = RealtimePushIDs()
     let clock: any Clock
     let log: Log
@@ -48,21 +44,25 @@ final class RealtimeService: Sendable {
     let spools = MemoryBudget(
         bytesMax: Limits.realtimeSpoolBytesMax, shareBytesMax: Limits.realtimeSpoolShareBytesMax,
         smallBytesMax: Limits.realtimeSpoolSmallBytesMax)
-    /// Bytes of requests that a worker has, or that wait for one; taken apart they are many times as large.
-    private let working = SpillBudget(bytesMax: Limits.realtimeWorkingBytesMax)
     private let store: RealtimeRulesStore
     private let provider: any StoreProvider
-    private let state = Mutex(State())
+    private let registry: Registry<String, RealtimeNamespace>
+    /// Nil when they are somebody else's to end.
+    private let ownThreads: LifecycleThreads?
+    /// The service itself, for what is opened when it is complete.
+    private let itself: WeakService
 
     /// - Throws: INVALID_ARGUMENT with what is wrong in a file of rules, FAILED_PRECONDITION for one that isn't there.
     init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
-        clock: any Clock = SystemClock()
+        memory: ServerMemory = ServerMemory(),
+        lifecycle: (threads: LifecycleThreads, room: StoreRoom)? = nil, clock: any Clock = SystemClock()
     ) throws(Status) {
         isEmulator = configuration.isEmulator
         project = configuration.project
         self.provider = provider
         self.pool = pool
+        large = LargeRequests(pool: pool, memory: memory)
         self.clock = clock
         log = configuration.log
         self.authenticator = RealtimeAuthenticator(authenticator)
@@ -70,6 +70,19 @@ final class RealtimeService: Sendable {
         rulesFiles = try RealtimeRulesFiles(configuration.rules, log: configuration.log)
         store = RealtimeRulesStore(folder: configuration.folder)
         spoolFolder = configuration.folder ?? SpillFile.temporaryFolder
+        let threads = lifecycle?.threads ?? LifecycleThreads()
+        let room = lifecycle?.room ?? StoreRoom(threads: threads)
+        ownThreads = lifecycle == nil ? threads : nil
+        let itself = WeakService()
+        self.itself = itself
+        registry = Registry(
+            threads: threads, room: room, clock: clock,
+            open: { name throws(Status) in
+                guard let service = itself.service else { throw Registry<String, RealtimeNamespace>.shutdown }
+                return try service.open(name, room)
+            },
+            remove: { name throws(Status) in try provider.delete(Self.stored(name)) })
+        itself.service = self
     }
 
     /// The present time in milliseconds since 1970.
@@ -79,118 +92,130 @@ final class RealtimeService: Sendable {
     var standardName: String { RealtimeName.standard(ofProject: project) }
 
     /// Runs `body` on a worker; what it throws is the answer.
-    func run(sizeBytes: Int, _ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        let size = Int64(sizeBytes)
-        guard working.reserve(size) else {
-            return call.onLoop { call.fail(.unavailable("The server works on too many large requests.")) }
+    func run(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
+        run(.short, call, body)
+    }
+
+    /// Runs `body` on a worker, when there is memory for what the text becomes; what it throws is the answer.
+    /// - Parameter body: given that memory, which counts as used as long as anybody holds it.
+    func decode(
+        _ text: [UInt8], _ call: RealtimeCall, _ body: @escaping @Sendable (WorkingShare) throws(Status) -> Void
+    ) {
+        large.run(
+            text, isJSON: true, for: call.requester, cancellation: call.cancellation,
+            refused: { status in call.onLoop { call.fail(status) } }
+        ) { share in
+            do throws(Status) { try body(share) } catch { call.onLoop { call.fail(error) } }
         }
-        let refused: @Sendable (Status) -> Void = { [working] status in
-            working.release(size)
-            call.onLoop { call.fail(status) }
-        }
-        pool.run(.short, for: call.requester, cancellation: call.cancellation, refused: refused) { [working] in
-            do throws(Status) {
-                try call.cancellation.check()
-                try body()
-            } catch {
-                call.onLoop { call.fail(error) }
-            }
-            working.release(size)
-            if sizeBytes >= LargeRequests.sizeBytesMin { ProcessMemory.giveBackSoon() }
-        }
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED for more than a client's write may become when it is decoded.
+    func checkSize(of text: [UInt8], _ identity: RealtimeIdentity) throws(Status) {
+        guard identity.scope == nil, ParsedSize.ofJSON(text) > Limits.realtimeClientParsedBytesMax else { return }
+        throw .resourceExhausted("Data to write exceeds the maximum size that can be modified with a single request.")
     }
 
     /// Runs `body` on a worker, for an answer that is large.
     func answer(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
+        run(.long, call, body)
+    }
+
+    private func run(
+        _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void
+    ) {
         let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
-        pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
-            do throws(Status) {
-                try body()
-            } catch {
-                call.onLoop { call.fail(error) }
-            }
+        pool.run(kind, for: call.requester, cancellation: call.cancellation, refused: refused) {
+            do throws(Status) { try body() } catch { call.onLoop { call.fail(error) } }
         }
     }
 
     // MARK: Namespaces
 
-    /// The namespace with a name.
+    /// The namespace with a name; one that doesn't exist is empty, and made by the first write.
     ///
-    /// A server for local development makes each on use. Any other has the project's standard one, and those that an
+    /// A server for local development has each that is named. Any other has the project's standard one, and those that an
     /// administrator has made by writing to them.
-    /// - Parameter mayCreate: whether it is made when it isn't there.
-    /// - Throws: NOT_FOUND, INVALID_ARGUMENT for what is no name.
-    func namespace(_ name: String, mayCreate: Bool) throws(Status) -> RealtimeNamespace {
-        guard RealtimeName.isValid(name) else { throw .invalidArgument("Invalid namespace.") }
-        // Opening holds the lock: two requests must not open one file twice, and it takes about a millisecond.
-        let result: Result<RealtimeNamespace, Status> = state.withLock { state in
-            if let entry = state.open[name] {
-                state.open[name]!.usedNanoseconds = clock.monotonicNanoseconds()
-                return .success(entry.namespace)
+    /// - Parameters:
+    ///   - mayCreate: whether the caller may be the first to write to it. Nobody else is given one that doesn't exist.
+    ///   - completion: on the loop: at once when the namespace is open, else later. Fails with NOT_FOUND, and with
+    ///     INVALID_ARGUMENT for what is no name.
+    func namespace(
+        _ name: String, mayCreate: Bool, on loop: EventLoop,
+        _ completion: @escaping @Sendable (Result<RealtimeNamespace, Status>) -> Void
+    ) {
+        guard RealtimeName.isValid(name) else { return completion(.failure(.invalidArgument("Invalid namespace."))) }
+        let mayBeEmpty = mayCreate || name == standardName
+        let answer: @Sendable (Result<RealtimeNamespace, Status>) -> Void = { result in
+            guard case .success(let namespace) = result, !mayBeEmpty, !namespace.exists else {
+                return completion(result)
             }
-            if state.isClosed { return .failure(.unavailable("The server is shutting down.")) }
-            do throws(Status) {
-                let stored = Self.stored(name)
-                if !mayCreate, name != standardName, try !provider.contains(stored) {
-                    throw .notFound("The database \(name) does not exist.")
-                }
-                let database = try TreeDatabase(name: name, store: try provider.open(stored), clock: clock)
-                let namespace = RealtimeNamespace(
-                    name: name, database: database, rules: try rules(of: name), pool: pool)
-                try namespace.runAbandoned(self)
-                state.open[name] = Entry(namespace: namespace, usedNanoseconds: clock.monotonicNanoseconds())
-                return .success(namespace)
-            } catch {
-                return .failure(error)
-            }
+            completion(.failure(.notFound("The database \(name) does not exist.")))
         }
-        return try result.get()
+        if let namespace = registry.opened(name) { return answer(.success(namespace)) }
+        registry.use(name) { result in loop.execute { answer(result) } }
     }
 
-    /// The namespace with a name, made on use by a server for local development.
+    /// The namespace with a name, as clients have it: made on use by a server for local development.
+    func namespace(
+        _ name: String, on loop: EventLoop,
+        _ completion: @escaping @Sendable (Result<RealtimeNamespace, Status>) -> Void
+    ) {
+        namespace(name, mayCreate: isEmulator, on: loop, completion)
+    }
+
+    /// The same for threads that may wait until it is open: never on an event loop.
     func namespace(_ name: String) throws(Status) -> RealtimeNamespace {
-        try namespace(name, mayCreate: isEmulator)
+        guard RealtimeName.isValid(name) else { throw .invalidArgument("Invalid namespace.") }
+        return try registry.wait(name)
+    }
+
+    /// On a thread of the registry.
+    private func open(_ name: String, _ room: StoreRoom) throws(Status) -> RealtimeNamespace {
+        let stored = Self.stored(name)
+        let make: @Sendable () throws(Status) -> any Store = { [provider] () throws(Status) in
+            try room.enter { () throws(Status) in try provider.open(stored) }
+        }
+        let rules = try rules(of: name)
+        guard try provider.contains(stored) else {
+            // Indexes that rules define are not worth a file before there is data.
+            let store = DeferredStore(
+                isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
+            let database = try TreeDatabase(name: name, store: store, clock: clock)
+            return RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
+        }
+        let store = try make()
+        do throws(Status) {
+            let database = try TreeDatabase(name: name, store: store, clock: clock)
+            let namespace = RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
+            do throws(Status) {
+                try namespace.runAbandoned(self)
+            } catch {
+                database.close()
+                throw error
+            }
+            return namespace
+        } catch {
+            store.close()
+            room.leave()
+            throw error
+        }
     }
 
     /// Names are known to all projects, so their files need no folder for each.
     private static func stored(_ name: String) -> DatabaseName { DatabaseName(project: "namespaces", database: name) }
 
     /// The namespaces that are open now.
-    var openNamespaces: [RealtimeNamespace] { state.withLock { $0.open.values.map(\.namespace) } }
+    var openNamespaces: [RealtimeNamespace] { registry.values }
 
-    /// The names of all namespaces, open or not.
+    /// The names of all namespaces, open or not. May wait for the disk.
     func names() throws(Status) -> [String] {
         let stored = try provider.databases().map(\.database)
-        let open = state.withLock { Array($0.open.keys) }
-        return Set(stored).union(open).sorted { UTF8Order.compare($0, $1) < 0 }
-    }
-
-    func tick() {
-        for namespace in takeIdle() { namespace.database.close() }
-    }
-
-    /// Namespaces beyond `Limits.databasesOpenMax` that nobody has named for a while, taken out of the registry: they are
-    /// opened again when they are named. A call that still holds one is refused with UNAVAILABLE, and tries again.
-    private func takeIdle() -> [RealtimeNamespace] {
-        let now = clock.monotonicNanoseconds()
-        return state.withLock { state in
-            guard state.open.count > Limits.databasesOpenMax else { return [] }
-            let idle = state.open.filter { _, entry in
-                entry.namespace.users.isEmpty
-                    && entry.usedNanoseconds + UInt64(Limits.databaseIdleSeconds) * 1_000_000_000 < now
-            }
-            for name in idle.keys { state.open[name] = nil }
-            return idle.values.map(\.namespace)
-        }
+        return Set(stored).union(registry.existingNames).sorted { UTF8Order.compare($0, $1) < 0 }
     }
 
     func close() {
-        let namespaces = state.withLock { state in
-            state.isClosed = true
-            defer { state.open = [:] }
-            return state.open.values.map(\.namespace)
-        }
-        for namespace in namespaces { namespace.database.close() }
+        registry.close()
+        ownThreads?.stop()
         provider.close()
     }
 
@@ -212,6 +237,8 @@ final class RealtimeService: Sendable {
     /// Puts rules in force that were set over HTTP, and keeps them.
     func setRules(_ rules: TreeRuleset, of namespace: RealtimeNamespace) throws(Status) {
         let file = rulesFiles.ruleset(of: namespace.name)
+        // Whoever sets rules of a namespace makes it.
+        try namespace.database.makeStore()
         try store.save(rules.text, base: RealtimeRulesStore.digest(file?.text), namespace.name)
         namespace.setRules(rules)
     }
@@ -233,4 +260,10 @@ final class RealtimePushIDs: Sendable {
     func next(nowMilliseconds: Int64) -> TreeKey {
         generator.withLock { $0.next(nowMilliseconds: nowMilliseconds) }
     }
+}
+
+/// Lets what a service holds find it, without keeping it alive.
+private final class WeakService: @unchecked Sendable {
+    // Set once, before anybody can ask.
+    weak var service: RealtimeService?
 }

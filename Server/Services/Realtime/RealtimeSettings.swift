@@ -21,13 +21,18 @@ struct RealtimeSettings: Sendable {
                 switch resource {
                 case .rules where writes:
                     // They are compiled, and made durable.
-                    service.run(sizeBytes: body.count, call) { [self] () throws(Status) in
+                    service.run(call) { [self] () throws(Status) in
                         let answer = try setRules(body, namespace)
                         call.onLoop { [call] in call.respond(answer) }
                     }
                 case .rules: call.respond(rules(of: namespace))
                 case .functionTriggers: try acceptTriggers()
-                case .databases: try listDatabases()
+                case .databases:
+                    // It looks into folders.
+                    service.answer(call) { [self] () throws(Status) in
+                        let answer = try listDatabases()
+                        call.onLoop { [call] in call.respond(answer) }
+                    }
                 case .data, .unknown: throw .notFound("There is nothing at \(call.head.path).")
                 }
             } catch {
@@ -70,12 +75,12 @@ struct RealtimeSettings: Sendable {
         call.respond(Self.done)
     }
 
-    private func listDatabases() throws(Status) {
+    private func listDatabases() throws(Status) -> [UInt8] {
         guard service.isEmulator else { throw .notFound("There is nothing at \(call.head.path).") }
         var json: [UInt8] = []
         TreeJSON.append(
             .array(try service.names().map { .object([(name: "name", value: .string($0))]) }), to: &json)
-        call.respond(json)
+        return json
     }
 }
 

@@ -29,14 +29,32 @@ extension ListenStream {
     }
 
     func join(_ name: String) throws(Status) {
-        if let listeners {
-            if !name.isEmpty, try DatabaseName(parsing: name) != listeners.database.name {
-                throw .invalidArgument("A Listen stream is of one database, \(listeners.database.name).")
+        if let joined = listeners?.database.name ?? joining {
+            if !name.isEmpty, try DatabaseName(parsing: name) != joined {
+                throw .invalidArgument("A Listen stream is of one database, \(joined).")
             }
             return
         }
         if name.isEmpty { throw .invalidArgument("'database' must be set on the first request of a Listen stream.") }
-        let database = try service.database(try DatabaseName(parsing: name), for: call.identity)
+        try join(try DatabaseName(parsing: name))
+    }
+
+    private func join(_ name: DatabaseName) throws(Status) {
+        guard
+            let database = try service.database(
+                name, for: call, refused: { [self] in end($0) },
+                again: { [self] in
+                    do throws(Status) {
+                        try join(name)
+                        proceed()
+                    } catch { end(error) }
+                })
+        else {
+            // Requests wait until it is open.
+            joining = name
+            return
+        }
+        joining = nil
         names = DocumentNames(database.name)
         listeners = service.listeners.join(self, database, call.loop)
         scheduleHeartbeat()
@@ -52,7 +70,7 @@ extension ListenStream {
 
     /// Does what can be done now.
     func proceed() {
-        while !call.isFinished, !isLoading, !isFlushing, hasRoom {
+        while !call.isFinished, joining == nil, !isLoading, !isFlushing, hasRoom {
             do throws(Status) {
                 payBoundary()
                 flush { [self] in proceed() }

@@ -31,6 +31,8 @@ final class ListenStream: @unchecked Sendable {
     let call: any StreamCall
     let service: FirestoreService
     var listeners: LoopListeners?
+    /// The database, while it is being opened.
+    var joining: DatabaseName?
     var names: DocumentNames?
     var targets: [Int32: ListenTarget] = [:]
     var jobs: [Job] = []
@@ -109,7 +111,9 @@ final class ListenStream: @unchecked Sendable {
     // MARK: For tests
 
     /// Nothing will be said until something happens.
-    var isIdle: Bool { !isLoading && !isFlushing && jobs.isEmpty && pending.isEmpty && windows.isEmpty }
+    var isIdle: Bool {
+        joining == nil && !isLoading && !isFlushing && jobs.isEmpty && pending.isEmpty && windows.isEmpty
+    }
 
     /// How many documents the targets should have.
     func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {

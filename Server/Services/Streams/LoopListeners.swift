@@ -89,7 +89,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         // Last: what the hub hands on from here finds the target.
         if database.changes.add(target.scopes, for: self) { return }
         forget(target)
-        throw .unavailable("The database is closed.")
+        throw database.closedStatus ?? .unavailable("The database is closed.")
     }
 
     /// Has a target judged again when one of some documents changes, in place of those before.
@@ -102,7 +102,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             for key in keys { tables.dependents[key, default: [:]][ObjectIdentifier(target)] = target }
         }
         guard database.changes.add(keys.map { .document($0) }, for: self) else {
-            throw .unavailable("The database is closed.")
+            throw database.closedStatus ?? .unavailable("The database is closed.")
         }
         var since: Int64 = 0
         database.changes.withVersion { since = $0 }
@@ -170,8 +170,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
                 stream.startOver()
                 stream.proceed()
             }
-        case .closed:
-            for stream in streams.values { stream.end(.unavailable("The database is closed.")) }
+        case .closed(let reason):
+            for stream in streams.values { stream.end(reason) }
         }
     }
 

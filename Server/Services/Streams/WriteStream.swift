@@ -111,7 +111,20 @@ final class WriteStream: @unchecked Sendable {
             // No answer is kept for those whose connection broke: the client begins anew and sends what wasn't answered.
             throw .invalidArgument("Resuming streams is not supported, do not set stream ID.")
         }
-        database = try service.database(try DatabaseName(parsing: request.database), for: call.identity)
+        // What comes meanwhile waits as behind a commit.
+        guard
+            let opened = try service.database(
+                try DatabaseName(parsing: request.database), for: call, refused: { [self] in end($0) },
+                again: { [self] in
+                    isCommitting = false
+                    do throws(Status) { try begin(request) } catch { end(error) }
+                    proceed()
+                })
+        else {
+            isCommitting = true
+            return
+        }
+        database = opened
         answer(streamID: String(UInt64.random(in: 1 ... .max)), [], nil)
     }
 
@@ -128,7 +141,7 @@ final class WriteStream: @unchecked Sendable {
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
         let commitGuard = try service.access.commitGuard(call.identity, database.name)
         isCommitting = true
-        database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard) { [self] result in
+        database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester) { [self] result in
             call.onLoop { [self] in
                 isCommitting = false
                 switch result {

@@ -1,0 +1,128 @@
+import HearthConcurrency
+import HearthModel
+import Synchronization
+
+/// The store of a database that does not exist yet: empty in memory, until the first write that is worth keeping makes
+/// the store that lasts.
+///
+/// So reading, listening and beginning a transaction make no file and open none, and whoever holds the database sees its
+/// first write as any other. What holds at all times:
+///
+/// - A write is durable, or leaves the store as it was, as the contract says; only a write that `isWorthKeeping` calls
+///   worthless (definitions that come from configuration) stays in memory and is lost when the store is closed. It is
+///   kept with the first write that is not.
+/// - The store that lasts is made at most once, by the write that needs it, after that write has succeeded in memory.
+public final class DeferredStore: Store, @unchecked Sendable {
+    // Guards `memory`, `isClosed` and the making. `made` doesn't change any more once `stage` says so.
+    private let monitor = Monitor()
+    private var memory = MemoryStore()
+    private var isClosed = false
+    private var made: (any Store)?
+    /// Made for a write that then failed, and used by the next.
+    private var unused: (any Store)?
+    private let stage = Atomic(Stage.none.rawValue)
+    private let make: @Sendable () throws(Status) -> any Store
+    private let isWorthKeeping: @Sendable (any Snapshot) throws(Status) -> Bool
+
+    /// - Parameters:
+    ///   - isWorthKeeping: asked with the state that a write leaves, while there is no other store.
+    ///   - make: makes the store that lasts, empty.
+    public init(
+        isWorthKeeping: @escaping @Sendable (any Snapshot) throws(Status) -> Bool = { _ in true },
+        make: @escaping @Sendable () throws(Status) -> any Store
+    ) {
+        self.isWorthKeeping = isWorthKeeping
+        self.make = make
+    }
+
+    private enum Stage: Int {
+        case none
+        /// Made, but the write for which that was done failed.
+        case empty
+        case made
+    }
+
+    /// Whether the store that lasts is there.
+    public var isMade: Bool { stage.load(ordering: .acquiring) != Stage.none.rawValue }
+
+    @inline(__always)
+    private var lasting: (any Store)? { stage.load(ordering: .acquiring) == Stage.made.rawValue ? made : nil }
+
+    public func snapshot() throws(Status) -> any Snapshot {
+        if let lasting { return try lasting.snapshot() }
+        monitor.lock()
+        defer { monitor.unlock() }
+        return try (made ?? memory).snapshot()
+    }
+
+    public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        if let lasting { return try lasting.write(body) }
+        monitor.lock()
+        defer { monitor.unlock() }
+        if let made { return try made.write(body) }
+        if isClosed { return try memory.write(body) }
+        // Nobody sees what is not durable: the write is made beside what is seen.
+        let draft = memory.copied()
+        let result = try draft.write(body)
+        if draft.changeCount == 0 { return result }
+        let snapshot = try draft.snapshot()
+        defer { snapshot.close() }
+        if try isWorthKeeping(snapshot) {
+            try keep(snapshot)
+        } else {
+            memory = draft
+        }
+        return result
+    }
+
+    /// Makes the store that lasts, with what is in memory, unless it is there.
+    public func keep() throws(Status) {
+        if lasting != nil { return }
+        monitor.lock()
+        defer { monitor.unlock() }
+        if made != nil || isClosed { return }
+        let snapshot = try memory.snapshot()
+        defer { snapshot.close() }
+        try keep(snapshot)
+    }
+
+    /// The monitor must be locked.
+    private func keep(_ snapshot: any Snapshot) throws(Status) {
+        let store: any Store
+        if let unused { store = unused } else { store = try make() }
+        unused = store
+        stage.store(Stage.empty.rawValue, ordering: .releasing)
+        try Self.copy(snapshot, to: store)
+        unused = nil
+        made = store
+        stage.store(Stage.made.rawValue, ordering: .releasing)
+    }
+
+    private static func copy(_ snapshot: any Snapshot, to store: any Store) throws(Status) {
+        try store.write { transaction throws(Status) in
+            for keyspace in Keyspace.allCases {
+                let cursor = try snapshot.scan(
+                    keyspace, KeyRange(lower: [], upper: nil), reverse: false, values: true)
+                defer { cursor.close() }
+                while try cursor.next() { try transaction.put(keyspace, cursor.key, cursor.value) }
+            }
+        }
+    }
+
+    public func maintain() { lasting?.maintain() }
+
+    public func damage(max: Int) throws(Status) -> [String] { try lasting?.damage(max: max) ?? [] }
+
+    public var sizeBytes: Int? { lasting.map(\.sizeBytes) ?? 0 }
+
+    public func close() { close(because: .unavailable("The database is closed.")) }
+
+    public func close(because reason: Status) {
+        monitor.lock()
+        defer { monitor.unlock() }
+        isClosed = true
+        made?.close(because: reason)
+        unused?.close(because: reason)
+        memory.close(because: reason)
+    }
+}

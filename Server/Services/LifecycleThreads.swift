@@ -1,0 +1,67 @@
+import HearthConcurrency
+
+/// Threads on which databases are opened, closed and deleted. Jobs begin in their order; some may wait for a disk.
+///
+/// Not the workers of requests: an opening would wait behind long queries, and a query that waits for an opening would
+/// have the thread that this needs.
+///
+/// `@unchecked Sendable`: the monitor guards all state.
+final class LifecycleThreads: @unchecked Sendable {
+    private let monitor = Monitor()
+    private var jobs = Queue<@Sendable () -> Void>()
+    private var threads: [NamedThread] = []
+    private var idleCount = 0
+    private var isStopping = false
+    private let threadsMax: Int
+    private let name: String
+
+    init(threadsMax: Int = 4, name: String = "hearth-open") {
+        self.threadsMax = threadsMax
+        self.name = name
+    }
+
+    func run(_ job: @escaping @Sendable () -> Void) {
+        let isRefused = monitor.withLock {
+            jobs.append(job)
+            if idleCount >= jobs.count || threads.count >= threadsMax {
+                monitor.signal()
+                return false
+            }
+            if let thread = NamedThread.start(name, { [self] in work() }) {
+                threads.append(thread)
+            } else if threads.isEmpty {
+                // The system has no thread for anybody: better late on this one than never.
+                _ = jobs.popFirst()
+                return true
+            }
+            return false
+        }
+        if isRefused { job() }
+    }
+
+    /// Works off what is waiting, and ends the threads. Nothing may come afterwards.
+    func stop() {
+        let running = monitor.withLock {
+            isStopping = true
+            monitor.signal()
+            return threads
+        }
+        for thread in running { thread.join() }
+    }
+
+    private func work() {
+        while let job = next() { job() }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        monitor.lock()
+        defer { monitor.unlock() }
+        while jobs.isEmpty {
+            if isStopping { return nil }
+            idleCount += 1
+            monitor.wait()
+            idleCount -= 1
+        }
+        return jobs.popFirst()
+    }
+}

@@ -1,0 +1,298 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+
+/// What a `Registry` keeps open.
+protocol Registered: AnyObject, Sendable {
+    /// Whether there is a store: what nobody has written to has none, and may be forgotten at once.
+    var exists: Bool { get }
+    /// Whether something goes on for which nobody need hold a reference: an open transaction, a queued commit.
+    var isBusy: Bool { get }
+    /// Waits until nothing is at work in it any more, and frees its files.
+    func close(because reason: Status)
+}
+
+/// What is open by name: the databases of a server, or its namespaces.
+///
+/// Everything that waits for a disk (opening, recovery of the log, closing, deletion) happens on `LifecycleThreads`, for
+/// one name by one thread at a time, and holds no lock that others need. What holds at all times:
+///
+/// - There is at most one value of a name, from the beginning of its opening to the end of its closing.
+/// - What is closed for want of use has no user: the registry has the only reference to it, and nothing goes on in it.
+///   Both are found under the lock under which references are given out.
+/// - Requests for a name that is opened, closed or deleted wait, and are worked off in their order: what was asked for
+///   after a deletion finds a value that was opened after it.
+///
+/// `@unchecked Sendable`: the monitor guards all state, that of the slots too.
+final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked Sendable {
+    typealias Completion = @Sendable (Result<Value, Status>) -> Void
+    typealias Deletion = @Sendable (Result<Void, Status>) -> Void
+
+    private enum Request {
+        case use(Completion)
+        case delete(because: Status, Deletion)
+    }
+
+    private final class Slot {
+        var value: Value?
+        /// A thread is at it, or will be: the value isn't closed for want of use, and requests wait.
+        var isChanging = false
+        var requests: [Request] = []
+        /// In monotonic nanoseconds.
+        var used: UInt64 = 0
+    }
+
+    private let monitor = Monitor()
+    private var slots: [Name: Slot] = [:]
+    private var isClosed = false
+    private let clock: any Clock
+    private let threads: LifecycleThreads
+    private let room: StoreRoom
+    private let make: @Sendable (Name) throws(Status) -> Value
+    private let remove: @Sendable (Name) throws(Status) -> Void
+
+    static var shutdown: Status { .unavailable("The server is shutting down.") }
+    private static var idle: Status { .unavailable("The database is closed.") }
+
+    /// - Parameters:
+    ///   - room: of which opened stores take a part; `open` takes it, the registry gives it back.
+    ///   - open: opens or prepares what has a name. On one of the threads.
+    ///   - remove: deletes what is stored under a name, which is closed. On one of the threads.
+    init(
+        threads: LifecycleThreads, room: StoreRoom, clock: any Clock,
+        open: @escaping @Sendable (Name) throws(Status) -> Value,
+        remove: @escaping @Sendable (Name) throws(Status) -> Void
+    ) {
+        self.threads = threads
+        self.room = room
+        self.clock = clock
+        make = open
+        self.remove = remove
+        room.add(self)
+    }
+
+    // MARK: Use
+
+    /// What is open under a name. Whoever has it may use it as long as they hold it.
+    func opened(_ name: Name) -> Value? {
+        monitor.lock()
+        defer { monitor.unlock() }
+        guard let slot = slots[name], let value = slot.value, slot.requests.isEmpty else { return nil }
+        slot.used = clock.monotonicNanoseconds()
+        return value
+    }
+
+    /// Opens what isn't open.
+    /// - Parameter completion: called once: at once and on this thread when it is open, else later and from another.
+    func use(_ name: Name, _ completion: @escaping Completion) {
+        if let value = opened(name) { return completion(.success(value)) }
+        add(.use(completion), to: name)
+    }
+
+    /// The same for threads that may wait; never on an event loop, a writer's thread or one of `threads`.
+    func wait(_ name: Name) throws(Status) -> Value {
+        if let value = opened(name) { return value }
+        let answer = Awaited<Value>()
+        use(name) { answer.set($0) }
+        return try answer.wait()
+    }
+
+    /// Closes what is open under a name and deletes it.
+    /// - Parameter reason: what those who use it fail with.
+    func delete(_ name: Name, because reason: Status, _ completion: @escaping Deletion) {
+        add(.delete(because: reason, completion), to: name)
+    }
+
+    private func add(_ request: Request, to name: Name) {
+        monitor.lock()
+        if isClosed {
+            monitor.unlock()
+            return Self.fail(request, Self.shutdown)
+        }
+        let slot = slots[name] ?? Slot()
+        slots[name] = slot
+        slot.requests.append(request)
+        let isIdle = !slot.isChanging
+        slot.isChanging = true
+        monitor.unlock()
+        if isIdle { threads.run { [self] in work(name) } }
+    }
+
+    private static func fail(_ request: Request, _ status: Status) {
+        switch request {
+        case .use(let completion): completion(.failure(status))
+        case .delete(_, let completion): completion(.failure(status))
+        }
+    }
+
+    /// What is open now, whoever uses it.
+    var values: [Value] { monitor.withLock { slots.values.compactMap(\.value) } }
+
+    /// The names of what exists and is open.
+    var existingNames: [Name] {
+        monitor.withLock { slots.filter { $0.value.value?.exists == true }.map(\.key) }
+    }
+
+    // MARK: Work on one name
+
+    private enum Step {
+        case hand(Value, [Completion])
+        case open
+        case delete(Value?, because: Status, Deletion)
+        case end
+    }
+
+    /// Works off what is asked of a name. By one thread at a time, which has set `isChanging`.
+    private func work(_ name: Name) {
+        while true {
+            switch nextStep(name) {
+            case .hand(let value, let completions): for completion in completions { completion(.success(value)) }
+            case .open: open(name)
+            case .delete(let value, let reason, let completion):
+                close(value, because: reason)
+                do throws(Status) {
+                    try remove(name)
+                    completion(.success(()))
+                } catch { completion(.failure(error)) }
+            case .end: return
+            }
+        }
+    }
+
+    private func nextStep(_ name: Name) -> Step {
+        monitor.lock()
+        defer { monitor.unlock() }
+        guard let slot = slots[name] else { return .end }
+        switch slot.requests.first {
+        case .use:
+            guard let value = slot.value else { return .open }
+            slot.used = clock.monotonicNanoseconds()
+            return .hand(value, Self.takeUses(slot))
+        case .delete(let reason, let completion):
+            slot.requests.removeFirst()
+            defer { slot.value = nil }
+            return .delete(slot.value, because: reason, completion)
+        case nil:
+            slot.isChanging = false
+            if slot.value == nil { slots[name] = nil }
+            monitor.signal()
+            return .end
+        }
+    }
+
+    /// The requests for the value up to the next deletion.
+    private static func takeUses(_ slot: Slot) -> [Completion] {
+        var uses: [Completion] = []
+        while case .use(let completion)? = slot.requests.first {
+            slot.requests.removeFirst()
+            uses.append(completion)
+        }
+        return uses
+    }
+
+    private func open(_ name: Name) {
+        do throws(Status) {
+            let value = try make(name)
+            monitor.withLock { slots[name]?.value = value }
+            if !value.exists { room.noteDeferred() }
+        } catch {
+            let waiting = monitor.withLock { slots[name].map { Self.takeUses($0) } ?? [] }
+            for completion in waiting { completion(.failure(error)) }
+        }
+    }
+
+    private func close(_ value: Value?, because reason: Status) {
+        guard let value else { return }
+        value.close(because: reason)
+        // What was queued may have made the store.
+        if value.exists { room.leave() }
+    }
+
+    // MARK: Closing what nobody uses
+
+    /// What nobody uses, the longest unused first.
+    /// - Parameters:
+    ///   - existing: what has a store, or what has none.
+    ///   - before: spares what was used later, in monotonic nanoseconds.
+    func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore] {
+        let found = monitor.withLock {
+            slots.filter { _, slot in
+                slot.used < before && isUnused(slot) && slot.value?.exists == existing
+            }.map { (name: $0.key, used: $0.value.used) }
+        }
+        return found.sorted { $0.used < $1.used }.prefix(max).map { name, used in
+            UnusedStore(used: used) { [self] in closeUnused(name) }
+        }
+    }
+
+    /// Closes what has a name when still nobody uses it. Waits for it: not on an event loop.
+    private func closeUnused(_ name: Name) {
+        monitor.lock()
+        guard let slot = slots[name], isUnused(slot) else { return monitor.unlock() }
+        let value = slot.value
+        slot.value = nil
+        slot.isChanging = true
+        monitor.unlock()
+        close(value, because: Self.idle)
+        // Somebody may have asked for it meanwhile.
+        monitor.lock()
+        let isWanted = !slot.requests.isEmpty
+        if !isWanted {
+            slots[name] = nil
+            monitor.signal()
+        }
+        monitor.unlock()
+        if isWanted { threads.run { [self] in work(name) } }
+    }
+
+    /// Whether nobody has what is open, and nothing goes on in it. The lock must be held: without it nobody gets it.
+    private func isUnused(_ slot: Slot) -> Bool {
+        guard !slot.isChanging, slot.requests.isEmpty, isKnownUniquelyReferenced(&slot.value) else { return false }
+        return slot.value?.isBusy == false
+    }
+
+    // MARK: The end
+
+    /// Refuses what comes, waits for what is under way, and closes everything, whoever uses it.
+    func close() {
+        monitor.lock()
+        isClosed = true
+        let waiting = slots.values.flatMap { slot in
+            defer { slot.requests = [] }
+            return slot.requests
+        }
+        monitor.unlock()
+        for request in waiting { Self.fail(request, Self.shutdown) }
+        monitor.lock()
+        while slots.values.contains(where: \.isChanging) { monitor.wait() }
+        let values = slots.values.compactMap(\.value)
+        slots = [:]
+        monitor.unlock()
+        for value in values { close(value, because: Self.shutdown) }
+    }
+}
+
+extension Registry: StoreHolder {}
+
+/// An answer that one thread waits for and another gives.
+final class Awaited<Value: Sendable>: @unchecked Sendable {
+    // Guards the result.
+    private let monitor = Monitor()
+    private var result: Result<Value, Status>?
+
+    func set(_ result: Result<Value, Status>) {
+        monitor.withLock {
+            self.result = result
+            monitor.signal()
+        }
+    }
+
+    func wait() throws(Status) -> Value {
+        monitor.lock()
+        defer { monitor.unlock() }
+        while true {
+            if let result { return try result.get() }
+            monitor.wait()
+        }
+    }
+}

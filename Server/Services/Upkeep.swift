@@ -1,0 +1,72 @@
+import HearthModel
+import HearthStorage
+import Synchronization
+
+/// What a server does without being asked.
+///
+/// Leases and expiry of transactions have a thread of their own, which never waits for a disk; the rest (rules files, what
+/// nobody uses, old versions) another. No event loop does any of it.
+final class Upkeep: Sendable {
+    static let tickMilliseconds = 100
+    private static let ticksPerUpkeep = 10
+    private static let ticksPerCollection = 600
+    /// What has no store and isn't used is forgotten after this.
+    private static let deferredIdleNanoseconds: UInt64 = 1_000_000_000
+
+    private let registry: DatabaseRegistry
+    private let realtime: RealtimeService
+    private let rules: RulesFiles
+    private let room: StoreRoom
+    private let threads: LifecycleThreads
+    private let clock: any Clock
+    private let isRunning = Atomic(false)
+    private let isCollectionDue = Atomic(false)
+
+    init(
+        registry: DatabaseRegistry, realtime: RealtimeService, rules: RulesFiles, room: StoreRoom,
+        threads: LifecycleThreads, clock: any Clock = SystemClock()
+    ) {
+        self.registry = registry
+        self.realtime = realtime
+        self.rules = rules
+        self.room = room
+        self.threads = threads
+        self.clock = clock
+    }
+
+    /// To be called every `tickMilliseconds`.
+    func tick(_ count: Int) {
+        registry.tick()
+        if count % Self.ticksPerCollection == Self.ticksPerCollection - 1 {
+            isCollectionDue.store(true, ordering: .relaxed)
+        }
+        // A disk that is stuck holds up one round, and no more of them gather.
+        guard count % Self.ticksPerUpkeep == Self.ticksPerUpkeep - 1, !isRunning.exchange(true, ordering: .acquiring)
+        else { return }
+        threads.run { [self] in
+            run()
+            isRunning.store(false, ordering: .releasing)
+        }
+    }
+
+    private func run() {
+        rules.poll()
+        realtime.pollRules()
+        let now = clock.monotonicNanoseconds()
+        closeUnused(existing: false, at: now, idleNanoseconds: Self.deferredIdleNanoseconds)
+        closeUnused(existing: true, at: now, idleNanoseconds: UInt64(Limits.databaseIdleSeconds) * 1_000_000_000)
+        if isCollectionDue.exchange(false, ordering: .relaxed) {
+            for database in registry.openDatabases { Self.collectGarbage(database) }
+        }
+    }
+
+    private func closeUnused(existing: Bool, at now: UInt64, idleNanoseconds: UInt64) {
+        if now > idleNanoseconds { room.closeUnused(existing: existing, before: now - idleNanoseconds) }
+    }
+
+    private static func collectGarbage(_ database: Database) {
+        database.collectGarbage { result in
+            if case .success(true) = result { collectGarbage(database) }
+        }
+    }
+}
