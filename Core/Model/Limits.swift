@@ -197,6 +197,8 @@ public enum Limits {
     public static let receivedSmallBytesMax = 64 << 10
     /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
     public static let workingBytesMax = 96 << 20
+    /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
+    public static let sortingBytesMax = 128 << 20
 
     // MARK: WebChannel; bounds of ours
 
@@ -218,6 +220,13 @@ public enum Limits {
     public static let webChannelEarlyMessagesMax = 100
     /// Bytes of such messages, and of those that wait for the stream.
     public static let webChannelEarlyBytesMax = 24 << 20
+    /// The same of whoever has shown no identity, ahead of their turn: an SDK sends one request after the other, so
+    /// that messages only overtake each other when a request is sent again.
+    public static let webChannelNobodysEarlyBytesMax = 64 << 10
+    /// Messages of one request. Source: MAX_MAPS_PER_REQUEST of Closure's WebChannel.
+    public static let webChannelMessagesMax = 1000
+    /// The body of a session's first request.
+    public static let webChannelHandshakeBytesMax = 1 << 20
     /// Requests of one session that wait for their messages to be taken.
     public static let webChannelWaitingPostsMax = 16
 

@@ -216,6 +216,8 @@ final class RefiningStream: CandidateStream {
         readsDocuments = context.query.orders.count > 1
     }
 
+    deinit { context.meter.release(heldBytes) }
+
     override func next() throws(Status) -> Candidate? {
         while true {
             if position < group.count {
@@ -224,6 +226,7 @@ final class RefiningStream: CandidateStream {
             }
             group.removeAll(keepingCapacity: true)
             position = 0
+            context.meter.release(heldBytes)
             heldBytes = 0
             guard let first = try nextInput() else { return nil }
             if first.isComplete { return first }
@@ -268,7 +271,9 @@ final class RefiningStream: CandidateStream {
         // Contents are read again when they are sent: a sort holds keys only.
         candidate.document = nil
         group.append(candidate)
-        heldBytes += candidate.orderKey.count + candidate.key.count + 96
+        let bytes = Self.heldBytes(candidate)
+        heldBytes += bytes
+        try context.meter.hold(bytes)
         try bound()
     }
 
@@ -277,13 +282,15 @@ final class RefiningStream: CandidateStream {
         if let most = context.resultsMax, group.count > 2 * most + 1000 {
             sort()
             group.removeLast(group.count - most)
-            heldBytes = group.reduce(0) { $0 + $1.orderKey.count + $1.key.count + 96 }
+            let rest = group.reduce(0) { $0 + Self.heldBytes($1) }
+            context.meter.release(heldBytes - rest)
+            heldBytes = rest
         }
-        if heldBytes > Limits.queryMemoryBytesMax {
-            throw .resourceExhausted(
-                "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys in memory. Add an index for its "
-                    + "filters and order, or a limit.")
-        }
+    }
+
+    /// With the allocator's part of two arrays, and the place in the group.
+    private static func heldBytes(_ candidate: Candidate) -> Int {
+        candidate.orderKey.count + candidate.key.count + 2 * 48 + MemoryLayout<Candidate>.stride
     }
 
     private func sort() {

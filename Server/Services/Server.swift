@@ -43,6 +43,7 @@ public final class Server: Sendable {
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
     private let memory: ServerMemory
+    private let longReads: LongReads
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
@@ -91,6 +92,7 @@ public final class Server: Sendable {
         pool = WorkerPool(
             shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
         memory = ServerMemory()
+        longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
@@ -98,7 +100,7 @@ public final class Server: Sendable {
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
         realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room), health)
         let service = FirestoreService(
-            registry: registry, pool: pool, memory: memory, options: configuration.firestore,
+            registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
@@ -119,10 +121,11 @@ public final class Server: Sendable {
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let watchedNetwork = watchedNetwork
         let realtime = realtime
-        let metrics = ServerMetrics(
+        var metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
             health: health)
+        metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
         network = NetworkServer(
             configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
@@ -219,6 +222,7 @@ public final class Server: Sendable {
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        longReads.close()
         ticks.value?.stop()
         upkeep.stop()
         readiness.stop()

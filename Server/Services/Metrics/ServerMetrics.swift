@@ -11,6 +11,7 @@ public struct ServerMetrics: Sendable {
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
     let health: StorageHealth?
+    var workload: WorkloadMetrics?
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
     /// likes and each label costs whoever keeps the figures.
@@ -42,6 +43,7 @@ public struct ServerMetrics: Sendable {
         writeProcess(to: &text)
         requests.write(to: &text)
         Self.write(network(), to: &text)
+        workload?.write(to: &text)
         Self.write(databases(), to: &text)
         RealtimeMetrics.write(trees(), to: &text)
         StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &text)

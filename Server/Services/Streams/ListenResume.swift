@@ -57,7 +57,14 @@ final class ListenResume: MessageSource {
 
     var isLight: Bool { false }
 
+    /// Two states are compared in one go; both are held until then.
+    var isSuspended: Bool { false }
+    func hold(_ read: LongRead) {
+        view.hold(read)
+        past.hold(read)
+    }
     func suspend() {}
+    func resume(_ read: LongRead) throws(Status) {}
 
     func next() throws(Status) -> [UInt8]? {
         if !isPrepared { try prepare() }

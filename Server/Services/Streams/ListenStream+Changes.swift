@@ -49,7 +49,7 @@ extension ListenStream {
         }
         for target in moved {
             guard case .query(let shared) = target.kind else { continue }
-            shared.results(at: version, in: listeners, service.pool, for: call.requester) { [self] result in
+            shared.results(at: version, in: listeners, service, for: call.requester) { [self] result in
                 windowMoved(target, result, snapshot)
             }
         }

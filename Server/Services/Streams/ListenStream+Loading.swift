@@ -55,7 +55,8 @@ extension ListenStream {
                     source = try ListenLoad(
                         shared.live, view, of: database, target.id, target.projection,
                         requireIndexes: service.options.requireIndexes,
-                        format: call.format, cancellation: call.cancellation)
+                        format: call.format, cancellation: call.cancellation,
+                        memory: service.memory.sorting.reservation(for: call.requester))
                 } catch {
                     return refused(target, error)
                 }
@@ -144,7 +145,7 @@ extension ListenStream {
     }
 
     func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
-        MessageStream(source, to: call, pool: service.pool) { [self] status in
+        MessageStream(source, to: call, pool: service.pool, reads: service.longReads) { [self] status in
             // A call that is over has let go of what holds it, and must not be given more.
             if call.isFinished { return }
             call.onWritable = { [self] in

@@ -57,7 +57,7 @@ final class SharedQuery: @unchecked Sendable {
     /// Finds the results of a query with a limit or an offset at a version.
     /// - Parameter done: called on the loop, now or later.
     func results(
-        at version: Int64, in listeners: LoopListeners, _ pool: WorkerPool, for requester: Requester,
+        at version: Int64, in listeners: LoopListeners, _ service: FirestoreService, for requester: Requester,
         _ done: @escaping (Result<WindowResult, Status>) -> Void
     ) {
         if let window, window.version == version { return done(.success(window)) }
@@ -88,8 +88,18 @@ final class SharedQuery: @unchecked Sendable {
                     for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
                 }
             }
-            pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
-                found(Result { () throws(Status) in try run.finish() })
+            let (database, live, pool) = (listeners.database, live, service.pool)
+            service.longReads.whenFree(for: requester) { read in
+                switch read {
+                case .failure(let status): found(.failure(status))
+                case .success(let read):
+                    pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
+                        found(
+                            Result { () throws(Status) in
+                                try WindowRun(live, try database.view(atVersion: version, under: read)).finish()
+                            })
+                    }
+                }
             }
         } catch {
             done(.failure(error))
