@@ -118,6 +118,11 @@ public enum Limits {
 
     // MARK: Storage
 
+    /// Long reads (kept across turns of a loop, or on a worker) that are open at a time in the whole process (ours).
+    public static let longReadsMax = 64
+    /// Long reads that wait for their turn, and those of one account (ours).
+    public static let longReadsWaitingMax = 20_000
+    public static let longReadsWaitingShareMax = 5_000
     /// Databases and namespaces that are open at a time, unless more are in use (ours).
     public static let databasesOpenMax = 128
     /// Seconds after which an unused database or namespace is closed (ours).
@@ -136,12 +141,26 @@ public enum Limits {
     public static let groupCommitRequestsMax = 1000
     /// Bytes of staged changes after which a group is closed (ours).
     public static let groupCommitBytesMax = 8 << 20
+    /// Milliseconds of the writer's work after which a group is closed (ours).
+    public static let groupCommitMillisecondsMax = 50
     /// Bytes of staged changes that one commit may make (ours).
     public static let commitBytesMax = 64 << 20
-    /// Commits that wait for the writer (ours).
+    /// Records of the store that one commit may change, when it changes several documents: documents, their index entries,
+    /// the history. A quarter of a second of the writer's work (ours; the service bounds the same, without a number).
+    public static let commitRecordsMax = 80_000
+    /// Bytes of documents that the writes of one commit may make the server decode, compare and search (ours).
+    public static let commitWorkBytesMax = 256 << 20
+    /// Commits that wait for the writer (ours). Clients that aren't administrators may have three quarters of it together,
+    /// one account half.
     public static let commitQueueMax = 20_000
-    /// Bytes of queued commits (ours).
+    /// Bytes of queued commits (ours), given out as `commitQueueMax` is.
     public static let commitQueueBytesMax = 256 << 20
+    /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
+    public static let commitQueuedMillisecondsMax = 1000
+    /// Commits that are prepared and wait for the writer at a time (ours).
+    public static let commitsPreparedMax = 2
+    /// Times that a large commit is prepared again because what it rests on has changed meanwhile (ours).
+    public static let commitPreparationsMax = 8
 
     // MARK: Listeners; bounds of ours
 

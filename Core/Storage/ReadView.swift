@@ -16,6 +16,7 @@ public final class ReadView {
     private var cachedOverlay: PastOverlay?
     /// Keeps the database open while somebody reads it.
     private let owner: AnyObject
+    private var longRead: LongRead?
 
     init(
         snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog,
@@ -29,7 +30,16 @@ public final class ReadView {
         self.catalog = catalog
     }
 
-    deinit { snapshot.close() }
+    deinit {
+        snapshot.close()
+        longRead?.end()
+    }
+
+    /// The view is kept for a long read from now on, which ends with the view.
+    package func hold(_ read: LongRead) {
+        if longRead == nil { snapshot.becomeLong() }
+        longRead = read
+    }
 
     public var isPast: Bool { version < snapshotVersion }
 

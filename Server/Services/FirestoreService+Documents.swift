@@ -67,7 +67,10 @@ extension FirestoreService {
                             fields, in: collection, id: id, of: database, projection, attempt: attempt, call)
                     })
             else { return }
-            opened.commit([write], guard: commitGuard) { result in
+            opened.commit(
+                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
@@ -92,30 +95,26 @@ extension FirestoreService {
                 let database = try self.database(
                     name.database, for: call, again: { self.updateDocument(request, call) })
             else { return }
-            database.commit([write], guard: commitGuard) { result in
+            database.commit(
+                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
         }
     }
 
-    /// Answers with the document as the commit left it.
+    /// Answers with the document as the commit left it. Nothing is read for that: the write is made, and a read that fails
+    /// would have its client take it for failed.
     private func respondToWrite(
         _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?,
         _ result: Result<CommitOutcome, Status>
     ) {
         answer(call) { () throws(Status) in
-            let outcome = try result.get()
-            guard
-                let database = try self.database(
-                    name.database, for: call, again: { self.respondToWrite(call, name, projection, result) })
-            else { return }
-            read(call, database, .readTime(outcome.commitTime), []) {
-                grant throws(Status) in
-                guard let document = try grant.view.document(name.path) else {
-                    throw .internalError("The document that was written can't be read.")
-                }
-                try self.respond(call, try Self.encoded(document, name: name.text, projection))
+            guard let document = try result.get().document else {
+                throw .internalError("The commit doesn't tell what was written.")
             }
+            try self.respond(call, try Self.encoded(document, name: name.text, projection))
         }
     }
 
@@ -130,7 +129,9 @@ extension FirestoreService {
                 let database = try self.database(
                     name.database, for: call, again: { self.deleteDocument(request, call) })
             else { return }
-            database.commit([write], guard: commitGuard) { result in
+            database.commit(
+                [write], guard: commitGuard, requester: call.requester, isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())

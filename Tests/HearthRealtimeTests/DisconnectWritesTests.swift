@@ -83,6 +83,8 @@ import Testing
         for identity in [
             RealtimeIdentity.nobody, .client(auth: auth, expiresAt: 5),
             .administrator(AdministratorScope(project: "p", isReadOnly: true)),
+            .impersonation(auth: auth, by: AdministratorScope(project: "p", isReadOnly: true)),
+            .impersonation(auth: nil, by: AdministratorScope()),
         ] {
             let places = writes.changes.map { change in
                 (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.text(of: change.node))
@@ -93,6 +95,8 @@ import Testing
             switch (identity, read.identity) {
             case (.client(let one, _), .client(let other, nil)): #expect(one == other)
             case (.administrator(let one), .administrator(let other)): #expect(one == other)
+            case (.impersonation(let one, let scope), .impersonation(let other, let otherScope)):
+                #expect(one == other && scope == otherScope)
             default: Issue.record("\(identity) came back as \(read.identity)")
             }
         }

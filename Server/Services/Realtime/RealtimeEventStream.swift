@@ -46,7 +46,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         // The call holds the stream, and gives it free at its end.
         call.onCancel = { self.close() }
         call.exchange.onWritable = { self.becameWritable() }
-        if case .client(_, let expiresAt?) = identity {
+        if let expiresAt = identity.expiresAt {
             let left = max(0, expiresAt * 1000 - service.nowMilliseconds)
             expiry = loop.schedule(afterMilliseconds: Int(min(left, 1 << 40))) { [weak self] in
                 self?.end(with: Self.revokedEvent)

@@ -112,7 +112,7 @@ extension RealtimeSession {
 }
 
 /// What is to be written for a session that is gone. The journal keeps it in entries: one for the identity,
-/// `{"admin":{"project":…,"readOnly":…}}` or `{"auth":…}`, and one for each place, with what goes there in export form with
+/// `{"admin":{"project":…,"readOnly":…}}`, `{"auth":…}`, or `{"auth":…,"by":{…}}` with an administrator's scope, and one for each place, with what goes there in export form with
 /// server values.
 struct DisconnectRecord: Sendable {
     var identity: RealtimeIdentity
@@ -137,13 +137,22 @@ struct DisconnectRecord: Sendable {
     static func text(of identity: RealtimeIdentity) -> [UInt8] {
         var text: [UInt8] = []
         switch identity {
-        case .administrator(let scope):
-            var members: [(name: String, value: JSONValue)] = [("readOnly", .bool(scope.isReadOnly))]
-            if let project = scope.project { members.append(("project", .string(project))) }
-            TreeJSON.append(.object([("admin", .object(members))]), to: &text)
+        case .administrator(let scope): TreeJSON.append(.object([("admin", json(scope))]), to: &text)
         case .client(let auth, _): TreeJSON.append(.object([("auth", auth ?? .null)]), to: &text)
+        case .impersonation(let auth, let scope):
+            TreeJSON.append(.object([("auth", auth ?? .null), ("by", json(scope))]), to: &text)
         }
         return text
+    }
+
+    private static func json(_ scope: AdministratorScope) -> JSONValue {
+        var members: [(name: String, value: JSONValue)] = [("readOnly", .bool(scope.isReadOnly))]
+        if let project = scope.project { members.append(("project", .string(project))) }
+        return .object(members)
+    }
+
+    private static func scope(_ record: JSONValue) -> AdministratorScope {
+        AdministratorScope(project: record["project"]?.string, isReadOnly: record["readOnly"]?.bool ?? true)
     }
 
     /// - Throws: DATA_LOSS.
@@ -169,13 +178,12 @@ struct DisconnectRecord: Sendable {
 
     private static func identity(_ text: [UInt8]) throws(TreeDataError) -> RealtimeIdentity {
         let record = try TreeJSON.value(text)
-        if let scope = record["admin"] {
-            return .administrator(
-                AdministratorScope(project: scope["project"]?.string, isReadOnly: scope["readOnly"]?.bool ?? true))
-        }
-        guard let auth = record["auth"] else { throw .invalidJSON }
+        if let admin = record["admin"] { return .administrator(scope(admin)) }
+        guard let value = record["auth"] else { throw .invalidJSON }
         // `nil` beside a value would be JSON's null.
-        return auth.isNull ? .nobody : .client(auth: auth, expiresAt: nil)
+        let auth: JSONValue? = if value.isNull { .none } else { .some(value) }
+        if let by = record["by"] { return .impersonation(auth: auth, by: scope(by)) }
+        return .client(auth: auth, expiresAt: nil)
     }
 
     /// Makes the writes, all at once, and takes them out of the journal. Rules are asked again; places at which they forbid

@@ -340,10 +340,8 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
-        var auth = JSONValue.null
-        if case .client(let known?, _) = identity { auth = known }
         var text: [UInt8] = []
-        TreeJSON.append(.object([("auth", auth)]), to: &text)
+        TreeJSON.append(.object([("auth", identity.auth ?? .null)]), to: &text)
         return text
     }
 
@@ -352,7 +350,7 @@ final class RealtimeSession: @unchecked Sendable {
         self.identity = identity
         expiry?.cancel()
         expiry = nil
-        if case .client(_, let expiresAt?) = identity {
+        if let expiresAt = identity.expiresAt {
             let left = max(0, expiresAt * 1000 - service.nowMilliseconds)
             expiry = loop.schedule(afterMilliseconds: Int(min(left, 1 << 40))) { [weak self] in self?.tokenEnded() }
         }
