@@ -12,7 +12,8 @@ public final class Server: Sendable {
         /// The data folder; nil keeps everything in memory.
         public var dataFolder: String? = "hearth-data"
         public var firestore = FirestoreService.Options()
-        /// Threads for scans whose cost isn't that of their answer.
+        /// Threads for what would hold up an event loop: half of them for work whose cost is that of a request or an
+        /// answer, the others for scans.
         public var workersMax = 4
         /// Index definitions to bring databases of any project up to, by database id.
         public var indexes: [String: IndexConfiguration] = [:]
@@ -39,6 +40,7 @@ public final class Server: Sendable {
 
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
+    private let memory: ServerMemory
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
@@ -78,15 +80,19 @@ public final class Server: Sendable {
                         ("reason", .text(status.message)))
                 }
             })
-        pool = WorkerPool(threadsMax: configuration.workersMax)
+        let shortWorkersMax = max(1, configuration.workersMax / 2)
+        pool = WorkerPool(
+            shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
+        memory = ServerMemory()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool, (lifecycle, room))
+        realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room))
         let service = FirestoreService(
-            registry: registry, pool: pool, options: configuration.firestore, authenticator: authenticator,
+            registry: registry, pool: pool, memory: memory, options: configuration.firestore,
+            authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
         streams = service.streams
@@ -94,7 +100,9 @@ public final class Server: Sendable {
         let request = stopRequest
         let pool = pool
         let registry = registry
-        let admin = AdminService(directory: registry) { pool.run($0) }
+        let admin = AdminService(directory: registry) { refused, job in
+            pool.run(.long, for: .server, refused: refused, job)
+        }
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let requests = RequestMetrics(
             loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
@@ -108,7 +116,7 @@ public final class Server: Sendable {
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
         network = NetworkServer(
-            configuration: Self.network(configuration),
+            configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
                 service,
                 extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
@@ -131,7 +139,7 @@ public final class Server: Sendable {
     public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
 
     private static func realtime(
-        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool,
+        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
         _ lifecycle: (threads: LifecycleThreads, room: StoreRoom)
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
@@ -143,7 +151,8 @@ public final class Server: Sendable {
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool, lifecycle: lifecycle)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory,
+            lifecycle: lifecycle)
     }
 
     /// Files and sockets that the process may have open.
@@ -154,8 +163,9 @@ public final class Server: Sendable {
     }
 
     /// Requests of the Realtime Database may be larger than all others.
-    private static func network(_ configuration: Configuration) -> ServerConfiguration {
+    private static func network(_ configuration: Configuration, _ memory: ServerMemory) -> ServerConfiguration {
         var network = configuration.network
+        network.receivedBytes = memory.received
         network.limits.bodyBytesMax = max(network.limits.bodyBytesMax, Limits.realtimeBodyBytesMax + 1)
         return network
     }

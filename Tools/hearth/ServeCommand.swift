@@ -16,6 +16,7 @@ enum ServeCommand {
         let signals = SignalWaiter()
         FileLimit.raise()
         let log = Log(format: settings.logFormat, level: settings.logLevel)
+        defer { log.flush() }
         for warning in settings.warnings { log.warning(warning) }
         let server = try start(settings, log)
         announce(settings, port: server.port, databasePort: server.furtherPorts.first, log)

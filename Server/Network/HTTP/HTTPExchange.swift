@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
@@ -43,7 +44,7 @@ public final class HTTPExchange: @unchecked Sendable {
 
     private weak var transport: (any ExchangeTransport)?
     private let bodyBytesMax: Int
-    private let budget: InputBudget
+    private let input: HeldInput
     private var buffered: [UInt8] = []
     private var receivedBytes = 0
     private var reservedBytes = 0
@@ -57,13 +58,13 @@ public final class HTTPExchange: @unchecked Sendable {
 
     init(
         loop: EventLoop, head: HTTPRequestHead, transport: any ExchangeTransport, bodyBytesMax: Int,
-        budget: InputBudget
+        input: HeldInput
     ) {
         self.loop = loop
         self.head = head
         self.transport = transport
         self.bodyBytesMax = bodyBytesMax
-        self.budget = budget
+        self.input = input
     }
 
     /// Answered or cancelled.
@@ -72,7 +73,10 @@ public final class HTTPExchange: @unchecked Sendable {
     // MARK: Request
 
     /// Gathers the whole body. `done` gets RESOURCE_EXHAUSTED above the limit, and isn't called when the peer goes.
-    public func collectBody(limitBytes: Int, _ done: @escaping (Result<[UInt8], Status>) -> Void) {
+    package func collectBody(
+        limitBytes: Int, for requester: Requester? = nil, _ done: @escaping (Result<[UInt8], Status>) -> Void
+    ) {
+        if let requester { input.identified(requester) }
         var body: [UInt8] = []
         var isOver = false
         onBody = { [unowned self] bytes in
@@ -198,13 +202,18 @@ public final class HTTPExchange: @unchecked Sendable {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) {
         receivedBytes += bytes.count
-        guard receivedBytes <= bodyBytesMax || isFinished else { return bodyIsTooLarge() }
+        guard receivedBytes <= bodyBytesMax || isFinished else {
+            return refuseBody(413, "The request body is larger than \(bodyBytesMax) bytes.")
+        }
         if isFinished {
             transport?.consumed(bytes.count)
         } else if let onBody, buffered.isEmpty, !isReadingPaused, !isBeginning {
             onBody(bytes)
             transport?.consumed(bytes.count)
         } else {
+            guard input.take(bytes.count) else {
+                return refuseBody(503, "The server holds too many unfinished requests.")
+            }
             buffered.append(contentsOf: bytes)
         }
     }
@@ -225,7 +234,7 @@ public final class HTTPExchange: @unchecked Sendable {
         onCancel?()
     }
 
-    private func bodyIsTooLarge() {
+    private func refuseBody(_ status: Int, _ reason: String) {
         let transport = transport
         let onCancel = onCancel
         isCancelled = true
@@ -234,8 +243,8 @@ public final class HTTPExchange: @unchecked Sendable {
             transport?.abort()
         } else {
             transport?.respond(
-                status: 413, headers: [HTTPHeader("content-type", "text/plain")],
-                body: Array("The request body is larger than \(bodyBytesMax) bytes.\n".utf8))
+                status: status, headers: [HTTPHeader("content-type", "text/plain")],
+                body: Array("\(reason)\n".utf8))
         }
         onCancel?()
     }
@@ -255,6 +264,7 @@ public final class HTTPExchange: @unchecked Sendable {
             guard let onBody else { return }
             let bytes = buffered
             buffered = []
+            input.give(bytes.count)
             bytes.withUnsafeBytes { onBody($0) }
             transport?.consumed(bytes.count)
         }
@@ -272,17 +282,18 @@ public final class HTTPExchange: @unchecked Sendable {
         releaseReserved()
         let waiting = buffered.count
         buffered = []
+        if waiting > 0 { input.give(waiting) }
         if waiting > 0 { transport?.consumed(waiting) }
     }
 
     private func reserve(_ bytes: Int) -> Bool {
-        guard budget.reserve(bytes) else { return false }
+        guard input.take(bytes) else { return false }
         reservedBytes += bytes
         return true
     }
 
     private func releaseReserved() {
-        if reservedBytes > 0 { budget.release(reservedBytes) }
+        if reservedBytes > 0 { input.give(reservedBytes) }
         reservedBytes = 0
     }
 

@@ -49,6 +49,14 @@ final class RealtimeAccess: Sendable {
         return RealtimeGuard(namespace: namespace, auth: identity.auth, isEmulator: isEmulator)
     }
 
+    /// Whether somebody may be allowed to make a write of which the data isn't known yet: false when it is refused whatever
+    /// it is, and needn't be received or decoded.
+    func mayWrite(_ scope: TreeWriteScope, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace) -> Bool {
+        if let scope = identity.scope, scope.isReadOnly || !isOurs(scope) { return false }
+        if case .administrator = identity { return true }
+        return namespace.rules?.mayGrantWrite(scope, auth: identity.auth) ?? isEmulator
+    }
+
     /// - Throws: PERMISSION_DENIED.
     func requireAdministrator(_ identity: RealtimeIdentity, writes: Bool) throws(Status) {
         guard case .administrator(let scope) = identity, isOurs(scope), !(writes && scope.isReadOnly) else {

@@ -30,8 +30,15 @@ enum RealtimeIdentity: Sendable {
         }
     }
 
-    /// When the token ends, in seconds since 1970; nil for never.
-    var expiresAt: Int64? { if case .client(_, let time) = self { time } else { nil } }
+    /// How long the token holds from now on; nil for ever. The time in the token is whatever its issuer has put there.
+    /// - Parameter now: milliseconds since 1970.
+    func millisecondsLeft(now: Int64) -> Int? {
+        guard case .client(_, let expiresAt?) = self else { return nil }
+        let seconds = min(max(expiresAt, 0), Self.timeSecondsMax)
+        return Int(min(max(seconds * 1000 - now, 0), Self.timeSecondsMax))
+    }
+
+    private static let timeSecondsMax: Int64 = 1 << 40
 
     /// On whose account the requests of a connection are.
     /// - Parameter address: of the peer, `address:port`.

@@ -43,11 +43,7 @@ extension RealtimeSession {
 
     private func take(_ answer: Answer, _ apply: (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        let before = disconnect.writes
-        apply(&disconnect.writes)
-        let writes = disconnect.writes
-        if writes.count > Limits.realtimeDisconnectWritesMax || writes.sizeBytes > Limits.realtimeDisconnectBytesMax {
-            disconnect.writes = before
+        if !disconnect.writes.attempt(apply) {
             return refuse(
                 answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
         }
@@ -90,7 +86,7 @@ extension RealtimeSession {
         }
         if disconnect.keptIdentity == nil {
             journal.append(.end(id))
-            for change in disconnect.writes.changes { keep(change.path, change.node) }
+            for (path, node) in disconnect.writes.parts { keep(path, node) }
         } else {
             for (path, node) in changes { keep(path, node) }
         }
@@ -112,8 +108,8 @@ extension RealtimeSession {
 }
 
 /// What is to be written for a session that is gone. The journal keeps it in entries: one for the identity,
-/// `{"admin":{"project":…,"readOnly":…}}`, `{"auth":…}`, or `{"auth":…,"by":{…}}` with an administrator's scope, and one for each place, with what goes there in export form with
-/// server values.
+/// `{"admin":{"project":…,"readOnly":…}}`, `{"auth":…}`, or `{"auth":…,"by":{…}}` with an administrator's scope, and one for each location, with what goes there in export form
+/// with server values; one below another is newer.
 struct DisconnectRecord: Sendable {
     var identity: RealtimeIdentity
     var changes: [TreeChange]
@@ -159,10 +155,10 @@ struct DisconnectRecord: Sendable {
     init(_ kept: JournalSession) throws(Status) {
         do throws(TreeDataError) {
             var identity: RealtimeIdentity?
-            changes = []
+            var parts: [TreeChange] = []
             for (entry, record) in kept.records {
                 if entry.utf8.first == UInt8(ascii: "/") {
-                    changes.append(TreeChange(path: TreePath(entry), node: try TreeJSON.node(record)))
+                    parts.append(TreeChange(path: TreePath(entry), node: try TreeJSON.node(record)))
                 } else if UTF8Order.equal(entry, Self.identityEntry) {
                     identity = try Self.identity(record)
                 } else {
@@ -171,9 +167,25 @@ struct DisconnectRecord: Sendable {
             }
             guard let identity else { throw .invalidJSON }
             self.identity = identity
+            changes = Self.folded(parts)
         } catch {
             throw Status(.dataLoss, "The journal's record of a session is damaged: \(error.message)")
         }
+    }
+
+    /// The journal has parts that change others above them, and not in which order they came: what is above is older; beside
+    /// each other what is put comes first, and priorities last, so that nothing is gone for a moment and loses its priority.
+    private static func folded(_ parts: [TreeChange]) -> [TreeChange] {
+        func rank(_ change: TreeChange) -> Int { change.node.isEmpty ? 1 : 0 }
+        var writes = DisconnectWrites()
+        func precedes(_ lhs: TreeChange, _ rhs: TreeChange) -> Bool {
+            if lhs.isPriority != rhs.isPriority { return rhs.isPriority }
+            return (lhs.place.count, rank(lhs)) < (rhs.place.count, rank(rhs))
+        }
+        for part in parts.sorted(by: precedes) {
+            writes.put(part.path, part.node)
+        }
+        return writes.changes
     }
 
     private static func identity(_ text: [UInt8]) throws(TreeDataError) -> RealtimeIdentity {

@@ -39,7 +39,7 @@ extension ListenStream {
         isFlushing = true
         for target in moved {
             guard case .query(let shared) = target.kind else { continue }
-            shared.results(at: version, in: listeners, service.pool) { [self] result in
+            shared.results(at: version, in: listeners, service.pool, for: call.requester) { [self] result in
                 windowMoved(target, result, snapshot)
             }
         }
