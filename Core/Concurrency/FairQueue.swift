@@ -41,6 +41,17 @@ package struct FairQueue<Element> {
         return element
     }
 
+    /// Takes out what one connection has waiting, in its order.
+    package mutating func removeAll(of requester: Requester) -> [Element] {
+        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection) else { return [] }
+        count -= removed.count
+        if accounts[requester.account]?.count == 0 {
+            accounts[requester.account] = nil
+            order.remove(requester.account)
+        }
+        return removed
+    }
+
     /// Takes out the newest element of the longest queue: that of the connection which has most in the account which has
     /// most. An administrator's queue is only looked at when nobody else has any.
     package mutating func popLastOfLongest() -> Element? {
@@ -91,6 +102,15 @@ private struct Account<Element> {
         count += 1
         if elements[connection] == nil { connections.begin(connection) }
         elements[connection, default: Queue()].append((element, cost))
+    }
+
+    mutating func removeAll(of connection: UInt64) -> [Element] {
+        guard var waiting = elements.removeValue(forKey: connection) else { return [] }
+        connections.remove(connection)
+        count -= waiting.count
+        var removed: [Element] = []
+        while let (element, _) = waiting.popFirst() { removed.append(element) }
+        return removed
     }
 
     mutating func removeFirst() -> (Element, Int) {

@@ -303,6 +303,24 @@ public enum Limits {
     public static let treeJournalRecordSizeBytesMax = 16 << 20
     /// Indexes of one database.
     public static let treeIndexesMax = 10_000
+    /// Nodes of a write, or of what it replaces, from which on it is made in slices.
+    public static let treeReplacementNodesMin = 2_000
+    /// Locations that a write may have to be made in slices.
+    public static let treeReplacementPlacesMax = 64
+    /// What one transaction of background work on a tree may write.
+    public static let treeSliceRecordsMax = 2_000
+    public static let treeSliceBytesMax = 1 << 20
+    public static let treeSliceMilliseconds = 15
+    /// What one transaction of clients' writes to a tree may take before others have their turn.
+    public static let treeGroupMilliseconds = 20
+    /// What the writer of a tree takes together at most, in nodes and quarters of a kilobyte.
+    public static let treeGroupCostMax = 4_000
+    /// Bytes that the writer of a tree reads itself to compare a hash; what has more is read beside it.
+    public static let treeCompareBytesMax = 64 << 10
+    /// Hashes of a tree that are worked out at a time.
+    public static let treeComparisonsMax = 2
+    /// Times that a write is worked out beside the writer before it is given up because the tree changes too fast.
+    public static let treeAttemptsMax = 8
     /// Children that are indexed between two groups of writes.
     public static let treeIndexSliceMax = 500
 

@@ -46,6 +46,9 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
+    /// What whoever runs the server should know of the folder.
+    package var notice: String? { folder.notice }
+
     public func close() {
         monitor.lock()
         defer { monitor.unlock() }
@@ -63,7 +66,8 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         if let store = try beginOpening(database, name, file) { return store }
         // Recovery of a log reads all of it: nobody else waits for that.
         let result = Result { () throws(Status) in
-            try SQLiteStore(path: file + DatabaseFileName.suffix, options: options, folder: folder)
+            try SQLiteStore(
+                path: file + DatabaseFileName.suffix, name: database.text, options: options, folder: folder)
         }
         return try monitor.withLock { () throws(Status) in
             defer {
@@ -178,6 +182,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .notFound("The database \(database) does not exist.")
         }
         try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
+        try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
         // Only when it was the project's last; the system refuses otherwise. The file of one that is opened may come yet.

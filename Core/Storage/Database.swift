@@ -65,6 +65,7 @@ public final class Database: Sendable {
         var statistics = pipeline.statistics
         statistics.openTransactions = transactions.openCount
         statistics.sizeBytes = store.sizeBytes
+        statistics.store = store.statistics
         return statistics
     }
 

@@ -14,9 +14,9 @@ public final class ReadView {
     public let readTime: Timestamp
     public let catalog: IndexCatalog
     private var cachedOverlay: PastOverlay?
+    private var longRead: LongRead?
     /// Keeps the database open while somebody reads it.
     private let owner: AnyObject
-    private var longRead: LongRead?
 
     init(
         snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog,

@@ -10,6 +10,7 @@ public struct ServerMetrics: Sendable {
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
+    let health: StorageHealth?
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
     /// likes and each label costs whoever keeps the figures.
@@ -19,10 +20,19 @@ public struct ServerMetrics: Sendable {
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
         databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase] = { [] }
     ) {
+        self.init(requests: requests, network: network, databases: databases, trees: trees, health: nil)
+    }
+
+    init(
+        requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
+        databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase],
+        health: StorageHealth?
+    ) {
         self.requests = requests
         self.network = network
         self.databases = databases
         self.trees = trees
+        self.health = health
     }
 
     public func text() -> [UInt8] {
@@ -34,6 +44,7 @@ public struct ServerMetrics: Sendable {
         Self.write(network(), to: &text)
         Self.write(databases(), to: &text)
         RealtimeMetrics.write(trees(), to: &text)
+        StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &text)
         return text.writer.bytes
     }
 
