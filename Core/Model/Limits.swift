@@ -125,6 +125,8 @@ public enum Limits {
     /// Long reads that wait for their turn, and those of one account (ours).
     public static let longReadsWaitingMax = 20_000
     public static let longReadsWaitingShareMax = 5_000
+    /// Bytes of the log that wait for whoever reads it (ours).
+    public static let logQueueBytesMax = 1 << 20
     /// Databases and namespaces that are open at a time, unless more are in use (ours).
     public static let databasesOpenMax = 128
     /// Seconds after which an unused database or namespace is closed (ours).

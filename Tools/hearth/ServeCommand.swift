@@ -18,6 +18,7 @@ enum ServeCommand {
         // Data, rules, journals and spools are for the user that runs the server only.
         umask(0o077)
         let log = Log(format: settings.logFormat, level: settings.logLevel)
+        defer { log.flush() }
         for warning in settings.warnings { log.warning(warning) }
         let server = try start(settings, log)
         announce(settings, port: server.port, databasePort: server.furtherPorts.first, log)
