@@ -10,8 +10,9 @@
 /// - Only leaves, and the priorities of inner nodes, are stored; inner nodes are there because something lies below them.
 ///   So an inner node has at least one leaf below it, and nothing lies below a leaf.
 /// - Entries of indexes that are ready agree with the leaves, in every state that can be seen.
-/// - No transaction grows with the size of one write or of what it replaces; what a large write does in several becomes
-///   visible at once.
+/// - No transaction grows with the size of what is put at up to `Limits.treeReplacementPlacesMax` locations, or of what it
+///   replaces; what a large write does in several transactions becomes visible at once. Updates of more locations, and
+///   large writes that rules judge, still hold the writer for as long as they take.
 ///
 /// How it lies in the store (each format at the top of its file):
 ///
