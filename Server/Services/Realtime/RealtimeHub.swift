@@ -56,7 +56,7 @@ final class RealtimeHub: @unchecked Sendable {
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
     /// state has.
-    /// - Parameter afterWrites: whether the state has to have the writes that are queued now.
+    /// - Parameter requester: whose queued writes the state has to have; nil when it need not have any.
     func read<Content: Sendable>(
         on loop: EventLoop, for requester: Requester = .server, afterWrites: Bool = false,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
