@@ -91,6 +91,8 @@ public enum Limits {
     public static let filterDepthMax = 100
     /// Bytes that one query may hold while it sorts.
     public static let queryMemoryBytesMax = 128 << 20
+    /// Bytes of keys of documents that have changed since the version that a read asks for.
+    public static let historyKeysBytesMax = 32 << 20
     /// Seconds that a query may run.
     public static let queryTimeSecondsMax = 60
 
@@ -174,6 +176,8 @@ public enum Limits {
     public static let streamRequestsWaitingBytesMax = 1 << 20
     /// Bytes of changes that wait for a slow client; beyond them its targets are sent anew.
     public static let listenPendingBytesMax = 4 << 20
+    /// Targets of a stream that wait to be told of documents, summed over these; then everything is sent anew.
+    public static let listenPendingTargetsMax = 1_000_000
     /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
     public static let listenResumeChangesMax = 100_000
     /// Names of a filter that lets a client find out what it lacks.
@@ -289,10 +293,10 @@ public enum Limits {
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
     public static let realtimeSpoolBytesMax = 4 << 30
-    /// Those of one account: an identity, or the address of whoever shows none.
+    /// Those of one account.
     public static let realtimeSpoolShareBytesMax = 512 << 20
-    /// Those of one connection whose account has its share.
-    public static let realtimeSpoolSmallBytesMax = 4 << 20
+    /// Those that a connection may have although its account has its share.
+    public static let realtimeSpoolSmallBytesMax = 16 << 20
     /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
     public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.
@@ -314,6 +318,24 @@ public enum Limits {
     public static let treeJournalRecordSizeBytesMax = 16 << 20
     /// Indexes of one database.
     public static let treeIndexesMax = 10_000
+    /// Nodes of a write, or of what it replaces, from which on it is made in slices.
+    public static let treeReplacementNodesMin = 2_000
+    /// Locations that a write may have to be made in slices.
+    public static let treeReplacementPlacesMax = 64
+    /// What one transaction of background work on a tree may write.
+    public static let treeSliceRecordsMax = 2_000
+    public static let treeSliceBytesMax = 1 << 20
+    public static let treeSliceMilliseconds = 15
+    /// What one transaction of clients' writes to a tree may take before others have their turn.
+    public static let treeGroupMilliseconds = 20
+    /// What the writer of a tree takes together at most, in nodes and quarters of a kilobyte.
+    public static let treeGroupCostMax = 4_000
+    /// Bytes that the writer of a tree reads itself to compare a hash; what has more is read beside it.
+    public static let treeCompareBytesMax = 64 << 10
+    /// Hashes of a tree that are worked out at a time.
+    public static let treeComparisonsMax = 2
+    /// Times that a write is worked out beside the writer before it is given up because the tree changes too fast.
+    public static let treeAttemptsMax = 8
     /// Children that are indexed between two groups of writes.
     public static let treeIndexSliceMax = 500
 

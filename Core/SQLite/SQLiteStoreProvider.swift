@@ -42,6 +42,9 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
+    /// What whoever runs the server should know of the folder.
+    package var notice: String? { folder.notice }
+
     public func close() {
         monitor.lock()
         defer { monitor.unlock() }
@@ -69,7 +72,8 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         try DataFolder.makeFolder(project)
         try claim(file, id: database.database)
         if let store = stores[name], store.isOpen { return store }
-        let store = try SQLiteStore(path: file + DatabaseFileName.suffix, options: options, folder: folder)
+        let store = try SQLiteStore(
+            path: file + DatabaseFileName.suffix, name: database.text, options: options, folder: folder)
         stores[name] = store
         return store
     }
@@ -142,6 +146,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .notFound("The database \(database) does not exist.")
         }
         try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
+        try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
         // Only when it was the project's last; the system refuses otherwise.

@@ -15,6 +15,8 @@ public final class Server: Sendable {
         /// Threads for what would hold up an event loop: half of them for work whose cost is that of a request or an
         /// answer, the others for scans.
         public var workersMax = 4
+        /// The length of a database's write-ahead log from which it is copied into the database.
+        public var checkpointBytes = 80 << 20
         /// Index definitions to bring databases of any project up to, by database id.
         public var indexes: [String: IndexConfiguration] = [:]
         public var log = Log()
@@ -60,15 +62,20 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the data folder can't be used.
     public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
         let provider: any StoreProvider
+        let log = configuration.log
+        let health = StorageHealth(log: log)
         if let folder = configuration.dataFolder {
-            provider = try SQLiteStoreProvider(path: folder)
+            let opened = try SQLiteStoreProvider(
+                path: folder, options: Self.storeOptions(configuration, .firestore, health))
+            if let notice = opened.notice { log.warning(notice) }
+            provider = opened
+            Self.warnOfEngine(log)
         } else {
             provider = MemoryStoreProvider()
         }
         lifecycle = LifecycleThreads()
         room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
-        let log = configuration.log
         registry = DatabaseRegistry(
             provider: provider, threads: lifecycle, room: room,
             prepare: { database, done in
@@ -91,7 +98,7 @@ public final class Server: Sendable {
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room))
+        realtime = try Self.realtime(configuration, authenticator, pool, memory, longReads, (lifecycle, room), health)
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
@@ -116,7 +123,8 @@ public final class Server: Sendable {
         let realtime = realtime
         var metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
-            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
+            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
+            health: health)
         metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
         network = NetworkServer(
             configuration: Self.network(configuration, memory),
@@ -132,10 +140,27 @@ public final class Server: Sendable {
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
-                observer: observer, servesEmulatorRoutes: configuration.isEmulator,
+                observer: observer, servesEmulatorRoutes: configuration.isEmulator, health: health,
                 shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    private static func storeOptions(
+        _ configuration: Configuration, _ product: StorageHealth.Product, _ health: StorageHealth
+    ) -> SQLiteStoreOptions {
+        var options = SQLiteStoreOptions()
+        options.bounds = WALBounds(checkpointBytes: configuration.checkpointBytes)
+        options.observer = health.observer(of: product)
+        return options
+    }
+
+    /// Said once a start: other programs that use this library may lose data by it.
+    private static func warnOfEngine(_ log: Log) {
+        if !SQLiteLibrary.hasLogResetDefect { return }
+        log.warning(
+            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
+            ("version", .text(SQLiteLibrary.version)), ("corrected", .text("3.51.3, 3.50.7, 3.44.6")))
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
@@ -143,18 +168,23 @@ public final class Server: Sendable {
 
     private static func realtime(
         _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
-        _ lifecycle: (threads: LifecycleThreads, room: StoreRoom)
+        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
-        if let folder { provider = try SQLiteStoreProvider(path: folder) } else { provider = MemoryStoreProvider() }
+        if let folder {
+            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .realtime, health))
+        } else {
+            provider = MemoryStoreProvider()
+        }
         return try RealtimeService(
             RealtimeService.Configuration(
                 isEmulator: configuration.isEmulator, project: configuration.project,
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool, memory: memory, lifecycle: lifecycle)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
+            lifecycle: lifecycle)
     }
 
     /// Files and sockets that the process may have open.

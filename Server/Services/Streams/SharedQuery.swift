@@ -9,6 +9,11 @@ final class SharedQuery: @unchecked Sendable {
     let live: LiveQuery
     private(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
     private var window: WindowResult?
+    /// Where the last result of a full window stands; nil when that isn't known. What lies behind it before and after a
+    /// change is not seen in the window.
+    private var edge: [UInt8]?
+    /// The version of the last change that was not behind the edge.
+    private var lastSeenVersion: Int64 = 0
     private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
 
     init(text: [UInt8], _ live: LiveQuery) {
@@ -19,6 +24,32 @@ final class SharedQuery: @unchecked Sendable {
     func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
 
     func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
+
+    /// Whether a change of a matching document can be seen in the window of a query with a limit or an offset.
+    func isInWindow(_ change: Change, _ version: Int64) throws(Status) -> Bool {
+        if let edge, try live.isBehind(edge, change.before, key: change.key),
+            try live.isBehind(edge, change.after, key: change.key)
+        {
+            return false
+        }
+        edge = nil
+        lastSeenVersion = max(lastSeenVersion, version)
+        return true
+    }
+
+    /// Everything was deleted.
+    func forgetWindow(_ version: Int64) {
+        edge = nil
+        window = nil
+        lastSeenVersion = max(lastSeenVersion, version)
+    }
+
+    private func noteEdge(of result: WindowResult) throws(Status) {
+        guard result.version >= lastSeenVersion, let limit = live.query.query.limit, limit > 0,
+            result.documents.count == limit, let last = result.documents.last
+        else { return }
+        edge = try live.query.position(of: last)
+    }
 
     /// Results above this number are found by a worker.
     private static let inlineResultsMax = 300
@@ -39,6 +70,7 @@ final class SharedQuery: @unchecked Sendable {
             let size = (live.query.query.limit ?? .max).addingReportingOverflow(live.query.query.offset)
             if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax {
                 let result = try run.finish()
+                try noteEdge(of: result)
                 // For the other streams of this turn; it holds a snapshot.
                 window = result
                 listeners.loop.execute { [weak self] in self?.window = nil }
@@ -47,6 +79,12 @@ final class SharedQuery: @unchecked Sendable {
             waiting[version] = [done]
             let found: @Sendable (Result<WindowResult, Status>) -> Void = { [self] result in
                 listeners.loop.execute { [self] in
+                    let result = result.flatMap { found in
+                        Result { () throws(Status) in
+                            try noteEdge(of: found)
+                            return found
+                        }
+                    }
                     for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
                 }
             }
