@@ -98,7 +98,7 @@ public final class Server: Sendable {
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room), health)
+        realtime = try Self.realtime(configuration, authenticator, pool, memory, longReads, (lifecycle, room), health)
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
@@ -168,7 +168,7 @@ public final class Server: Sendable {
 
     private static func realtime(
         _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
-        _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth
+        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
@@ -183,7 +183,8 @@ public final class Server: Sendable {
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool, memory: memory, lifecycle: lifecycle)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
+            lifecycle: lifecycle)
     }
 
     /// Files and sockets that the process may have open.

@@ -10,25 +10,26 @@ import HearthModel
 public final class SpillFile: @unchecked Sendable {
     private let folder: String
     private let memoryBytesMax: Int
-    private let disk: MemoryReservation?
+    private let budget: MemoryReservation?
     private var memory: [UInt8] = []
     private var descriptor: Int32 = -1
     public private(set) var count: Int64 = 0
 
     /// - Parameter folder: where the file is made, when there is to be one.
     public convenience init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
-        self.init(folder: folder, memoryBytesMax: memoryBytesMax, disk: nil)
+        self.init(folder: folder, memoryBytesMax: memoryBytesMax, budget: nil)
     }
 
-    /// - Parameter disk: what files of its kind take together, by whose they are; nil for no bound.
-    init(folder: String, memoryBytesMax: Int, disk: MemoryReservation?) {
+    /// - Parameter budget: of what files of its kind may take together, for nobody else; nil for no bound.
+    init(folder: String, memoryBytesMax: Int, budget: MemoryReservation?) {
         self.folder = folder
         self.memoryBytesMax = memoryBytesMax
-        self.disk = disk
+        self.budget = budget
     }
 
     deinit {
         if descriptor >= 0 { close(descriptor) }
+        budget?.resize(to: 0)
     }
 
     var isInMemory: Bool { descriptor < 0 }
@@ -38,8 +39,8 @@ public final class SpillFile: @unchecked Sendable {
 
     /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
     public func append(_ bytes: [UInt8]) throws(Status) {
-        if let disk, !disk.grow(by: bytes.count) {
-            throw .resourceExhausted("The server holds too many large answers of yours. Read them first.")
+        if let budget, !budget.grow(by: bytes.count) {
+            throw .unavailable("The server holds too many large answers.")
         }
         count += Int64(bytes.count)
         if descriptor < 0, memory.count + bytes.count <= memoryBytesMax {

@@ -10,8 +10,8 @@ public struct ServerMetrics: Sendable {
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
-    let health: StorageHealth?
     var workload: WorkloadMetrics?
+    let health: StorageHealth?
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
     /// likes and each label costs whoever keeps the figures.

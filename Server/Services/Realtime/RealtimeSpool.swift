@@ -47,7 +47,7 @@ final class RealtimeSpool {
     }
 
     private func spill() throws(Status) {
-        file = SpillFile(folder: folder, memoryBytesMax: 0, disk: budget.reservation(for: call.requester))
+        file = SpillFile(folder: folder, memoryBytesMax: 0, budget: budget.reservation(for: call.requester))
         if let callback = call.parameters.callback { try appendAsIs(RealtimeCall.prefix(ofCall: callback)) }
         let begun = memory
         memory = []
