@@ -28,6 +28,10 @@ public final class Server: Sendable {
         public var rules: [String: String] = [:]
         /// Definitions of bundles by name: see `BundleDefinition`.
         public var bundles: [String: BundleDefinition] = [:]
+        /// Origins of web pages, besides those at loopback addresses, that may use a server for local development.
+        public var allowedOrigins: [String] = []
+        /// Names of such a server, besides localhost, addresses, and the hosts that it listens on.
+        public var allowedHosts: [String] = []
         /// Whose tokens are believed.
         public var identity = IdentityConfiguration()
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
@@ -45,6 +49,8 @@ public final class Server: Sendable {
     private let rulesFiles: RulesFiles
     let realtime: RealtimeService
     private let bundles: BundleKeeper
+    /// What takes routes, by name, for the tests that hold each of them to account.
+    let routeFamilies: [String]
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -98,24 +104,35 @@ public final class Server: Sendable {
         let metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
+        let extensions: [any HTTPExtension] =
+            (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
+                LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
+                RealtimeHTTP(service: realtime, observer: observer), WebChannelHTTP(service, observer: observer),
+                MetricsHTTP(
+                    metrics: metrics, isOpen: configuration.isEmulator, authenticator: authenticator,
+                    access: service.access),
+                BundleHTTP(
+                    service: service, keeper: bundles, definitions: configuration.bundles,
+                    project: configuration.project, observer: observer),
+                AdminHTTP(admin: admin, observer: observer, authenticator: authenticator, access: service.access),
+            ]
+        routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration),
             http: RESTFrontEnd(
-                service,
-                extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
-                    LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
-                    RealtimeHTTP(service: realtime, observer: observer),
-                    WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
-                    BundleHTTP(
-                        service: service, keeper: bundles, definitions: configuration.bundles,
-                        project: configuration.project, observer: observer),
-                    AdminHTTP(
-                        admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
-                ],
-                observer: observer, servesEmulatorRoutes: configuration.isEmulator,
-                shutdown: { request.fire() }),
+                service, extensions: extensions, observer: observer, servesEmulatorRoutes: configuration.isEmulator,
+                origins: Self.origins(configuration), shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    /// Whose pages are served; nil for any.
+    private static func origins(_ configuration: Configuration) -> OriginPolicy? {
+        guard configuration.isEmulator else { return nil }
+        let network = configuration.network
+        return OriginPolicy(
+            origins: configuration.allowedOrigins,
+            hosts: configuration.allowedHosts + [network.host] + network.furtherAddresses.map(\.host))
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.

@@ -48,6 +48,8 @@ public final class HTTPExchange: @unchecked Sendable {
     private var receivedBytes = 0
     private var reservedBytes = 0
     private var isInputComplete = false
+    /// The handler's limit for the body was exceeded: whatever the reason in the answer, its HTTP status is 413.
+    public private(set) var isBodyTooLarge = false
     private var isReadingPaused = false
     private var isBeginning = true
     private var isDeliveryScheduled = false
@@ -71,16 +73,24 @@ public final class HTTPExchange: @unchecked Sendable {
 
     // MARK: Request
 
-    /// Gathers the whole body. `done` gets RESOURCE_EXHAUSTED above the limit, and isn't called when the peer goes.
+    /// Gathers the whole body. `done` gets INVALID_ARGUMENT above the limit, with `isBodyTooLarge` set, and isn't called when
+    /// the peer goes.
     public func collectBody(limitBytes: Int, _ done: @escaping (Result<[UInt8], Status>) -> Void) {
+        let tooLarge = Status.invalidArgument("Request payload size exceeds the limit: \(limitBytes) bytes.")
         var body: [UInt8] = []
         var isOver = false
+        // Nothing is gathered of a body that says itself that it is too large.
+        if let declared = head.firstValue("content-length").flatMap({ Int($0) }), declared > limitBytes {
+            isBodyTooLarge = true
+            return done(.failure(tooLarge))
+        }
         onBody = { [unowned self] bytes in
             guard !isOver else { return }
             guard body.count + bytes.count <= limitBytes else {
                 isOver = true
                 body = []
-                return done(.failure(.resourceExhausted("the request body is larger than \(limitBytes) bytes")))
+                isBodyTooLarge = true
+                return done(.failure(tooLarge))
             }
             guard reserve(bytes.count) else {
                 isOver = true
@@ -234,8 +244,8 @@ public final class HTTPExchange: @unchecked Sendable {
             transport?.abort()
         } else {
             transport?.respond(
-                status: 413, headers: [HTTPHeader("content-type", "text/plain")],
-                body: Array("The request body is larger than \(bodyBytesMax) bytes.\n".utf8))
+                status: 413, headers: [ContentTooLarge.contentType],
+                body: ContentTooLarge.body(limitBytes: bodyBytesMax))
         }
         onCancel?()
     }

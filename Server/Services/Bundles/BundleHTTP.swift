@@ -61,7 +61,8 @@ struct BundleHTTP: HTTPExtension {
         let (database, definition) = try definition(segments)
         if !definition.isPublic {
             try service.access.requireAdministrator(
-                try identity.get(), of: definition.database, "This bundle needs admin authentication.")
+                try identity.get(), of: .database(definition.database), .reads,
+                "This bundle needs admin authentication.")
         }
         keeper.bundle(definition, database) { result in
             call.onLoop {
@@ -106,7 +107,8 @@ struct BundleHTTP: HTTPExtension {
                     let database = DatabaseName(project: segments[3], database: segments[5])
                     let method = exchange.head.method
                     try service.access.requireAdministrator(
-                        try result.get(), of: database, writes: method != "GET" && method != "HEAD")
+                        try result.get(), of: .database(database),
+                        method == "GET" || method == "HEAD" ? .reads : .writes)
                     try administer(
                         method, database, segments.count == 8 ? segments[7] : nil, try body.get(), call)
                 }
