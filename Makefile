@@ -4,6 +4,7 @@
 #   make test                         all tests
 #   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/abuse.md)
 #   make sanitize                     the Swift tests under ThreadSanitizer and AddressSanitizer
+#   make test-deep                    what CI does beyond `make test`: ThreadSanitizer on the store, each fuzz target for a moment
 #   make bench ARGS="get --runs 5"    measure
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
@@ -17,14 +18,20 @@ SWIFT_FLAGS ?=
 # How many requests `make test` compares with Google's emulator, where that is installed.
 DIFFERENTIAL_REQUESTS ?= 3000
 
+# How long `make test-deep` gives each fuzz target.
+FUZZ_SECONDS ?= 8
+# Whose seams are looked at by ThreadSanitizer in `make test-deep`.
+THREAD_TARGETS ?= HearthConcurrencyTests HearthStorageTests HearthSQLiteTests HearthServerTests
+
 VENV := .venv
+TIMED := Tools/scripts/timed.sh
 TEST_TARGETS := $(filter Hearth%Tests,$(notdir $(wildcard Tests/*))) HearthEndToEndTests
 SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift)
 # Access to class properties is checked in debug builds; here it would cost a query 3 % of its time.
 RELEASE := swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \
 	-Xswiftc -enforce-exclusivity=unchecked --product hearth
 
-.PHONY: setup setup-build serve test test-swift test-python fuzz sanitize bench format lint release clean
+.PHONY: setup setup-build serve test test-swift test-python test-deep fuzz sanitize bench format lint release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -41,17 +48,34 @@ bench: setup-build
 	exec "$$($(RELEASE) --show-bin-path)/hearth" bench $(ARGS)
 
 test: setup test-swift test-python
+	@$(TIMED) --summary
 
 test-swift: setup-build
-	swift build $(SWIFT_FLAGS) --build-tests
+	@$(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests
 	@# One target after the other: some compute for long, and others measure how soon a socket is answered.
 	@for target in $(TEST_TARGETS); do \
-		swift test $(SWIFT_FLAGS) --skip-build --filter "^$$target\." || exit 1; \
+		$(TIMED) "$$target" swift test $(SWIFT_FLAGS) --skip-build --filter "^$$target\." || exit 1; \
 	done
 
-# The judges from outside: Google's own Python client end to end, then the same requests to Google's emulator.
+# The judges from outside, against the program as users run it: Google's own Python client end to end, then the same
+# requests to Google's emulator.
 test-python: setup
-	@Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)" $(SWIFT_FLAGS)
+	@$(TIMED) "build for speed" $(RELEASE)
+	@HEARTH_BINARY="$$($(RELEASE) --show-bin-path)/hearth" \
+		Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)"
+
+# The order of threads and the form of input are left to chance by all other tests.
+test-deep: setup-build
+	@$(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS)
+	@for target in $(patsubst Tests/Fuzz/%/seeds,%,$(wildcard Tests/Fuzz/*/seeds)); do \
+		log=.build/fuzz-$$target.log; \
+		if $(TIMED) "fuzz $$target" Tools/scripts/fuzz.sh "$$target" "$(FUZZ_SECONDS)" >$$log 2>&1; then \
+			echo "fuzz $$target: clean"; \
+		else \
+			tail -n 60 $$log; exit 1; \
+		fi; \
+	done
+	@$(TIMED) --summary
 
 TARGET ?= protobuf
 SECONDS ?= 600

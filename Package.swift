@@ -65,7 +65,9 @@ let package = Package(
             name: "CZlib", path: "Server/Network/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
             name: "HearthNetwork",
-            dependencies: ["HearthModel", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib",
+            ],
             path: "Server/Network", exclude: ["CNghttp2", "COpenSSL", "CZlib"]),
         .systemLibrary(
             name: "CCurl", path: "Server/Services/CCurl", pkgConfig: "libcurl",
@@ -160,12 +162,14 @@ let package = Package(
             dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
-            name: "HearthNetworkTests", dependencies: ["HearthModel", "HearthNetwork", "HearthWebSocket"],
+            name: "HearthNetworkTests",
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthNetwork", "HearthWebSocket"],
             path: "Tests/HearthNetworkTests"),
         .testTarget(
             name: "HearthServerTests",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle", "HearthServer",
+                "HearthModel", "HearthConcurrency", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle",
+                "HearthServer",
                 "HearthTree", "HearthRules", "HearthWebSocket",
             ],
             path: "Tests/HearthServerTests"),

@@ -20,7 +20,7 @@ package struct FairQueue<Element> {
         count += 1
         let isNew = accounts[requester.account] == nil
         if isNew { order.begin(requester.account) }
-        accounts[requester.account, default: Account<Element>()].append(
+        accounts[requester.account, default: Account<Element>(isAdministrator: requester.isAdministrator)].append(
             element, requester.connection, cost: max(1, cost))
     }
 
@@ -41,6 +41,21 @@ package struct FairQueue<Element> {
         return element
     }
 
+    /// Takes out the newest element of the longest queue: that of the connection which has most in the account which has
+    /// most. An administrator's queue is only looked at when nobody else has any.
+    package mutating func popLastOfLongest() -> Element? {
+        let clients = accounts.filter { !$0.value.isAdministrator }
+        let longest = (clients.isEmpty ? accounts : clients).max { ($0.value.count, $0.key) < ($1.value.count, $1.key) }
+        guard let account = longest?.key else { return nil }
+        count -= 1
+        let element = accounts[account]!.removeLastOfLongest()
+        if accounts[account]!.count == 0 {
+            accounts[account] = nil
+            order.remove(account)
+        }
+        return element
+    }
+
     /// Everything, in the order of turns.
     package mutating func removeAll() -> [Element] {
         var all: [Element] = []
@@ -57,6 +72,20 @@ private struct Account<Element> {
     private var connections = TurnOrder<UInt64>()
     private var elements: [UInt64: Queue<(element: Element, cost: Int)>] = [:]
     private(set) var count = 0
+    let isAdministrator: Bool
+
+    init(isAdministrator: Bool) { self.isAdministrator = isAdministrator }
+
+    mutating func removeLastOfLongest() -> Element {
+        let connection = elements.max { ($0.value.count, $0.key) < ($1.value.count, $1.key) }!.key
+        count -= 1
+        let (element, _) = elements[connection]!.popLast()!
+        if elements[connection]!.isEmpty {
+            elements[connection] = nil
+            connections.remove(connection)
+        }
+        return element
+    }
 
     mutating func append(_ element: Element, _ connection: UInt64, cost: Int) {
         count += 1
@@ -118,10 +147,24 @@ private struct TurnOrder<Flow: Hashable & Sendable>: Sendable {
     /// The flow that was taken has nothing more to do.
     mutating func end(_ flow: Flow, cost: Int) { served = nil }
 
+    /// The flow has nothing to do any more, without having been served.
+    mutating func remove(_ flow: Flow) {
+        guard let place = heap.firstIndex(where: { $0.flow == flow }) else { return }
+        let last = heap.removeLast()
+        guard place < heap.count else { return }
+        heap[place] = last
+        siftUp(from: place)
+        siftDown(from: place)
+    }
+
     private mutating func insert(_ flow: Flow, at time: UInt64) {
         numbers += 1
         heap.append(Entry(time: time, number: numbers, flow: flow))
-        var child = heap.count - 1
+        siftUp(from: heap.count - 1)
+    }
+
+    private mutating func siftUp(from place: Int) {
+        var child = place
         while child > 0 {
             let parent = (child - 1) / 2
             if !isBefore(heap[child], heap[parent]) { return }
@@ -130,8 +173,8 @@ private struct TurnOrder<Flow: Hashable & Sendable>: Sendable {
         }
     }
 
-    private mutating func siftDown() {
-        var parent = 0
+    private mutating func siftDown(from place: Int = 0) {
+        var parent = place
         while true {
             var first = parent
             for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isBefore(heap[child], heap[first])
@@ -160,6 +203,11 @@ package struct Queue<Element> {
     package var count: Int { elements.count - head }
 
     package mutating func append(_ element: Element) { elements.append(element) }
+
+    package mutating func popLast() -> Element? {
+        guard head < elements.count else { return nil }
+        return elements.removeLast()
+    }
 
     package mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }

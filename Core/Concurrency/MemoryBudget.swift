@@ -5,23 +5,39 @@ import Synchronization
 /// they are decoded.
 ///
 /// A reservation is made before memory is taken, and returned when the holder is freed. One account may have at most its
-/// share; administrators may have all that is left.
+/// share, and a connection the less the less is free: of what it leaves free at most the part that this is of all. So n
+/// connections that take as much as they get leave about an nth of the budget, whatever their order, and there is room
+/// for whoever holds little. Administrators may have all that is left.
+///
+/// Source of the idea: Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches". Their
+/// threshold, which is in proportion to what is free, supposes that a queue above it drains; ours may stay.
 package final class MemoryBudget: Sendable {
     private struct State {
         var used = 0
         var byAccount: [UInt64: Int] = [:]
+        var byConnection: [Connection: Int] = [:]
+    }
+
+    private struct Connection: Hashable {
+        let account: UInt64
+        let number: UInt64
     }
 
     package let bytesMax: Int
     package let shareBytesMax: Int
+    /// What a connection may hold although its account has its share.
+    package let smallBytesMax: Int
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - bytesMax: for everybody together.
     ///   - shareBytesMax: for one account.
-    package init(bytesMax: Int, shareBytesMax: Int) {
+    ///   - smallBytesMax: what a connection may have although its account, which may be the address of a whole network,
+    ///     has its share.
+    package init(bytesMax: Int, shareBytesMax: Int, smallBytesMax: Int = 0) {
         self.bytesMax = bytesMax
         self.shareBytesMax = shareBytesMax
+        self.smallBytesMax = smallBytesMax
     }
 
     package var usedBytes: Int { state.withLock { $0.used } }
@@ -32,14 +48,23 @@ package final class MemoryBudget: Sendable {
     }
 
     fileprivate func change(_ requester: Requester, from old: Int, to new: Int) -> Bool {
-        state.withLock { state in
+        if new == old { return true }
+        let key = Connection(account: requester.account, number: requester.connection)
+        return state.withLock { state in
+            let used = state.used + new - old
             let account = state.byAccount[requester.account, default: 0] + new - old
+            let connection = state.byConnection[key, default: 0] + new - old
             if new > old {
-                if state.used + new - old > bytesMax { return false }
-                if account > shareBytesMax, !requester.isAdministrator { return false }
+                if used > bytesMax { return false }
+                if !requester.isAdministrator {
+                    let free = Double(bytesMax - used)
+                    if Double(connection) * Double(bytesMax) > free * free { return false }
+                    if account > shareBytesMax, connection > smallBytesMax { return false }
+                }
             }
-            state.used += new - old
+            state.used = used
             state.byAccount[requester.account] = account == 0 ? nil : account
+            state.byConnection[key] = connection == 0 ? nil : connection
             return true
         }
     }

@@ -37,6 +37,9 @@ package final class Monitor: @unchecked Sendable {
     @inline(__always)
     package func lock() { pthread_mutex_lock(mutex) }
 
+    /// Locks when nobody else has locked; true when it did.
+    package func tryLock() -> Bool { pthread_mutex_trylock(mutex) == 0 }
+
     @inline(__always)
     package func unlock() { pthread_mutex_unlock(mutex) }
 

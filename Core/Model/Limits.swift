@@ -118,6 +118,11 @@ public enum Limits {
 
     // MARK: Storage
 
+    /// Long reads (kept across turns of a loop, or on a worker) that are open at a time in the whole process (ours).
+    public static let longReadsMax = 64
+    /// Long reads that wait for their turn, and those of one account (ours).
+    public static let longReadsWaitingMax = 20_000
+    public static let longReadsWaitingShareMax = 5_000
     /// Databases kept open although nobody uses them (ours).
     public static let databasesOpenMax = 256
     /// Seconds after which an unused database beyond that number is closed (ours).
@@ -129,12 +134,26 @@ public enum Limits {
     public static let groupCommitRequestsMax = 1000
     /// Bytes of staged changes after which a group is closed (ours).
     public static let groupCommitBytesMax = 8 << 20
+    /// Milliseconds of the writer's work after which a group is closed (ours).
+    public static let groupCommitMillisecondsMax = 50
     /// Bytes of staged changes that one commit may make (ours).
     public static let commitBytesMax = 64 << 20
-    /// Commits that wait for the writer (ours).
+    /// Records of the store that one commit may change, when it changes several documents: documents, their index entries,
+    /// the history. A quarter of a second of the writer's work (ours; the service bounds the same, without a number).
+    public static let commitRecordsMax = 80_000
+    /// Bytes of documents that the writes of one commit may make the server decode, compare and search (ours).
+    public static let commitWorkBytesMax = 256 << 20
+    /// Commits that wait for the writer (ours). Clients that aren't administrators may have three quarters of it together,
+    /// one account half.
     public static let commitQueueMax = 20_000
-    /// Bytes of queued commits (ours).
+    /// Bytes of queued commits (ours), given out as `commitQueueMax` is.
     public static let commitQueueBytesMax = 256 << 20
+    /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
+    public static let commitQueuedMillisecondsMax = 1000
+    /// Commits that are prepared and wait for the writer at a time (ours).
+    public static let commitsPreparedMax = 2
+    /// Times that a large commit is prepared again because what it rests on has changed meanwhile (ours).
+    public static let commitPreparationsMax = 8
 
     // MARK: Listeners; bounds of ours
 
@@ -154,6 +173,19 @@ public enum Limits {
     public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.
     public static let listenHeartbeatSeconds = 30
+
+    // MARK: Workers and memory; bounds of ours
+
+    /// Jobs that wait for a group of workers.
+    public static let workerJobsWaitingMax = 10_000
+    /// Bytes that were received and can't be worked on yet, of all connections of all protocols together.
+    public static let receivedBytesMax = 128 << 20
+    /// The same of one account: an identity, or the address of whoever shows none.
+    public static let receivedShareBytesMax = 96 << 20
+    /// What a connection may hold although its account has its share.
+    public static let receivedSmallBytesMax = 64 << 10
+    /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
+    public static let workingBytesMax = 96 << 20
 
     // MARK: WebChannel; bounds of ours
 
@@ -229,6 +261,10 @@ public enum Limits {
     /// A request's body. The service takes 256 MB; ours has to fit into what the unfinished requests of all clients may
     /// hold together (`NetworkLimits.bufferedInputBytesMax`). What is larger is written in parts, as `import` does.
     public static let realtimeBodyBytesMax = 120 << 20
+    /// The body of whoever isn't an administrator. Source: the largest write of an SDK in "Limits" of the documentation.
+    public static let realtimeClientBodyBytesMax = 16 << 20
+    /// A write beyond this size is only received when rules may allow it.
+    public static let realtimeUnaskedBytesMax = 64 << 10
     /// An answer. Source: as above.
     public static let realtimeReadBytesMax = 256 << 20
     /// An answer beyond which it goes to a file before it is sent.
@@ -237,8 +273,8 @@ public enum Limits {
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
     public static let realtimeSpoolBytesMax: Int64 = 4 << 30
-    /// Requests that are with a worker, or wait for one, together.
-    public static let realtimeWorkingBytesMax: Int64 = 300 << 20
+    /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
+    public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.
     public static let realtimeRulesBytesMax = 1 << 20
 
@@ -281,6 +317,12 @@ public enum Limits {
     public static let realtimeRequestsWaitingMax = 1000
     /// Their bytes.
     public static let realtimeWaitingBytesMax = 16 << 20
+    /// The same of whoever hasn't shown an identity; beyond them no more is read.
+    public static let realtimeUnknownWaitingBytesMax = 64 << 10
+    /// Bytes of a connection that don't count against what all may make the server hold.
+    public static let realtimeUncountedBytesMax = 8 << 10
+    /// Sockets and event streams; the rest of the connections is for requests.
+    public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
     /// Reads of a connection at a time.
@@ -304,8 +346,14 @@ public enum Limits {
     public static let longPollFarewellSeconds = 30
     /// Bytes of messages in one answer, beyond which the rest waits for the next.
     public static let longPollAnswerBytesMax = 1 << 20
+    /// Messages for clients that poll, together.
+    public static let longPollOutputBytesMax = 64 << 20
     /// Pieces of a client's messages that came before one with a lower number.
     public static let longPollEarlySegmentsMax = 500
+    /// Their bytes, of a client that hasn't shown an identity.
+    public static let longPollUnknownEarlyBytesMax = 64 << 10
+    /// Bytes of messages that wait to be begun, of a client that hasn't shown an identity.
+    public static let longPollUnknownWaitingBytesMax = 2 << 20
     /// Pieces of one message.
     public static let longPollSegmentsMax = 20_000
 }

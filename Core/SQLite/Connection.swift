@@ -2,6 +2,7 @@ import CSQLite
 import HearthConcurrency
 import HearthModel
 import HearthStorage
+import Synchronization
 
 /// One SQLite handle with its prepared statements, lent out for one read or write transaction at a time.
 ///
@@ -24,6 +25,11 @@ final class Connection: @unchecked Sendable {
     private var commitsSeen: UInt64 = 0
     /// The read transaction's number.
     private var read: UInt64 = 0
+    /// A reader's: what bounds its cache, and the bound that is in force.
+    private let memory: ReaderMemory?
+    private var cachePages = 0
+    /// Set when the bound became smaller during a call; the end of a call looks at it.
+    private let isCacheTooLarge = Atomic(false)
 
     private var statements: [OpaquePointer?]
     private var controls: [OpaquePointer?]
@@ -34,8 +40,13 @@ final class Connection: @unchecked Sendable {
     /// Scan statements of one shape that are kept for the next walk; a merge join has up to 30 open.
     private static let idleScansMax = 32
 
-    /// - Parameter isReadOnly: leaves the files as they are: a missing one isn't made, and the log isn't copied at the end.
-    init(path: String, configuration: [String], isReadOnly: Bool = false) throws(Status) {
+    /// - Parameters:
+    ///   - isReadOnly: leaves the files as they are: a missing one isn't made, and the log isn't copied at the end.
+    ///   - memory: of readers, whose cache has a bound in common.
+    init(
+        path: String, configuration: [String], isReadOnly: Bool = false, memory: ReaderMemory? = nil
+    ) throws(Status) {
+        self.memory = memory
         statements = Array(repeating: nil, count: StatementKind.indexCount)
         controls = Array(repeating: nil, count: TransactionControl.allCases.count)
         idleScans = Array(repeating: [], count: StatementShape.indexCount)
@@ -57,6 +68,7 @@ final class Connection: @unchecked Sendable {
             // Before anything is written; see `LogBuffer`.
             try execute("PRAGMA synchronous = FULL", "cannot open \(path)")
             for text in configuration { try execute(text, "cannot open \(path)") }
+            fitCache()
         } catch {
             closeHandle()
             throw error
@@ -64,6 +76,28 @@ final class Connection: @unchecked Sendable {
     }
 
     deinit { closeHandle() }
+
+    // MARK: The cache
+
+    /// Keeps as many pages as a reader may at present; what is too much is freed now.
+    private func fitCache() {
+        guard let memory, handle != nil else { return }
+        isCacheTooLarge.store(false, ordering: .relaxed)
+        let pages = memory.pagesPerReader
+        if pages == cachePages { return }
+        // It only fails without memory, and is tried again at the next renewal.
+        if sqlite3_exec(handle, "PRAGMA cache_size = \(pages)", nil, nil, nil) == SQLITE_OK { cachePages = pages }
+    }
+
+    /// For other threads than the one that reads. A call that runs isn't waited for.
+    func shrinkCacheUnlessBusy() {
+        guard monitor.tryLock() else { return isCacheTooLarge.store(true, ordering: .relaxed) }
+        defer { monitor.unlock() }
+        fitCache()
+    }
+
+    /// The bound in force; for tests.
+    var cachePagesNow: Int { monitor.withLock { cachePages } }
 
     /// Fails when someone used SQLite before us in this process: then its statistics cost a lock and commits walk over
     /// the cache, nothing else.
@@ -88,6 +122,7 @@ final class Connection: @unchecked Sendable {
         let commits = counters.commits.load(ordering: .acquiring)
         if isPinned, commitsSeen == commits { return number }
         commitsSeen = commits
+        fitCache()
         read = counters.reads.add(1, ordering: .relaxed).newValue
         try renewPin()
         return number
@@ -192,7 +227,10 @@ final class Connection: @unchecked Sendable {
     }
 
     @inline(__always)
-    func leave() { monitor.unlock() }
+    func leave() {
+        if isCacheTooLarge.load(ordering: .relaxed) { fitCache() }
+        monitor.unlock()
+    }
 
     // MARK: Transactions
 

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthStorage
 import Synchronization
 
 /// The connections that snapshots read by.
@@ -7,20 +8,26 @@ import Synchronization
 /// An idle reader keeps its read transaction open while it shows the present state, so that the next snapshot costs
 /// nothing; after a commit it is renewed when it is taken. What an idle reader keeps open would also keep the WAL from
 /// being used again from its start, so the checkpointer releases the idle ones.
+///
+/// Short reads have readers of their own, which long ones never take: see `SnapshotUse`.
 final class ReaderPool: @unchecked Sendable {
     // Guards the fields below.
     private let monitor = Monitor()
     private var idle: [Connection] = []
     private var all: [Connection] = []
-    private var opening = 0
+    /// Snapshots that are open, by their use; those that are just being opened as well.
+    private var shortCount = 0
+    private var longCount = 0
     private var returns = 0
     private var isClosed = false
 
     private let path: String
     private let configuration: [String]
-    private let readersMax: Int
+    private let shortMax: Int
+    private let longMax: Int
     private let isReadOnly: Bool
     private let counters: StoreCounters
+    private let memory: ReaderMemory
 
     /// Idle readers beyond these are closed: a burst of slow reads shouldn't hold memory for ever.
     private static let idleMax = 16
@@ -28,57 +35,98 @@ final class ReaderPool: @unchecked Sendable {
     init(path: String, options: SQLiteStoreOptions, counters: StoreCounters) {
         self.path = path
         configuration = options.readerConfiguration
-        readersMax = options.readersMax
+        shortMax = options.readersMax
+        longMax = options.longReadersMax
         isReadOnly = options.isReadOnly
+        memory = options.readerMemory
         self.counters = counters
+        memory.add(self)
     }
 
-    func snapshot() throws(Status) -> SQLiteSnapshot {
-        let connection = try take()
+    deinit {
+        close()
+        memory.remove(ObjectIdentifier(self))
+    }
+
+    func snapshot(_ use: SnapshotUse) throws(Status) -> SQLiteSnapshot {
+        let connection = try take(use)
         do throws(Status) {
-            return SQLiteSnapshot(connection, lease: try connection.beginReading(counters), pool: self)
+            return SQLiteSnapshot(connection, lease: try connection.beginReading(counters), pool: self, use)
         } catch {
             discard(connection)
+            monitor.withLock { count(use, -1) }
             throw error
         }
     }
 
-    private func take() throws(Status) -> Connection {
+    /// How many snapshots are open.
+    var openCounts: (short: Int, long: Int) { monitor.withLock { (shortCount, longCount) } }
+
+    private func take(_ use: SnapshotUse) throws(Status) -> Connection {
         let found = try monitor.withLock { () throws(Status) -> Connection? in
             if isClosed { throw .unavailable("The database is closed.") }
-            if let connection = idle.popLast() { return connection }
             // Callers run on event loops, so they don't wait here.
-            if all.count + opening >= readersMax {
-                throw .resourceExhausted("Too many reads at a time: \(readersMax) snapshots are open.")
+            if use == .short ? shortCount >= shortMax : longCount >= longMax {
+                throw .resourceExhausted(
+                    "Too many reads at a time: \(use == .short ? shortMax : longMax) snapshots are open.")
             }
-            opening += 1
-            return nil
+            count(use, 1)
+            return idle.popLast()
         }
         if let found { return found }
-        let opened: Connection
         do throws(Status) {
-            opened = try Connection(path: path, configuration: configuration, isReadOnly: isReadOnly)
+            return try open()
         } catch {
-            monitor.withLock { opening -= 1 }
+            monitor.withLock { count(use, -1) }
             throw error
         }
+    }
+
+    private func open() throws(Status) -> Connection {
+        guard memory.beginOpening(for: self) else {
+            throw .resourceExhausted("Too many reads at a time in all databases.")
+        }
+        let opened: Connection
+        do throws(Status) {
+            opened = try Connection(path: path, configuration: configuration, isReadOnly: isReadOnly, memory: memory)
+        } catch {
+            memory.cancelOpening()
+            throw error
+        }
+        memory.add(opened)
         let closed = monitor.withLock {
-            opening -= 1
             if !isClosed { all.append(opened) }
             return isClosed
         }
         if closed {
-            opened.close()
+            close(opened)
             throw .unavailable("The database is closed.")
         }
         return opened
     }
 
+    private func count(_ use: SnapshotUse, _ change: Int) {
+        switch use {
+        case .short: shortCount += change
+        case .long: longCount += change
+        }
+    }
+
+    /// A short read becomes a long one.
+    func becameLong() {
+        monitor.withLock {
+            count(.short, -1)
+            count(.long, 1)
+        }
+    }
+
     /// Ends a snapshot.
-    func takeBack(_ connection: Connection, lease: Int) {
+    func takeBack(_ connection: Connection, lease: Int, _ use: SnapshotUse) {
         let end = connection.endLease(lease, counters)
-        if end == .before { return }
         let kept = monitor.withLock {
+            count(use, -1)
+            // Taken away, or closed with the store.
+            if end == .before { return true }
             returns += 1
             monitor.signal()
             if isClosed || end == .broken || idle.count >= Self.idleMax { return false }
@@ -89,8 +137,25 @@ final class ReaderPool: @unchecked Sendable {
     }
 
     private func discard(_ connection: Connection) {
-        connection.close()
+        close(connection)
         monitor.withLock { all.removeAll { $0 === connection } }
+    }
+
+    private func close(_ connection: Connection) {
+        connection.close()
+        memory.remove(connection)
+    }
+
+    /// Closes idle readers, for other databases' sake or because there is nothing to do.
+    func closeIdle(keeping count: Int) {
+        let surplus = monitor.withLock { () -> [Connection] in
+            if idle.count <= count { return [] }
+            let surplus = Array(idle.dropLast(count))
+            idle.removeFirst(surplus.count)
+            all.removeAll { reader in surplus.contains { $0 === reader } }
+            return surplus
+        }
+        for connection in surplus { close(connection) }
     }
 
     // MARK: For the checkpointer
@@ -123,6 +188,8 @@ final class ReaderPool: @unchecked Sendable {
         let revoked = candidates.filter { $0.revoke(begunUpTo: read) }
         if revoked.isEmpty { return }
         monitor.withLock { all.removeAll { reader in revoked.contains { $0 === reader } } }
+        for connection in revoked { memory.remove(connection) }
+        counters.revokedSnapshots.add(revoked.count, ordering: .relaxed)
     }
 
     func close() {
@@ -134,7 +201,7 @@ final class ReaderPool: @unchecked Sendable {
             }
             return all
         }
-        for connection in open { connection.close() }
+        for connection in open { close(connection) }
     }
 }
 
@@ -150,6 +217,8 @@ final class StoreCounters: Sendable {
     let walPages = Atomic<Int>(0)
     /// How many of them the last checkpoint has copied, when it wasn't held up.
     let copiedPages = Atomic<Int>(0)
+    /// Snapshots that were taken away from their holders.
+    let revokedSnapshots = Atomic<Int>(0)
     /// Commits come faster than the disk takes what they wrote to its place.
     let isWriterTooFast = Atomic(false)
 }

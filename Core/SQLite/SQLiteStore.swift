@@ -67,9 +67,9 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     // MARK: Store
 
-    public func snapshot() throws(Status) -> any Snapshot {
-        try pool.snapshot()
-    }
+    public func snapshot() throws(Status) -> any Snapshot { try pool.snapshot(.short) }
+
+    public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try pool.snapshot(use) }
 
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         let start = MonotonicTime.now
@@ -225,12 +225,14 @@ private func walWasWritten(
 
 /// What a store may use.
 public struct SQLiteStoreOptions: Sendable {
-    /// Snapshots at a time; more are refused with RESOURCE_EXHAUSTED.
+    /// Short reads at a time; more are refused with RESOURCE_EXHAUSTED. They run on a thread each, and end there.
     public var readersMax = 64
+    /// Long reads at a time. `LongReads` lets as many begin in the whole process, so none is refused for it.
+    public var longReadersMax = Limits.longReadsMax
     /// Bytes of pages that the writer keeps in memory.
     public var writerCacheBytes = 32 << 20
-    /// Bytes of pages that each reader keeps in memory.
-    public var readerCacheBytes = 8 << 20
+    /// What bounds the pages that readers keep in memory.
+    var readerMemory = ReaderMemory.process
     /// Bytes of the file that are seen as memory. Halves the time of reads while nothing is written; but a mapped page is
     /// looked for in the WAL at each use, and the mapping is made anew after each commit: a reader's first read after a
     /// commit takes twice as long.
@@ -263,7 +265,6 @@ public struct SQLiteStoreOptions: Sendable {
     var readerConfiguration: [String] {
         [
             "PRAGMA query_only = ON",
-            "PRAGMA cache_size = \(-readerCacheBytes / 1024)",
             "PRAGMA mmap_size = \(mappedBytes)",
             "PRAGMA temp_store = MEMORY",
         ]

@@ -19,10 +19,17 @@ public struct ChangeSet: Sendable {
 }
 
 /// The latest commits, with the documents before and after, for those who must know what changed since a version.
+///
+/// They are kept in chunks: who looks at them holds the chunks, and only the last of these is copied when the writer appends
+/// to it meanwhile.
 final class RecentChanges: Sendable {
+    struct Chunk: Sendable {
+        fileprivate(set) var sets: [ChangeSet] = []
+        fileprivate var bytes = 0
+    }
+
     private struct State {
-        var sets: [ChangeSet] = []
-        var first = 0
+        var chunks: [Chunk] = []
         var bytes = 0
         /// Everything after this version is held.
         var completeSince: Int64
@@ -32,6 +39,8 @@ final class RecentChanges: Sendable {
 
     /// Bytes of documents that are held before the oldest commits are let go.
     static let sizeBytesMax = 16 << 20
+    static let chunkSetsMax = 128
+    private static let chunkBytesMax = sizeBytesMax / 16
 
     private let state: Mutex<State>
 
@@ -40,39 +49,60 @@ final class RecentChanges: Sendable {
     }
 
     func append(_ set: ChangeSet) {
+        let bytes = set.sizeBytes
         state.withLock { state in
-            state.sets.append(set)
-            state.latest = set.version
-            state.bytes += set.sizeBytes
-            while state.bytes > Self.sizeBytesMax, state.first < state.sets.count {
-                state.completeSince = state.sets[state.first].version
-                state.bytes -= state.sets[state.first].sizeBytes
-                state.sets[state.first].changes = []
-                state.first += 1
+            let last = state.chunks.count - 1
+            if last >= 0, state.chunks[last].sets.count < Self.chunkSetsMax,
+                state.chunks[last].bytes < Self.chunkBytesMax
+            {
+                state.chunks[last].sets.append(set)
+                state.chunks[last].bytes += bytes
+            } else {
+                state.chunks.append(Chunk(sets: [set], bytes: bytes))
             }
-            if state.first > 1024, state.first * 2 > state.sets.count {
-                state.sets.removeFirst(state.first)
-                state.first = 0
+            state.latest = set.version
+            state.bytes += bytes
+            while state.bytes > Self.sizeBytesMax, let first = state.chunks.first {
+                state.completeSince = first.sets[first.sets.count - 1].version
+                state.bytes -= first.bytes
+                state.chunks.removeFirst()
             }
         }
     }
 
     /// The commits after a version, oldest first; nil when some of them up to `last` are no longer held, or not yet.
-    func changes(after version: Int64, through last: Int64) -> ArraySlice<ChangeSet>? {
+    func changes(after version: Int64, through last: Int64) -> RecentSets? {
         state.withLock { state in
             guard version >= state.completeSince, last <= state.latest else { return nil }
-            var low = state.first
-            var high = state.sets.count
+            var low = 0
+            var high = state.chunks.count
             while low < high {
                 let middle = (low + high) / 2
-                if state.sets[middle].version <= version { low = middle + 1 } else { high = middle }
+                let sets = state.chunks[middle].sets
+                if sets[sets.count - 1].version <= version { low = middle + 1 } else { high = middle }
             }
-            return state.sets[low...]
+            return RecentSets(chunks: state.chunks[low...], after: version)
         }
     }
 
     /// Forgets everything: what happened up to `version` can't be told any more.
     func reset(to version: Int64) {
         state.withLock { $0 = State(completeSince: version, latest: version) }
+    }
+}
+
+/// Commits after a version, oldest first.
+struct RecentSets: Sequence {
+    fileprivate let chunks: [RecentChanges.Chunk]
+    fileprivate let version: Int64
+
+    fileprivate init(chunks: ArraySlice<RecentChanges.Chunk>, after version: Int64) {
+        self.chunks = Array(chunks)
+        self.version = version
+    }
+
+    func makeIterator() -> some IteratorProtocol<ChangeSet> {
+        let version = version
+        return chunks.lazy.flatMap(\.sets).drop { $0.version <= version }.makeIterator()
     }
 }

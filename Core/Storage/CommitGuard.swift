@@ -3,9 +3,11 @@ import HearthWire
 
 /// Decides whether a commit may be made.
 ///
-/// Asked on the writer's thread at the point where the commit is worked out, so that what it is shown is what the commit will
-/// change: nothing can come between the decision and the commit. It has to be quick, and must not wait.
+/// Asked where the commit is worked out, with the states before and after. What it looks at counts as read by the commit: when
+/// a large commit is worked out beside the writer, and something of that has changed by the time it is made, it is worked out
+/// and judged again. So nothing can come between the decision and the commit. It has to be quick, and must not wait.
 public protocol CommitGuard: Sendable {
+    /// Looks at the writes in their order.
     /// - Throws: why the commit may not be made.
     func check(_ commit: GuardedCommit) throws(Status)
 }
@@ -13,28 +15,42 @@ public protocol CommitGuard: Sendable {
 /// A commit that nobody has allowed yet, with the states before and after.
 public struct GuardedCommit {
     public let writes: [Write]
+    /// Whether the commit has several writes, also when only the first is shown.
+    public let isBatch: Bool
     /// What a transform to the server's time writes.
     public let requestTime: Timestamp
     private let snapshot: any Snapshot
     private let staged: StagedCommit
+    private let reads: GuardReads
 
-    init(_ writes: [Write], on snapshot: any Snapshot, staged: StagedCommit, requestTime: Timestamp) {
+    init(
+        _ writes: [Write], on snapshot: any Snapshot, staged: StagedCommit, requestTime: Timestamp, reads: GuardReads,
+        isPartOfBatch: Bool = false
+    ) {
         self.writes = writes
+        isBatch = isPartOfBatch || writes.count > 1
         self.snapshot = snapshot
         self.staged = staged
         self.requestTime = requestTime
+        self.reads = reads
     }
 
     /// A document before the commit.
     public func before(_ path: ResourcePath) throws(Status) -> StoredDocument? {
-        try snapshot.document(DocumentKey.encode(path))
+        let key = DocumentKey.encode(path)
+        let isStaged = staged.touches(key)
+        reads.note(key, isStaged: isStaged)
+        // Most that is asked for is what the commit writes to, and known already.
+        return isStaged ? staged.original(of: key) : try snapshot.document(key)
     }
 
     /// The fields of a document after the commit; nil when there is none.
     public func after(_ path: ResourcePath) throws(Status) -> MapValue? {
         let key = DocumentKey.encode(path)
-        if let fields = try staged.fields(of: key) { return fields }
-        if staged.touches(key) { return nil }
+        let isStaged = staged.touches(key)
+        reads.note(key, isStaged: isStaged)
+        reads.noteAfter(path)
+        if isStaged { return try staged.fields(of: key) }
         return try snapshot.document(key).map { document throws(Status) in try FieldsCodec.decode(document.fields) }
     }
 }

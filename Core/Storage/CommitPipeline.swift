@@ -5,28 +5,19 @@ import Synchronization
 
 /// The one way by which a database changes.
 ///
-/// Commits queue for the writer's thread. It takes all that has gathered, works out each on the state left by the ones
-/// before it, and makes them durable together: one sync for the group, each commit within it all or nothing. Answers
-/// leave after the sync. A commit that must wait for a transaction's turn leaves the queue and comes back.
+/// Commits queue for the writer's thread, in turn between clients. It takes what has gathered, works out each on the state left
+/// by the ones before it, and makes them durable together: one sync for the group, each commit within it all or nothing.
+/// Answers leave after the sync. A commit that must wait for a transaction's lock leaves the queue and comes back.
+///
+/// A large commit is worked out beside the writer, on a snapshot, by the preparer's thread. The writer then looks whether
+/// anything that this rests on was changed since; if so, it is worked out again. So the writer's time for one commit is
+/// that of storing it, which `Limits.commitRecordsMax` bounds.
 final class CommitPipeline: Sendable {
-    struct Request: Sendable {
-        var writes: [Write]
-        /// The transaction's id and the state on which its reads rest.
-        var transaction: (id: [UInt8], version: Int64?, readSet: ReadSet)?
-        /// Who takes the turns that the commit has to wait for.
-        var owner: LockTable.Owner
-        var requestTime: Timestamp
-        /// Asked before the commit is made; nil for those who may do everything.
-        var `guard`: (any CommitGuard)?
-        var sizeBytes: Int
-        /// When waiting for turns ends, in monotonic nanoseconds.
-        var waitUntil: UInt64
-        var completion: @Sendable (Result<CommitOutcome, Status>) -> Void
-    }
+    typealias Request = CommitRequest
 
     enum Job: Sendable {
         case commit(Request)
-        /// Anything else that writes: index builds, collection of old versions, clearing. Runs in a group of its own.
+        /// Anything else that writes: index builds, collection of old versions. Runs in a group of its own.
         case maintenance(
             @Sendable (any StoreTransaction) throws(Status) -> Void, @Sendable (Result<Void, Status>) -> Void)
         /// Deletes everything.
@@ -48,15 +39,20 @@ final class CommitPipeline: Sendable {
     private let hub: ChangeHub
     private let incarnation: Incarnation
     private let parked = Mutex(Parked())
-    private let queuedBytes = Atomic<Int>(0)
-    private let queuedCount = Atomic<Int>(0)
+    private let admission = CommitAdmission()
     private let counters = CommitCounters()
-    private let worker: Mutex<WorkerThread<Job>?>
+    /// Commits that were prepared and that the writer hasn't begun with.
+    private let preparedWaiting = Atomic<Int>(0)
+    private let writer: Mutex<FairWorker<Job>?>
+    private let preparer: Mutex<FairWorker<Request>?>
 
-    /// - Parameter observers: told of every commit, in order, after it is durable and visible.
+    /// - Parameters:
+    ///   - observers: notified of every commit, in order, after it is durable and visible.
+    ///   - drivers: make what runs the writer and the preparer.
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
-        catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub, incarnation: Incarnation
+        catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub, incarnation: Incarnation,
+        drivers: WorkerDrivers = ThreadDriver.make
     ) {
         self.store = store
         self.clock = clock
@@ -67,28 +63,29 @@ final class CommitPipeline: Sendable {
         self.observers = observers
         self.hub = hub
         self.incarnation = incarnation
-        worker = Mutex(nil)
-        // The thread must not keep alive what stops it: `stop` comes before the end of this object, and works everything
+        writer = Mutex(nil)
+        preparer = Mutex(nil)
+        // The threads must not keep alive what stops them: `stop` comes before the end of this object, and works everything
         // off.
-        let thread = WorkerThread<Job>(name: "hearth-writer", idle: { store.maintain() }) { [weak self] jobs in
-            self?.process(jobs)
+        let writing = FairWorker<Job>("hearth-writer", drivers: drivers, idle: { store.maintain() }) { [weak self] in
+            self?.write()
         }
-        worker.withLock { $0 = thread }
+        let preparing = FairWorker<Request>("hearth-prepare", drivers: drivers) { [weak self] in self?.prepare() }
+        writer.withLock { $0 = writing }
+        preparer.withLock { $0 = preparing }
     }
 
-    /// Ends the writer's thread; what was queued is committed before.
+    /// Ends the threads; what was queued is committed before.
     func stop() {
-        for job in worker.withLock({ $0 })?.stop() ?? [] {
-            switch job {
-            case .commit(let request): answer(request, .failure(Self.shutdown))
-            case .maintenance(_, let completion), .clear(let completion): completion(.failure(Self.shutdown))
-            }
-        }
+        let (preparing, writing) = (preparer.withLock { $0 }, writer.withLock { $0 })
+        // What the preparer leaves, the writer works out itself.
+        for request in preparing?.stop() ?? [] { pushToWriter(request) }
+        fail(writing?.stop() ?? [])
         let waiting = parked.withLock { parked in
             defer { parked.requests = [:] }
             return Array(parked.requests.values)
         }
-        for request in waiting { request.completion(.failure(Self.shutdown)) }
+        for request in waiting { answer(request, .failure(Self.shutdown)) }
     }
 
     var statistics: DatabaseStatistics {
@@ -97,79 +94,155 @@ final class CommitPipeline: Sendable {
         statistics.failures = counters.failures.load(ordering: .relaxed)
         statistics.groups = counters.groups.load(ordering: .relaxed)
         statistics.groupSizes = counters.groupSizes
-        statistics.queuedCommits = queuedCount.load(ordering: .relaxed)
-        statistics.queuedBytes = queuedBytes.load(ordering: .relaxed)
+        (statistics.queuedCommits, statistics.queuedBytes) = admission.queued
         return statistics
     }
 
     // MARK: Queueing
 
     func submit(_ request: Request) {
-        let isFull =
-            queuedCount.load(ordering: .relaxed) >= Limits.commitQueueMax
-            || queuedBytes.load(ordering: .relaxed) + request.sizeBytes > Limits.commitQueueBytesMax
-        queuedCount.add(1, ordering: .relaxed)
-        queuedBytes.add(request.sizeBytes, ordering: .relaxed)
-        if isFull {
-            answer(request, .failure(.resourceExhausted("Too many commits are waiting for the disk.")))
-        } else {
-            enqueue(request)
+        var request = request
+        request.cost = CommitCost.units(of: request.writes)
+        do throws(Status) {
+            try admission.enter(&request)
+        } catch {
+            locks.remove(request.owner)
+            return request.completion(.failure(error))
         }
+        enqueue(request)
     }
 
     private func enqueue(_ request: Request) {
-        if !push(.commit(request)) { answer(request, .failure(Self.shutdown)) }
+        if request.isSlow { pushToPreparer(request) } else { pushToWriter(request) }
     }
 
-    /// Ends a request, whatever became of it: gives up its turns, then tells its sender.
+    private func pushToPreparer(_ request: Request) {
+        let rest = preparer.withLock { $0 }?.push(request, for: request.requester, cost: request.cost) ?? [request]
+        // The preparer ends before the writer does.
+        for request in rest { pushToWriter(request) }
+    }
+
+    private func pushToWriter(_ request: Request) {
+        push(.commit(request), for: request.requester, cost: request.cost, request.isSlow ? .large : .quick)
+    }
+
+    private func push(_ job: Job, for requester: Requester, cost: Int, _ lane: FairWorker<Job>.Lane = .quick) {
+        fail(writer.withLock { $0 }?.push(job, for: requester, cost: cost, lane) ?? [job])
+    }
+
+    /// Answers what can't be done any more.
+    private func fail(_ jobs: [Job]) {
+        for job in jobs {
+            switch job {
+            case .commit(let request): answer(request, .failure(Self.shutdown))
+            case .maintenance(_, let completion), .clear(let completion): completion(.failure(Self.shutdown))
+            }
+        }
+    }
+
+    /// Ends a request, whatever became of it: gives up its locks, then notifies its sender.
     private func answer(_ request: Request, _ result: Result<CommitOutcome, Status>) {
-        queuedCount.subtract(1, ordering: .relaxed)
-        queuedBytes.subtract(request.sizeBytes, ordering: .relaxed)
+        admission.leave(request)
         locks.remove(request.owner)
         request.completion(result)
     }
 
     private static let shutdown = Status.unavailable("The server is shutting down.")
-
-    @discardableResult
-    private func push(_ job: Job) -> Bool {
-        worker.withLock { $0 }?.push(job) ?? false
-    }
+    static let unwanted = Status(.cancelled, "The client has cancelled the call.")
 
     func perform(
         _ body: @escaping @Sendable (any StoreTransaction) throws(Status) -> Void,
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
-        if !push(.maintenance(body, completion)) {
-            completion(.failure(Self.shutdown))
+        push(.maintenance(body, completion), for: .server, cost: Self.maintenanceCost)
+    }
+
+    /// In units of `CommitCost`; steps of maintenance are made as long as this.
+    private static let maintenanceCost = 4000
+
+    // MARK: The preparer's thread
+
+    private func prepare() {
+        guard let preparer = preparer.withLock({ $0 }) else { return }
+        while preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax {
+            guard let (request, _) = preparer.next() else { return }
+            prepare(request)
         }
+        preparer.pause()
+        // The writer may have begun with one just before.
+        if preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax { wakePreparer() }
+    }
+
+    private func wakePreparer() {
+        for request in preparer.withLock({ $0 })?.wake() ?? [] { pushToWriter(request) }
+    }
+
+    private func prepare(_ request: Request) {
+        if request.isAbandoned { return answer(request, .failure(Self.unwanted)) }
+        if !request.isLarge { return pushToWriter(request) }
+        var request = request
+        do throws(Status) {
+            let (catalog, epoch) = catalog.valueAndEpoch
+            let snapshot: any Snapshot
+            do throws(Status) {
+                snapshot = try store.snapshot()
+            } catch {
+                // Readers have taken all snapshots. The writer needs none.
+                if error.code == .resourceExhausted { return pushToWriter(request) }
+                throw error
+            }
+            defer { snapshot.close() }
+            request.prepared = try prepare(request, on: snapshot, catalog, epoch)
+        } catch {
+            return answer(request, .failure(error))
+        }
+        preparedWaiting.add(1, ordering: .acquiringAndReleasing)
+        request.preparations += 1
+        pushToWriter(request)
+    }
+
+    private func prepare(
+        _ request: Request, on snapshot: any Snapshot, _ catalog: IndexCatalog, _ epoch: UInt64
+    ) throws(Status) -> PreparedCommit {
+        let version = try Database.version(of: snapshot)
+        if locks.isDoomed(request.owner) { throw Self.contention }
+        // First, so that a client tries again whose transaction finds something that it hasn't read.
+        if let read = request.transaction, let since = read.version,
+            try isTouched(read.readSet, since: since, through: version, in: snapshot)
+        {
+            throw Self.contention
+        }
+        let latest = commitClock.latest
+        try PreparedCommit.judgeFirstWrite(of: request, on: snapshot, catalog: catalog, latest: latest)
+        return try PreparedCommit(
+            request, on: snapshot, version: version, catalog: catalog, catalogEpoch: epoch, latest: latest,
+            isWanted: { !request.isAbandoned })
+    }
+
+    /// Whether nothing has changed that a preparation rests on. For the writer.
+    private func isFresh(_ prepared: PreparedCommit, earlier sets: [ChangeSet]) -> Bool {
+        guard prepared.catalogEpoch == catalog.epoch,
+            let since = recent.changes(after: prepared.version, through: commitClock.committed)
+        else { return false }
+        func rests(on set: ChangeSet) -> Bool { set.changes.contains { prepared.rests(on: $0.key) } }
+        return !since.contains(where: rests) && !sets.contains(where: rests)
     }
 
     // MARK: The writer's thread
 
-    private func process(_ jobs: [Job]) {
-        var group: [Request] = []
-        var groupBytes = 0
-        func flush() {
-            if !group.isEmpty { commit(group) }
-            group = []
-            groupBytes = 0
-        }
-        for job in jobs {
-            switch job {
-            case .commit(let request):
-                group.append(request)
-                groupBytes += request.sizeBytes
-                if group.count >= Limits.groupCommitRequestsMax || groupBytes >= Limits.groupCommitBytesMax { flush() }
-            case .maintenance(let body, let completion):
-                flush()
-                completion(maintain(body))
-            case .clear(let completion):
-                flush()
-                completion(clear())
+    private func write() {
+        guard let writer = writer.withLock({ $0 }) else { return }
+        while let (job, lane) = writer.next() {
+            var next: Job? = job
+            while let job = next {
+                next = nil
+                switch job {
+                case .commit(let request): next = commit(from: request, writer, lane)
+                case .maintenance(let body, let completion): completion(maintain(body))
+                case .clear(let completion): completion(clear())
+                }
             }
         }
-        flush()
     }
 
     private func maintain(_ body: (any StoreTransaction) throws(Status) -> Void) -> Result<Void, Status> {
@@ -205,139 +278,200 @@ final class CommitPipeline: Sendable {
     }
 
     func clear(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
-        if !push(.clear(completion)) { completion(.failure(Self.shutdown)) }
+        push(.clear(completion), for: .server, cost: Self.maintenanceCost)
     }
 
-    /// What became of a request of a group, told when the group is durable.
+    /// What became of a request of a group, answered when the group is durable.
     private enum Verdict {
         case committed(CommitOutcome)
         case failed(Status)
         case parked(holder: LockTable.Owner, key: [UInt8]?)
+        /// What it was prepared on has changed.
+        case outdated
     }
 
-    private func commit(_ group: [Request]) {
-        commitClock.beginGroup()
+    /// Commits that become durable together.
+    private struct Group {
+        var requests: [Request] = []
         var verdicts: [Verdict] = []
         var sets: [ChangeSet] = []
+        /// The documents that `sets` change.
+        var keys: Set<[UInt8]> = []
+        var bytes = 0
+        var cost = 0
+
+        /// Whether one more is taken in, so that it doesn't wait for a sync of its own.
+        func hasRoom(for request: Request) -> Bool {
+            bytes + request.sizeBytes <= Limits.groupCommitBytesMax
+                && cost + request.cost <= CommitCost.groupUnitsMax
+        }
+    }
+
+    /// Commits a group.
+    /// - Parameter first: the commit whose turn it is; those behind it in the lane come along.
+    /// - Returns: the next job of the lane when that has no place in the group.
+    private func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) -> Job? {
+        if isDropped(first) { return nil }
+        // What comes from now on goes into another group, or the first would wait for as long as others come.
+        let countMax = min(Limits.groupCommitRequestsMax, writer.count(lane) + 1)
+        let end = clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000
+        var group = Group()
+        var leftOver: Job?
         var failure: Status?
         var newIncarnation: Int64?
+        commitClock.beginGroup()
         do {
             try store.write { transaction throws(Status) in
-                for request in group {
-                    verdicts.append(try self.apply(request, to: transaction, earlier: &sets))
+                try self.apply(first, to: transaction, &group)
+                while group.requests.count < countMax, self.clock.monotonicNanoseconds() < end,
+                    let job = writer.next(in: lane)
+                {
+                    guard case .commit(let request) = job, group.hasRoom(for: request) else {
+                        leftOver = job
+                        break
+                    }
+                    if !self.isDropped(request) { try self.apply(request, to: transaction, &group) }
                 }
-                if let last = sets.last {
+                if let last = group.sets.last {
                     try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
                     newIncarnation = try self.incarnation.begin(in: transaction)
                 }
             }
         } catch {
             failure = error
+            // It may have failed before it began with the first.
+            if group.requests.isEmpty { group.requests = [first] }
         }
         if failure == nil {
-            for set in sets { recent.append(set) }
+            for set in group.sets { recent.append(set) }
             if let newIncarnation { incarnation.set(newIncarnation) }
         }
-        commitClock.endGroup(committed: failure == nil ? sets.last?.version : nil)
+        commitClock.endGroup(committed: failure == nil ? group.sets.last?.version : nil)
+        finish(group, failure)
+        return leftOver
+    }
+
+    private func finish(_ group: Group, _ failure: Status?) {
         if failure == nil {
-            observers.tell(sets)
-            for set in sets { hub.committed(set) }
+            observers.tell(group.sets)
+            for set in group.sets { hub.committed(set) }
         }
-        for (index, request) in group.enumerated() {
+        for (index, request) in group.requests.enumerated() {
             if let failure {
                 answer(request, .failure(Status(.unavailable, failure.message)))
-            } else {
-                finish(request, verdicts[index])
+                continue
+            }
+            switch group.verdicts[index] {
+            case .committed(let outcome): answer(request, .success(outcome))
+            case .failed(let status): answer(request, .failure(status))
+            case .parked(let holder, let key): park(request, holder, key)
+            case .outdated: prepareAgain(request)
             }
         }
-        counters.count(group: group.count, failed: failure != nil)
+        counters.count(group: group.requests.count, failed: failure != nil)
     }
 
-    private func finish(_ request: Request, _ verdict: Verdict) {
-        switch verdict {
-        case .committed(let outcome): answer(request, .success(outcome))
-        case .failed(let status): answer(request, .failure(status))
-        case .parked(let holder, let key): park(request, holder, key)
+    /// Answers a commit for which nobody waits any more, without beginning with it.
+    private func isDropped(_ request: Request) -> Bool {
+        guard request.isAbandoned else { return false }
+        begun(request)
+        answer(request, .failure(Self.unwanted))
+        return true
+    }
+
+    /// Makes room for the next one to be prepared.
+    private func begun(_ request: Request) {
+        guard request.prepared != nil else { return }
+        preparedWaiting.subtract(1, ordering: .acquiringAndReleasing)
+        wakePreparer()
+    }
+
+    private func prepareAgain(_ request: Request) {
+        if request.preparations >= Limits.commitPreparationsMax {
+            answer(request, .failure(Self.tooMuchContention))
+        } else {
+            pushToPreparer(request)
         }
-    }
-
-    /// What a commit will do, worked out before anything of it is written.
-    private struct Prepared {
-        var staged: StagedCommit
-        var set: ChangeSet
-        var differences: [IndexDifference]
-    }
-
-    private enum Preparation {
-        case ready(Prepared)
-        case parked(holder: LockTable.Owner, key: [UInt8]?)
     }
 
     /// - Throws: when the store fails, which fails the group; what is wrong with the request is its verdict.
     private func apply(
-        _ request: Request, to transaction: any StoreTransaction, earlier sets: inout [ChangeSet]
-    ) throws(Status) -> Verdict {
-        let prepared: Prepared
+        _ request: Request, to transaction: any StoreTransaction, _ group: inout Group
+    ) throws(Status) {
+        let started = clock.monotonicNanoseconds()
+        defer { admission.measured(request, nanoseconds: clock.monotonicNanoseconds() - started) }
+        begun(request)
+        var kept = request
+        kept.prepared = nil
+        group.requests.append(kept)
+        group.bytes += request.sizeBytes
+        group.cost += request.cost
+        let decision: Decision
         do throws(Status) {
-            switch try prepare(request, on: transaction, earlier: sets) {
-            case .ready(let ready): prepared = ready
-            case .parked(let holder, let key): return .parked(holder: holder, key: key)
-            }
+            decision = try decide(on: request, in: transaction, group)
         } catch {
             // A damaged document is the trouble of those who write to it, not of the group.
             if error.code == .unavailable { throw error }
-            return .failed(error)
+            return group.verdicts.append(.failed(error))
         }
-        // From here on half of the commit may be written: every failure undoes the group.
-        try store(prepared.set, prepared.differences, to: transaction)
-        if !prepared.set.changes.isEmpty { sets.append(prepared.set) }
-        let version = prepared.set.version
-        return .committed(
-            CommitOutcome(
-                commitTime: Timestamp(microseconds: version), results: prepared.staged.results(version: version)))
+        switch decision {
+        case .no(let verdict): group.verdicts.append(verdict)
+        case .yes(let prepared, let set):
+            // From here on half of the commit may be written: every failure undoes the group.
+            try store(set, prepared.differences, to: transaction)
+            if !set.changes.isEmpty {
+                group.sets.append(set)
+                for change in set.changes { group.keys.insert(change.key) }
+            }
+            group.verdicts.append(.committed(Self.outcome(of: request, prepared.staged, version: set.version)))
+        }
     }
 
-    private func prepare(
-        _ request: Request, on transaction: any StoreTransaction, earlier sets: [ChangeSet]
-    ) throws(Status) -> Preparation {
+    private static func outcome(of request: Request, _ staged: StagedCommit, version: Int64) -> CommitOutcome {
+        CommitOutcome(
+            commitTime: Timestamp(microseconds: version), results: staged.results(version: version),
+            document: request.returning.flatMap { staged.document(afterWrite: $0, version: version) })
+    }
+
+    private enum Decision {
+        case yes(PreparedCommit, ChangeSet)
+        case no(Verdict)
+    }
+
+    private func decide(
+        on request: Request, in transaction: any StoreTransaction, _ group: borrowing Group
+    ) throws(Status) -> Decision {
         if !request.writes.isEmpty {
             if locks.isDoomed(request.owner) { throw Self.contention }
             if let read = request.transaction {
-                try validate(read.readSet, since: read.version, earlier: sets, in: transaction)
+                try validate(read.readSet, since: read.version, group, in: transaction)
             }
         }
-        let staged = try StagedCommit(
-            request.writes, on: transaction, catalog: catalog.value, requestTime: request.requestTime,
-            latest: commitClock.latest, defersPreconditions: request.guard != nil)
-        if let commitGuard = request.guard {
-            // Before the preconditions: whoever may not write learns nothing of what is stored.
-            try commitGuard.check(
-                GuardedCommit(request.writes, on: transaction, staged: staged, requestTime: request.requestTime))
-            if let failure = staged.deferredFailure { throw failure }
+        let prepared: PreparedCommit
+        if let known = request.prepared {
+            if !isFresh(known, earlier: group.sets) { return .no(.outdated) }
+            prepared = known
+        } else {
+            let (catalog, epoch) = catalog.valueAndEpoch
+            prepared = try PreparedCommit(
+                request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
+                latest: commitClock.latest)
         }
-        // The version is given only when the commit no longer waits; until then 0 stands for it.
-        // Always in the order of keys, so that no two commits wait for each other.
-        let touched = staged.changes(version: 0).sorted { UTF8Order.compare($0.key, $1.key) < 0 }
-        for change in touched {
-            if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
-                return .parked(holder: holder, key: isDocument ? change.key : nil)
+        if !locks.isIdle(except: request.owner) {
+            // The version is given only when the commit no longer waits; until then 0 stands for it.
+            // Always in the order of keys, so that no two commits wait for each other.
+            let touched = prepared.staged.changes(version: 0).sorted { UTF8Order.compare($0.key, $1.key) < 0 }
+            for change in touched {
+                if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
+                    return .no(.parked(holder: holder, key: isDocument ? change.key : nil))
+                }
             }
         }
         let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
-        let set = ChangeSet(version: version, changes: staged.changes(version: version))
-        var differences: [IndexDifference] = []
-        var size = 0
-        for change in set.changes {
-            let difference = try staged.difference(change)
-            size += difference.sizeBytes + (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0)
-            // Checked as it grows, so that no commit can fill the memory before it is refused.
-            if size > Limits.commitBytesMax {
-                throw .invalidArgument("Transaction too big. Decrease transaction size.")
-            }
-            differences.append(difference)
-        }
-        return .ready(Prepared(staged: staged, set: set, differences: differences))
+        return .yes(prepared, ChangeSet(version: version, changes: prepared.staged.changes(version: version)))
     }
+
+    // MARK: Storing
 
     private func store(
         _ set: ChangeSet, _ differences: [IndexDifference], to transaction: any StoreTransaction
@@ -364,16 +498,22 @@ final class CommitPipeline: Sendable {
 
     // MARK: Validation
 
+    static let tooMuchContention = Status.aborted("Too much contention on these documents. Please try again.")
+
     private static let contention = Status.aborted(
         "Aborted due to cross-transaction contention. This occurs when multiple transactions attempt to access the same "
             + "data, requiring Firestore to abort at least one in order to enforce serializability.")
 
     private func validate(
-        _ readSet: ReadSet, since version: Int64?, earlier sets: [ChangeSet], in snapshot: any Snapshot
+        _ readSet: ReadSet, since version: Int64?, _ group: borrowing Group, in snapshot: any Snapshot
     ) throws(Status) {
         guard let version, !readSet.isEmpty else { return }
-        for set in sets where set.version > version {
-            if try readSet.isTouched(by: set) { throw Self.contention }
+        // All of the group is later than what anybody has read.
+        if readSet.touchesDocuments(of: group.keys) { throw Self.contention }
+        if !readSet.queries.isEmpty {
+            for set in group.sets {
+                if try readSet.isTouched(by: set) { throw Self.contention }
+            }
         }
         if try isTouched(readSet, since: version, through: commitClock.committed, in: snapshot) {
             throw Self.contention
@@ -427,7 +567,7 @@ final class CommitPipeline: Sendable {
         if request.transaction == nil { locks.add(request.owner, age: request.owner) }
         if let key {
             if !locks.acquire(.document(key), for: request.owner, granted: resume), let request = unpark(ticket) {
-                answer(request, .failure(.aborted("Too much contention on these documents. Please try again.")))
+                answer(request, .failure(Self.tooMuchContention))
             }
         } else {
             locks.whenReleased(holder, waiting: request.owner, resume)
@@ -454,4 +594,6 @@ public struct CommitOutcome: Sendable {
     public var commitTime: Timestamp
     /// One for each write, in order.
     public var results: [WriteResult]
+    /// What the commit has left of the document that one write was asked to return; nil for none.
+    public var document: StoredDocument?
 }

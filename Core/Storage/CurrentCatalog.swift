@@ -19,11 +19,15 @@ final class CurrentCatalog: Sendable {
 
     var value: IndexCatalog { state.withLock { $0.catalog } }
 
+    /// The catalog in force, and a number that is another one after each change and while one is made.
+    var valueAndEpoch: (catalog: IndexCatalog, epoch: UInt64) { state.withLock { ($0.catalog, $0.epoch) } }
+    var epoch: UInt64 { state.withLock { $0.epoch } }
+
     /// A snapshot, and the catalog whose entries it holds: with an older or a newer one, a query could trust an index that
     /// isn't whole.
-    func snapshot(of store: any Store) throws(Status) -> (any Snapshot, IndexCatalog) {
+    func snapshot(of store: any Store, _ use: SnapshotUse = .short) throws(Status) -> (any Snapshot, IndexCatalog) {
         let epoch = state.withLock { $0.epoch }
-        let snapshot = try store.snapshot()
+        let snapshot = try store.snapshot(use)
         let settled = state.withLock { $0.epoch == epoch && !$0.isChanging ? $0.catalog : nil }
         if let settled { return (snapshot, settled) }
         do throws(Status) {

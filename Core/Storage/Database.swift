@@ -87,9 +87,18 @@ public final class Database: Sendable {
     // MARK: Views
 
     /// The present state.
-    public func view() throws(Status) -> ReadView {
+    public func view() throws(Status) -> ReadView { try present(.short) }
+
+    /// The present state for a long read, which ends with the view.
+    package func view(under read: LongRead) throws(Status) -> ReadView {
+        let view = try present(.long)
+        view.hold(read)
+        return view
+    }
+
+    private func present(_ use: SnapshotUse) throws(Status) -> ReadView {
         let promise = commitClock.promise()
-        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store, use)
         // A commit that came between was given its version after the promise: that version is of now.
         let version = commitClock.holds(promise) ? promise.committed : try Self.version(of: snapshot)
         let time = version == promise.committed ? promise.time : version
@@ -98,7 +107,7 @@ public final class Database: Sendable {
             catalog: catalog)
     }
 
-    private static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
+    static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 
@@ -110,9 +119,21 @@ public final class Database: Sendable {
         return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)))
     }
 
+    /// The same for a long read, which ends with the view.
+    package func view(atVersion version: Int64, under read: LongRead) throws(Status) -> ReadView {
+        let present = try present(.long)
+        let view =
+            present.version == version
+            ? present : try view(at: version, readTime: Timestamp(microseconds: max(version, 1)), .long)
+        view.hold(read)
+        return view
+    }
+
     /// The state at a version within the retention.
-    private func view(at version: Int64, readTime: Timestamp) throws(Status) -> ReadView {
-        let (snapshot, catalog) = try currentCatalog.snapshot(of: store)
+    private func view(
+        at version: Int64, readTime: Timestamp, _ use: SnapshotUse = .short
+    ) throws(Status) -> ReadView {
+        let (snapshot, catalog) = try currentCatalog.snapshot(of: store, use)
         let present = try Self.version(of: snapshot)
         let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
@@ -128,6 +149,14 @@ public final class Database: Sendable {
     public func pastView(at readTime: Timestamp) throws(Status) -> ReadView {
         try check(readTime: readTime)
         return try view(at: readTime.microseconds, readTime: readTime)
+    }
+
+    /// The same for a long read, which ends with the view.
+    package func pastView(at readTime: Timestamp, under read: LongRead) throws(Status) -> ReadView {
+        try check(readTime: readTime)
+        let view = try view(at: readTime.microseconds, readTime: readTime, .long)
+        view.hold(read)
+        return view
     }
 
     /// - Throws: INVALID_ARGUMENT for a time in the future, FAILED_PRECONDITION for one that is too old.
@@ -302,19 +331,23 @@ public final class Database: Sendable {
     ///   - transaction: ended by the commit, whether it succeeds or fails.
     ///   - sizeBytes: about what the request holds in memory.
     ///   - commitGuard: asked before the commit is made; nil lets every commit pass.
-    public func commit(
+    ///   - requester: whose turn it takes. The commits of one connection keep their order.
+    ///   - returning: the write of which the outcome carries the document.
+    ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
+    package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
-        guard commitGuard: (any CommitGuard)? = nil,
+        guard commitGuard: (any CommitGuard)? = nil, requester: Requester, returning: Int? = nil,
+        isWanted: (@Sendable () -> Bool)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
     ) {
-        let now = clock.now()
         let waitUntil = clock.monotonicNanoseconds() + UInt64(Limits.lockWaitSeconds * 1e9)
+        var request = CommitRequest(
+            writes: writes, transaction: nil, owner: 0, requestTime: clock.now(), guard: commitGuard,
+            sizeBytes: sizeBytes, requester: requester, isWanted: isWanted, returning: returning,
+            waitUntil: waitUntil, completion: completion)
         guard let id, !id.isEmpty else {
-            pipeline.submit(
-                CommitPipeline.Request(
-                    writes: writes, transaction: nil, owner: transactions.nextOwner(), requestTime: now,
-                    guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil, completion: completion))
-            return
+            request.owner = transactions.nextOwner()
+            return pipeline.submit(request)
         }
         do throws(Status) {
             // Taken at once, so that of two commits with one id only one is applied.
@@ -322,15 +355,23 @@ public final class Database: Sendable {
             if transaction.isReadOnly, !writes.isEmpty {
                 throw .invalidArgument("Cannot modify entities in a read-only transaction.")
             }
-            pipeline.submit(
-                CommitPipeline.Request(
-                    writes: writes, transaction: (id, transaction.version, transaction.readSet),
-                    owner: transaction.owner,
-                    requestTime: now, guard: commitGuard, sizeBytes: sizeBytes, waitUntil: waitUntil,
-                    completion: completion))
+            request.owner = transaction.owner
+            request.transaction = (id, transaction.version, transaction.readSet)
+            pipeline.submit(request)
         } catch {
             completion(.failure(error))
         }
+    }
+
+    /// The same as the server's own work.
+    public func commit(
+        _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
+        guard commitGuard: (any CommitGuard)? = nil,
+        completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void
+    ) {
+        commit(
+            writes, transaction: id, sizeBytes: sizeBytes, guard: commitGuard, requester: .server,
+            completion: completion)
     }
 
     // MARK: Maintenance

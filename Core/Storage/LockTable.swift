@@ -76,6 +76,11 @@ final class LockTable: Sendable {
         state.withLock { $0.owners.isEmpty && $0.documents.isEmpty && $0.queries.isEmpty && $0.waiting.isEmpty }
     }
 
+    /// Whether nobody but `owner` can hold anything.
+    func isIdle(except owner: Owner) -> Bool {
+        state.withLock { $0.owners.isEmpty || ($0.owners.count == 1 && $0.owners[owner] != nil) }
+    }
+
     func isDoomed(_ owner: Owner) -> Bool {
         state.withLock { $0.owners[owner]?.isDoomed ?? false }
     }

@@ -37,6 +37,9 @@ struct ReadSet: Sendable {
         return false
     }
 
+    /// Whether one of the documents that were read by their names is among `keys`; a walk over the smaller of both.
+    func touchesDocuments(of keys: Set<[UInt8]>) -> Bool { !documents.isDisjoint(with: keys) }
+
     func isTouched(by set: ChangeSet) throws(Status) -> Bool {
         for change in set.changes {
             if try isTouched(by: change) { return true }

@@ -14,6 +14,7 @@ public final class ReadView {
     public let readTime: Timestamp
     public let catalog: IndexCatalog
     private var cachedOverlay: PastOverlay?
+    private var longRead: LongRead?
 
     init(snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog) {
         self.snapshot = snapshot
@@ -23,7 +24,16 @@ public final class ReadView {
         self.catalog = catalog
     }
 
-    deinit { snapshot.close() }
+    deinit {
+        snapshot.close()
+        longRead?.end()
+    }
+
+    /// The view is kept for a long read from now on, which ends with the view.
+    package func hold(_ read: LongRead) {
+        if longRead == nil { snapshot.becomeLong() }
+        longRead = read
+    }
 
     public var isPast: Bool { version < snapshotVersion }
 

@@ -4,15 +4,17 @@ import HearthWire
 /// Works out what a list of writes does to the documents, without doing it.
 ///
 /// Writes are applied in order, each on the state left by the earlier ones. Nothing is stored before all have succeeded.
-struct StagedCommit {
+struct StagedCommit: Sendable {
     /// A document touched by the commit.
-    private struct State {
+    private struct State: Sendable {
         var key: [UInt8]
         var name: ResourceName
         var original: StoredDocument?
         var content: Content
         /// Deleted and made again within the commit: a new document, even with the same fields.
         var isRecreated = false
+        /// Whether `content` is a tree with the stored fields; nil while nobody has compared them.
+        var equalsOriginal: Bool?
         var transformCount = 0
         /// The final fields in wire form, when they differ from the stored ones.
         var encoded: [UInt8]?
@@ -23,9 +25,15 @@ struct StagedCommit {
         var exists: Bool {
             if case .missing = content { false } else { true }
         }
+
+        /// Whether the commit is known to have left the stored fields as they are up to here.
+        var equalsOriginalByNow: Bool {
+            if case .original = content { return true }
+            return equalsOriginal == true
+        }
     }
 
-    private enum Content {
+    private enum Content: Sendable {
         /// As it is stored.
         case original
         case missing
@@ -34,7 +42,7 @@ struct StagedCommit {
     }
 
     /// What a write's answer will say.
-    private enum Outcome {
+    private enum Outcome: Sendable {
         /// Nothing of the document's time.
         case none
         case unchanged(Int64)
@@ -42,7 +50,6 @@ struct StagedCommit {
         case document(Int)
     }
 
-    private let snapshot: any Snapshot
     private let catalog: IndexCatalog
     private let requestTime: Timestamp
     /// No version that was given out is later.
@@ -59,70 +66,98 @@ struct StagedCommit {
     /// the writes would come to.
     private(set) var deferredFailure: Status?
 
+    /// Bytes of documents that were decoded, compared or searched. A few small writes can ask for that of large documents
+    /// again and again.
+    private(set) var workBytes = 0
+    /// Bytes of stored documents that are held.
+    private var storedBytes = 0
+
     /// - Parameters:
     ///   - snapshot: shows the state before the commit.
     ///   - defersPreconditions: those that don't hold are kept in `deferredFailure`.
-    /// - Throws: the status of the first write that fails.
+    ///   - isWanted: asked now and then.
+    /// - Throws: the status of the first write that fails; CANCELLED when the commit is no longer wanted.
     init(
         _ writes: [Write], on snapshot: any Snapshot, catalog: IndexCatalog, requestTime: Timestamp, latest: Int64,
-        defersPreconditions: Bool = false
+        defersPreconditions: Bool = false, isWanted: () -> Bool = { true }
     ) throws(Status) {
         self.defersPreconditions = defersPreconditions
         self.latest = latest
-        self.snapshot = snapshot
         self.catalog = catalog
         self.requestTime = requestTime
         outcomes.reserveCapacity(writes.count)
-        for write in writes { try stage(write) }
-        for place in states.indices { try finish(place) }
+        for (index, write) in writes.enumerated() {
+            if index % Self.writesBetweenChecks == 0, index > 0, !isWanted() { throw CommitPipeline.unwanted }
+            try stage(write, on: snapshot)
+        }
+        for place in states.indices { try Self.finish(&states[place]) }
     }
+
+    private static let writesBetweenChecks = 256
+
+    static let tooBig = Status.invalidArgument("Transaction too big. Decrease transaction size.")
 
     // MARK: One write
 
-    private mutating func stage(_ write: Write) throws(Status) {
-        let key = DocumentKey.encode(write.document.path)
-        let place: Int
-        if let known = self.place(of: key) {
-            place = known
-        } else {
-            let original = try snapshot.document(key)
-            place = states.count
-            states.append(
-                State(
-                    key: key, name: write.document, original: original, content: original == nil ? .missing : .original)
-            )
-            if place >= Self.comparedMax {
-                if places.isEmpty { for (place, state) in states.enumerated() { places[state.key] = place } }
-                places[key] = place
+    // What works on one state is static and takes that state alone: a method of the whole would copy all states to reach one.
+
+    private mutating func stage(_ write: Write, on snapshot: any Snapshot) throws(Status) {
+        let place = try self.place(for: write, on: snapshot)
+        // After the first that doesn't hold the others don't matter.
+        if deferredFailure == nil {
+            do throws(Status) {
+                try Self.check(write.precondition, &states[place], latest: latest, &workBytes)
+            } catch {
+                if !defersPreconditions { throw error }
+                deferredFailure = error
             }
-        }
-        do throws(Status) {
-            try check(write.precondition, &states[place])
-        } catch {
-            if !defersPreconditions { throw error }
-            if deferredFailure == nil { deferredFailure = error }
         }
         switch write.operation {
-        case .verify:
-            if case .original = states[place].content, let original = states[place].original {
-                outcomes.append((.unchanged(original.updateVersion), []))
-            } else {
-                outcomes.append((states[place].exists ? .document(place) : .none, []))
-            }
+        case .verify: outcomes.append((Self.verification(of: states[place], place), []))
         case .delete:
             states[place].content = .missing
             outcomes.append((.none, []))
         case .update(let fields, let mask):
-            let results = try update(&states[place], write, fields, mask)
+            let results = try Self.update(
+                &states[place], write, fields, mask, requestTime: requestTime, &workBytes)
             outcomes.append((.document(place), results))
         }
+        if workBytes > Limits.commitWorkBytesMax { throw Self.tooBig }
+    }
+
+    private mutating func place(for write: Write, on snapshot: any Snapshot) throws(Status) -> Int {
+        let key = DocumentKey.encode(write.document.path)
+        if let known = place(of: key) { return known }
+        let original = try snapshot.document(key)
+        storedBytes += original?.fields.count ?? 0
+        if storedBytes > Limits.commitBytesMax { throw Self.tooBig }
+        let place = states.count
+        states.append(
+            State(key: key, name: write.document, original: original, content: original == nil ? .missing : .original))
+        if place >= Self.comparedMax {
+            if places.isEmpty { for (place, state) in states.enumerated() { places[state.key] = place } }
+            places[key] = place
+        }
+        return place
     }
 
     private func place(of key: [UInt8]) -> Int? {
         states.count > Self.comparedMax ? places[key] : states.firstIndex { $0.key == key }
     }
 
-    private func check(_ precondition: Precondition, _ state: inout State) throws(Status) {
+    private static func verification(of state: State, _ place: Int) -> Outcome {
+        guard let original = state.original else { return state.exists ? .document(place) : .none }
+        switch state.content {
+        case .original: return .unchanged(original.updateVersion)
+        case .tree where state.equalsOriginal == true: return .unchanged(original.updateVersion)
+        case .tree: return .document(place)
+        case .missing: return .none
+        }
+    }
+
+    private static func check(
+        _ precondition: Precondition, _ state: inout State, latest: Int64, _ workBytes: inout Int
+    ) throws(Status) {
         switch precondition {
         case .none: break
         case .exists(true): if !state.exists { throw .notFound("No document to update: \(state.name)") }
@@ -133,7 +168,7 @@ struct StagedCommit {
                 throw .invalidArgument(
                     "The required base version (\(required.microseconds)) of \(state.name) lies in the future.")
             }
-            if isChangedByNow(&state) {
+            if isChangedByNow(&state, &workBytes) {
                 throw .failedPrecondition(
                     "\(state.name) was changed by an earlier write of the same commit: its version can't match the "
                         + "required base version (\(required.microseconds))")
@@ -147,32 +182,43 @@ struct StagedCommit {
         }
     }
 
-    private func isChangedByNow(_ state: inout State) -> Bool {
+    private static func isChangedByNow(_ state: inout State, _ workBytes: inout Int) -> Bool {
         if state.isRecreated { return true }
         switch state.content {
         case .original: return false
         case .missing: return state.original != nil
         case .tree(let tree):
+            guard let original = state.original else { return true }
+            if let known = state.equalsOriginal { return !known }
             // As they rest: there, one NaN stands for all that arithmetic makes.
-            guard let original = state.original, original.fields == FieldsCodec.encode(tree) else { return true }
-            state.content = .original
-            return false
+            workBytes += original.fields.count
+            let isSame = original.fields == FieldsCodec.encode(tree)
+            state.equalsOriginal = isSame
+            return !isSame
         }
     }
 
-    private func update(
-        _ state: inout State, _ write: Write, _ fields: MapValue, _ mask: [FieldPath]?
+    private static func update(
+        _ state: inout State, _ write: Write, _ fields: MapValue, _ mask: [FieldPath]?, requestTime: Timestamp,
+        _ workBytes: inout Int
     ) throws(Status) -> [Value] {
         if !state.exists, state.original != nil { state.isRecreated = true }
+        // Nothing is known of a document that is written as a whole; else only what the write touches is compared.
+        var isSame = mask != nil && state.equalsOriginalByNow
         var tree = fields
         if let mask {
-            tree = try takeTree(&state)
+            tree = try takeTree(&state, &workBytes)
+            let before = isSame ? mask.map { tree[path: $0] } : []
             tree.merge(fields, mask: mask)
+            isSame = isSame && zip(mask, before).allSatisfy { tree[path: $0] == $1 }
         }
         var results: [Value] = []
         for transform in write.transforms {
-            let (value, result) = transform.apply(to: tree[path: transform.path], requestTime: requestTime)
+            let stored = tree[path: transform.path]
+            if case .array(let elements)? = stored { workBytes += elements.count * elementWorkBytes }
+            let (value, result) = transform.apply(to: stored, requestTime: requestTime)
             try ValueValidation.validateDepth(of: value, at: transform.path)
+            isSame = isSame && stored == value
             tree.set(transform.path, value)
             results.append(result)
         }
@@ -183,15 +229,21 @@ struct StagedCommit {
                     + "single document")
         }
         state.content = .tree(tree)
+        state.equalsOriginal = isSame ? true : nil
         return results
     }
 
+    /// What looking at an element of an array is taken to cost.
+    private static let elementWorkBytes = 16
+
     /// The present fields, taken out of the state so that changing them makes no copy.
-    private func takeTree(_ state: inout State) throws(Status) -> MapValue {
+    private static func takeTree(_ state: inout State, _ workBytes: inout Int) throws(Status) -> MapValue {
         defer { state.content = .missing }
         switch state.content {
         case .missing: return MapValue()
-        case .original: return try state.original.map(Self.decode) ?? MapValue()
+        case .original:
+            workBytes += state.original?.fields.count ?? 0
+            return try state.original.map(decode) ?? MapValue()
         case .tree(let tree): return tree
         }
     }
@@ -201,16 +253,15 @@ struct StagedCommit {
     }
 
     /// Looks at what all writes have made of a document together.
-    private mutating func finish(_ place: Int) throws(Status) {
-        let state = states[place]
+    private static func finish(_ state: inout State) throws(Status) {
         switch state.content {
-        case .original: states[place].isChanged = false
-        case .missing: states[place].isChanged = state.original != nil
+        case .original: state.isChanged = false
+        case .missing: state.isChanged = state.original != nil
         case .tree(let tree):
-            try Self.checkSize(tree, of: state.name)
+            try checkSize(tree, of: state.name)
             let encoded = FieldsCodec.encode(tree)
-            states[place].isChanged = state.isRecreated || state.original?.fields != encoded
-            states[place].encoded = encoded
+            state.isChanged = state.isRecreated || state.original?.fields != encoded
+            state.encoded = encoded
         }
     }
 
@@ -237,6 +288,9 @@ struct StagedCommit {
 
     func touches(_ key: [UInt8]) -> Bool { place(of: key) != nil }
 
+    /// What is stored of a document that the commit touches.
+    func original(of key: [UInt8]) -> StoredDocument? { place(of: key).flatMap { states[$0].original } }
+
     /// The fields that the commit leaves to a document that it touches; nil also when it leaves none.
     func fields(of key: [UInt8]) throws(Status) -> MapValue? {
         guard let place = place(of: key) else { return nil }
@@ -253,12 +307,19 @@ struct StagedCommit {
     func changes(version: Int64) -> [Change] {
         states.compactMap { state in
             guard state.isChanged else { return nil }
-            let after = state.encoded.map { encoded in
-                StoredDocument(
-                    createVersion: state.isRecreated ? version : state.original?.createVersion ?? version,
-                    updateVersion: version, fields: encoded)
-            }
-            return Change(key: state.key, before: state.original, after: after)
+            return Change(key: state.key, before: state.original, after: Self.after(state, version: version))
+        }
+    }
+
+    private static func after(_ state: State, version: Int64) -> StoredDocument? {
+        switch state.content {
+        case .missing: return nil
+        case .original: return state.original
+        case .tree:
+            guard state.isChanged, let encoded = state.encoded else { return state.original }
+            return StoredDocument(
+                createVersion: state.isRecreated ? version : state.original?.createVersion ?? version,
+                updateVersion: version, fields: encoded)
         }
     }
 
@@ -280,13 +341,41 @@ struct StagedCommit {
         return original.updateVersion
     }
 
-    /// The index entries that a change adds and removes.
-    /// - Throws: INVALID_ARGUMENT when the document has too many of them.
-    func difference(_ change: Change) throws(Status) -> IndexDifference {
-        let state = states[place(of: change.key)!]
-        var after: (tree: MapValue, encoded: [UInt8])?
-        if case .tree(let tree) = state.content, let encoded = state.encoded { after = (tree, encoded) }
-        return try IndexDifference(
-            key: change.key, path: state.name.path, before: change.before?.fields, after: after, catalog: catalog)
+    /// The document that a write leaves when the commit is whole; nil when there is none.
+    func document(afterWrite index: Int, version: Int64) -> StoredDocument? {
+        guard case .document(let place) = outcomes[index].outcome else { return nil }
+        return Self.after(states[place], version: version)
     }
+
+    /// The keys of the documents that differ from what is stored.
+    var changedKeys: [[UInt8]] { states.lazy.filter(\.isChanged).map(\.key) }
+
+    /// The index entries that each of the changes adds and removes, in the order of `changes`.
+    /// - Throws: INVALID_ARGUMENT when a document has too many of them, or the commit would change too much.
+    func differences(isWanted: () -> Bool = { true }) throws(Status) -> [IndexDifference] {
+        var differences: [IndexDifference] = []
+        var sizeBytes = 0
+        var records = 0
+        for state in states where state.isChanged {
+            if differences.count % Self.writesBetweenChecks == 0, !differences.isEmpty, !isWanted() {
+                throw CommitPipeline.unwanted
+            }
+            var after: (tree: MapValue, encoded: [UInt8])?
+            if case .tree(let tree) = state.content, let encoded = state.encoded { after = (tree, encoded) }
+            let difference = try IndexDifference(
+                key: state.key, path: state.name.path, before: state.original?.fields, after: after, catalog: catalog)
+            // Checked as it grows, so that no commit can fill the memory before it is refused.
+            sizeBytes +=
+                difference.sizeBytes + (state.original?.fields.count ?? 0) + (after?.encoded.count ?? 0)
+            records += difference.deleted.count + difference.inserted.count + Self.recordsPerChange
+            if sizeBytes > Limits.commitBytesMax { throw Self.tooBig }
+            // One document is bounded by the number of its own entries.
+            if records > Limits.commitRecordsMax, !differences.isEmpty { throw Self.tooBig }
+            differences.append(difference)
+        }
+        return differences
+    }
+
+    /// The document, its record in the feed, its tombstone.
+    private static let recordsPerChange = 3
 }

@@ -13,6 +13,9 @@ public protocol Store: AnyObject, Sendable {
     /// A view of the present state. Costs microseconds; close it soon, it holds old pages alive.
     func snapshot() throws(Status) -> any Snapshot
 
+    /// The same, told how long it will be kept: long reads don't take the readers that are reserved for short ones.
+    func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot
+
     /// Runs `body` on a view that sees its own changes, and commits them durably when it returns.
     ///
     /// When `body` throws, nothing is changed. When the commit itself fails (disk full, I/O error), UNAVAILABLE is
@@ -33,7 +36,17 @@ public protocol Store: AnyObject, Sendable {
     func close()
 }
 
+/// How long a snapshot is kept.
+public enum SnapshotUse: Sendable {
+    /// Closed before the thread turns to something else: within one turn of an event loop.
+    case short
+    /// Kept across turns of a loop, or read by a worker. Who takes one has a `LongRead`.
+    case long
+}
+
 extension Store {
+    public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try snapshot() }
+
     public var sizeBytes: Int? { nil }
 
     public func damage(max: Int) throws(Status) -> [String] { [] }
@@ -109,11 +122,16 @@ public protocol Snapshot: AnyObject {
     /// The number of keys in a range; counting stops at `limit`.
     func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
 
+    /// From now on the snapshot is one of `SnapshotUse.long`.
+    func becomeLong()
+
     /// Frees the view and its cursors; calls after it are a programmer's error. A second `close` does nothing.
     func close()
 }
 
 extension Snapshot {
+    public func becomeLong() {}
+
     public func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         guard let bytes = try get(.documents, key) else { return nil }
         return try StoredDocument(stored: bytes)

@@ -26,6 +26,13 @@ public final class TreeDatabase: Sendable {
     /// The tree with all that has been answered so far.
     public func view() throws(Status) -> TreeView { try writer.view() }
 
+    /// The same for a long read, which ends with the view.
+    package func view(under read: LongRead) throws(Status) -> TreeView {
+        let view = try writer.view(.long)
+        view.hold(read)
+        return view
+    }
+
     /// Queues a write.
     /// - Parameter completion: called once: on the writer's thread, or on this one when the write isn't even queued, for it
     ///   holds something invalid or too much is waiting.

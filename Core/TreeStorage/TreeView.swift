@@ -12,6 +12,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
     /// That of the last commit that is seen; 0 before the first.
     public let version: Int64
     private let isOwner: Bool
+    private var longRead: LongRead?
 
     /// - Parameter isOwner: whether the snapshot is closed with the view.
     init(_ snapshot: any Snapshot, version: Int64, indexes: TreeIndexes, isOwner: Bool) {
@@ -24,7 +25,17 @@ public final class TreeView: TreeData, @unchecked Sendable {
     deinit { close() }
 
     /// Frees the view; calls after it are a programmer's error. A second `close` does nothing.
-    public func close() { if isOwner { snapshot.close() } }
+    public func close() {
+        if isOwner { snapshot.close() }
+        longRead?.end()
+        longRead = nil
+    }
+
+    /// The view is kept for a long read from now on, which ends with the view.
+    package func hold(_ read: LongRead) {
+        if longRead == nil { snapshot.becomeLong() }
+        longRead = read
+    }
 
     // MARK: TreeData
 

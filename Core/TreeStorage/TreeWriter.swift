@@ -76,10 +76,10 @@ final class TreeWriter: Sendable {
 
     // MARK: Views
 
-    func view() throws(Status) -> TreeView {
+    func view(_ use: SnapshotUse = .short) throws(Status) -> TreeView {
         while true {
             let indexes = indexes
-            let snapshot = try store.snapshot()
+            let snapshot = try store.snapshot(use)
             // The indexes that the view relies on were complete before the snapshot and not deleted before it.
             if self.indexes !== indexes {
                 snapshot.close()

@@ -23,6 +23,8 @@ public enum TreeRulesLimits {
     /// Steps of one decision: expressions evaluated, nodes looked at, and what is counted as several of them (ours). A write of
     /// half a million values may be validated by some forty steps each.
     public static let stepsMax = 20_000_000
+    /// Steps to find out whether a write may be allowed before its data is there: it runs on an event loop.
+    public static let foresightStepsMax = 20_000
     /// Steps that a look at the data costs (ours).
     public static let readSteps = 10
     /// Bytes of text that are one step to compare, search or copy (ours).

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -66,7 +67,11 @@ public final class NetworkServer: @unchecked Sendable {
             sockets.close()
             throw error
         }
-        let budget = InputBudget(bytesMax: configuration.limits.bufferedInputBytesMax)
+        let budget =
+            configuration.receivedBytes
+            ?? MemoryBudget(
+                bytesMax: configuration.limits.bufferedInputBytesMax,
+                shareBytesMax: configuration.limits.bufferedInputBytesMax)
         let count = configuration.loopCount > 0 ? configuration.loopCount : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         var contexts: [LoopContext] = []
         for index in 0..<count {

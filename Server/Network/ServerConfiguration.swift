@@ -1,3 +1,5 @@
+import HearthConcurrency
+
 /// Where and how a `NetworkServer` listens.
 public struct ServerConfiguration: Sendable {
     /// An address or a host name. A name with several addresses (`localhost`) is listened to on each of them;
@@ -12,6 +14,9 @@ public struct ServerConfiguration: Sendable {
     /// With TLS the port refuses plaintext.
     public var tls: TLSConfiguration?
     public var limits: NetworkLimits
+    /// What all connections may hold of input that can't be worked on yet; nil: a budget of their own, of
+    /// `NetworkLimits.bufferedInputBytesMax`.
+    package var receivedBytes: MemoryBudget?
     /// Value of the `server` field of HTTP answers; nil leaves it out. gRPC answers never carry it.
     public var serverHeader: String?
     /// gRPC answers of at least this many bytes are compressed for clients that accept gzip; nil: never. Off by

@@ -7,6 +7,9 @@ final class Cancellation: Sendable {
 
     var isCancelled: Bool { flag.load(ordering: .relaxed) }
 
+    /// For work that is queued: whether somebody still waits for it.
+    var isWanted: @Sendable () -> Bool { { [self] in !isCancelled } }
+
     func cancel() { flag.store(true, ordering: .relaxed) }
 
     /// - Throws: CANCELLED when nobody waits any more.

@@ -9,7 +9,8 @@ final class FileSender: @unchecked Sendable {
 
     private let file: SpillFile
     private let exchange: HTTPExchange
-    private let readers: WorkerPool
+    private let readers: WorkerGroup
+    private let requester: Requester
     private let ended: (Status) -> Void
     private var position: Int64 = 0
     private var isReading = false
@@ -17,10 +18,14 @@ final class FileSender: @unchecked Sendable {
     /// - Parameters:
     ///   - readers: threads that read files.
     ///   - ended: told how it came out, unless the client went away before.
-    init(_ file: SpillFile, _ exchange: HTTPExchange, _ readers: WorkerPool, ended: @escaping (Status) -> Void) {
+    init(
+        _ file: SpillFile, _ exchange: HTTPExchange, _ readers: WorkerGroup, for requester: Requester,
+        ended: @escaping (Status) -> Void
+    ) {
         self.file = file
         self.exchange = exchange
         self.readers = readers
+        self.requester = requester
         self.ended = ended
     }
 
@@ -34,12 +39,15 @@ final class FileSender: @unchecked Sendable {
         position = range.upperBound
         guard !file.isInMemory else { return deliver(Result { () throws(Status) in try file.read(range) }) }
         isReading = true
-        readers.run { [self] in
-            let piece = Result { () throws(Status) in try file.read(range) }
-            exchange.loop.execute { [self] in
-                isReading = false
-                deliver(piece)
-            }
+        readers.run(for: requester, refused: { [self] status in arrived(.failure(status)) }) { [self] in
+            arrived(Result { () throws(Status) in try file.read(range) })
+        }
+    }
+
+    private func arrived(_ piece: Result<[UInt8], Status>) {
+        exchange.loop.execute { [self] in
+            isReading = false
+            deliver(piece)
         }
     }
 

@@ -44,7 +44,10 @@ extension FirestoreService {
                 if let transaction { try database.rollback(transaction) }
                 throw error
             }
-            database.commit(writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard) { result in
+            database.commit(
+                writes, transaction: transaction, sizeBytes: sizeBytes, guard: commitGuard,
+                requester: call.requester, isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop { Self.respond(call, result) }
             }
         }
@@ -102,7 +105,10 @@ extension FirestoreService {
             }
             if writes.isEmpty { call.respond(BatchWriteResponse()) }
             for (index, write) in writes.enumerated() {
-                database.commit([write], sizeBytes: sizeBytes / max(1, writes.count)) { gathering.set($0, at: index) }
+                database.commit(
+                    [write], sizeBytes: sizeBytes / max(1, writes.count), requester: call.requester,
+                    isWanted: call.cancellation.isWanted
+                ) { gathering.set($0, at: index) }
             }
         }
     }

@@ -56,7 +56,10 @@ extension FirestoreService {
             message.currentDocument = PreconditionMessage(exists: false)
             let write = try message.write(database: database)
             let commitGuard = try access.commitGuard(call.identity, database)
-            try self.database(database, for: call.identity).commit([write], guard: commitGuard) { result in
+            try self.database(database, for: call.identity).commit(
+                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
@@ -77,26 +80,26 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
+            try self.database(name.database, for: call.identity).commit(
+                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
             }
         }
     }
 
-    /// Answers with the document as the commit left it.
+    /// Answers with the document as the commit left it. Nothing is read for that: the write is made, and a read that fails
+    /// would have its client take it for failed.
     private func respondToWrite(
         _ call: any ServiceCall, _ name: ResourceName, _ projection: Projection?,
         _ result: Result<CommitOutcome, Status>
     ) {
         answer(call) { () throws(Status) in
-            let outcome = try result.get()
-            read(call, try self.database(name.database, for: call.identity), .readTime(outcome.commitTime), []) {
-                grant throws(Status) in
-                guard let document = try grant.view.document(name.path) else {
-                    throw .internalError("The document that was written can't be read.")
-                }
-                try self.respond(call, try Self.encoded(document, name: name.text, projection))
+            guard let document = try result.get().document else {
+                throw .internalError("The commit doesn't tell what was written.")
             }
+            try self.respond(call, try Self.encoded(document, name: name.text, projection))
         }
     }
 
@@ -107,7 +110,9 @@ extension FirestoreService {
             message.currentDocument = request.currentDocument
             let write = try message.write(database: name.database)
             let commitGuard = try access.commitGuard(call.identity, name.database)
-            try self.database(name.database, for: call.identity).commit([write], guard: commitGuard) { result in
+            try self.database(name.database, for: call.identity).commit(
+                [write], guard: commitGuard, requester: call.requester, isWanted: call.cancellation.isWanted
+            ) { result in
                 call.onLoop {
                     switch result {
                     case .success: call.respond(EmptyMessage())

@@ -78,15 +78,10 @@ extension FirestoreService {
             return answer(call) { () throws(Status) in call.respond(try body(grant.view)) }
         }
         let view = ViewBox(grant.view)
-        pool.run {
-            let result: Result<[UInt8], Status>
-            do throws(Status) {
-                try call.cancellation.check()
-                result = .success(try body(view.view))
-            } catch {
-                result = .failure(error)
-            }
-            call.loop.execute {
+        let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
+        pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
+            let result = Result { () throws(Status) in try body(view.view) }
+            call.onLoop {
                 switch result {
                 case .success(let message): call.respond(message)
                 case .failure(let status): call.finish(status)

@@ -28,8 +28,8 @@ public final class FirestoreService: Sendable {
     let access: AccessControl
 
     init(
-        registry: DatabaseRegistry, pool: WorkerPool, options: Options, authenticator: Authenticator,
-        access: AccessControl
+        registry: DatabaseRegistry, pool: WorkerPool, memory: ServerMemory = ServerMemory(), options: Options,
+        authenticator: Authenticator, access: AccessControl
     ) {
         self.authenticator = authenticator
         self.access = access
@@ -37,7 +37,7 @@ public final class FirestoreService: Sendable {
         self.registry = registry
         self.pool = pool
         self.options = options
-        large = LargeRequests(pool: pool)
+        large = LargeRequests(pool: pool, memory: memory)
     }
 
     // MARK: Shared by the methods

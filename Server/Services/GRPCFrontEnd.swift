@@ -54,7 +54,9 @@ struct GRPCFrontEnd: GRPCHandler {
             let observation = observer.begin(method.observed, .grpc, remote: call.remoteAddress)
             switch result {
             case .success(let identity):
-                serve(method.serve, call, GRPCServiceCall(call, identity, observation))
+                let carried = GRPCServiceCall(call, identity, observation)
+                call.identified(carried.requester)
+                serve(method.serve, call, carried)
             case .failure(let status): GRPCServiceCall(call, .nobody, observation).finish(status)
             }
         }
@@ -67,9 +69,7 @@ struct GRPCFrontEnd: GRPCHandler {
                     throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
                 }
                 guard message.count >= LargeRequests.sizeBytesMin else { return try method(message, carried) }
-                try large.run(sizeBytes: message.count, carried) { call throws(Status) in
-                    try method(message, call)
-                }
+                large.run(message, carried, method)
             } catch {
                 carried.finish(error)
             }

@@ -59,7 +59,10 @@ final class MessageStream: @unchecked Sendable {
         if source.isLight {
             deliver(makeBatch())
         } else {
-            pool.run { [self] in
+            let refused: @Sendable (Status) -> Void = { [self] status in
+                call.loop.execute { [self] in deliver(Batch(failure: status)) }
+            }
+            pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) { [self] in
                 let batch = makeBatch()
                 call.loop.execute { [self] in deliver(batch) }
             }

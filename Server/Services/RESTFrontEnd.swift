@@ -124,14 +124,14 @@ struct RESTFrontEnd: HTTPHandler {
     private func serve(
         _ route: RESTRouter.Route, _ parameters: Parameters, _ exchange: HTTPExchange, _ call: RESTCall
     ) {
-        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2) { [self] result in
+        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 2, for: call.requester) { [self] result in
             service.answer(call) { () throws(Status) in
                 let body = try result.get()
                 let parameters = parameters.filter { !RESTRouter.isSystemParameter($0.name) }
                 guard body.count >= LargeRequests.sizeBytesMin else {
                     return try perform(route, parameters, body, call)
                 }
-                try service.large.run(sizeBytes: body.count, call) { call throws(Status) in
+                service.large.run(body, call) { body, call throws(Status) in
                     try perform(route, parameters, body, call)
                 }
             }

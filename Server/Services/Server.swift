@@ -12,7 +12,8 @@ public final class Server: Sendable {
         /// The data folder; nil keeps everything in memory.
         public var dataFolder: String? = "hearth-data"
         public var firestore = FirestoreService.Options()
-        /// Threads for scans whose cost isn't that of their answer.
+        /// Threads for what would hold up an event loop: half of them for work whose cost is that of a request or an
+        /// answer, the others for scans.
         public var workersMax = 4
         /// Index definitions to bring databases of any project up to, by database id.
         public var indexes: [String: IndexConfiguration] = [:]
@@ -43,6 +44,7 @@ public final class Server: Sendable {
 
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
+    private let memory: ServerMemory
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
@@ -76,22 +78,28 @@ public final class Server: Sendable {
                         ("reason", .text(status.message)))
                 }
             })
-        pool = WorkerPool(threadsMax: configuration.workersMax)
+        let shortWorkersMax = max(1, configuration.workersMax / 2)
+        pool = WorkerPool(
+            shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
+        memory = ServerMemory()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool)
+        realtime = try Self.realtime(configuration, authenticator, pool, memory)
         let service = FirestoreService(
-            registry: registry, pool: pool, options: configuration.firestore, authenticator: authenticator,
+            registry: registry, pool: pool, memory: memory, options: configuration.firestore,
+            authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
         streams = service.streams
         let request = stopRequest
         let pool = pool
         let registry = registry
-        let admin = AdminService(directory: registry) { pool.run($0) }
+        let admin = AdminService(directory: registry) { refused, job in
+            pool.run(.long, for: .server, refused: refused, job)
+        }
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let requests = RequestMetrics(
             loopCount: configuration.network.loopCount > 0 ? configuration.network.loopCount : cores)
@@ -118,7 +126,7 @@ public final class Server: Sendable {
             ]
         routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
-            configuration: Self.network(configuration),
+            configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
                 service, extensions: extensions, observer: observer, servesEmulatorRoutes: configuration.isEmulator,
                 origins: Self.origins(configuration), shutdown: { request.fire() }),
@@ -139,7 +147,7 @@ public final class Server: Sendable {
     public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
 
     private static func realtime(
-        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool
+        _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
@@ -150,12 +158,13 @@ public final class Server: Sendable {
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory)
     }
 
     /// Requests of the Realtime Database may be larger than all others.
-    private static func network(_ configuration: Configuration) -> ServerConfiguration {
+    private static func network(_ configuration: Configuration, _ memory: ServerMemory) -> ServerConfiguration {
         var network = configuration.network
+        network.receivedBytes = memory.received
         network.limits.bodyBytesMax = max(network.limits.bodyBytesMax, Limits.realtimeBodyBytesMax + 1)
         return network
     }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import Synchronization
 import Testing
 
@@ -60,13 +61,21 @@ import Testing
         #expect(Array(scratch.bytes) == expected)
     }
 
-    @Test func inputBudgetIsNotExceeded() {
-        let budget = InputBudget(bytesMax: 100)
-        #expect(budget.reserve(60))
-        #expect(!budget.reserve(60))
-        #expect(budget.usedBytes == 60)
-        budget.release(60)
-        #expect(budget.reserve(100))
+    @Test func heldInputIsCountedInSteps() {
+        let budget = MemoryBudget(bytesMax: 100 << 10, shareBytesMax: 100 << 10)
+        let input = HeldInput(budget, address: "192.0.2.1:5", connection: 7)
+        // Requests in one piece cost no lock.
+        #expect(input.take(HeldInput.freeBytes))
+        #expect(budget.usedBytes == 0)
+        #expect(input.take(30 << 10))
+        #expect(budget.usedBytes >= 30 << 10)
+        // No more than is left free for others, but an administrator may have it all.
+        #expect(!input.take(40 << 10))
+        input.identified(.administrator(connection: 7))
+        #expect(input.take(40 << 10))
+        #expect(!input.take(40 << 10))
+        input.give(input.bytes)
+        #expect(budget.usedBytes == 0)
     }
 
     @Test func formatsDates() { #expect(HTTPDate.format(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT") }

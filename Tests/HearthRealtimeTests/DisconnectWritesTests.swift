@@ -1,3 +1,4 @@
+import HearthModel
 import HearthTree
 import HearthTreeStorage
 import Testing
@@ -83,6 +84,8 @@ import Testing
         for identity in [
             RealtimeIdentity.nobody, .client(auth: auth, expiresAt: 5),
             .administrator(AdministratorScope(project: "p", isReadOnly: true)),
+            .impersonation(auth: auth, by: AdministratorScope(project: "p", isReadOnly: true)),
+            .impersonation(auth: nil, by: AdministratorScope()),
         ] {
             let places = writes.changes.map { change in
                 (entry: DisconnectRecord.entry(of: change.path), record: DisconnectRecord.text(of: change.node))
@@ -93,6 +96,8 @@ import Testing
             switch (identity, read.identity) {
             case (.client(let one, _), .client(let other, nil)): #expect(one == other)
             case (.administrator(let one), .administrator(let other)): #expect(one == other)
+            case (.impersonation(let one, let scope), .impersonation(let other, let otherScope)):
+                #expect(one == other && scope == otherScope)
             default: Issue.record("\(identity) came back as \(read.identity)")
             }
         }
@@ -103,25 +108,105 @@ import Testing
     }
 
     /// Whoever takes in each time what has changed has what is wished.
-    @Test func changesLeadFromOneStateToTheNext() {
+    @Test func changesLeadFromOneStateToTheNext() throws {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = Seeded(seed)
             var writes = DisconnectWrites()
             var kept: [TreePath: Node] = [:]
             for _ in 0..<30 {
-                let path = random.path(upTo: 3)
-                switch random.next(5) {
-                case 0: writes.cancel(path)
-                case 1:
-                    writes.merge(
-                        (0..<3).map { _ in TreeChange(path: random.path(upTo: 3), node: random.node(depth: 1)) })
-                default: writes.put(path, random.node(depth: 2))
-                }
+                change(&writes, &random)
                 if random.next(3) > 0 { continue }
                 for (path, node) in writes.takeChanges() { kept[path] = node }
-                let wished = writes.changes
-                #expect(kept.count == wished.count && wished.allSatisfy { kept[$0.path] == $0.node }, "seed \(seed)")
+                let parts = writes.parts
+                #expect(kept.count == parts.count && parts.allSatisfy { kept[$0.path] == $0.node }, "seed \(seed)")
+                #expect(writes.partCount == parts.count && writes.isEmpty == parts.isEmpty, "seed \(seed)")
             }
         }
+    }
+
+    private func change(_ writes: inout DisconnectWrites, _ random: inout Seeded) {
+        let path = random.path(upTo: 3)
+        switch random.next(5) {
+        case 0: writes.cancel(path)
+        case 1: writes.merge((0..<3).map { _ in TreeChange(path: random.path(upTo: 3), node: random.node(depth: 1)) })
+        default: writes.put(path, random.node(depth: 2))
+        }
+    }
+
+    @Test func whatIsTooMuchChangesNothing() {
+        for seed in 1...100 as ClosedRange<UInt64> {
+            var random = Seeded(seed)
+            var writes = DisconnectWrites()
+            for _ in 0..<20 {
+                change(&writes, &random)
+                _ = writes.takeChanges()
+                let before = (show(writes), writes.sizeBytes, writes.partCount)
+                let isKept = writes.attempt { writes in
+                    for _ in 0..<5 { change(&writes, &random) }
+                    let many = (0...Limits.realtimeDisconnectWritesMax).map { number in
+                        TreeChange(path: TreePath(keys: ["t", TreeKey(number)]), node: 1)
+                    }
+                    writes.cancel("t")
+                    writes.merge(many)
+                }
+                if isKept { continue }
+                let after = (show(writes), writes.sizeBytes, writes.partCount)
+                #expect(before.0 == after.0 && before.1 == after.1 && before.2 == after.2, "seed \(seed)")
+                // The journal is told nothing else than before.
+                #expect(
+                    writes.takeChanges().allSatisfy { change in
+                        writes.parts.first { $0.path == change.path }?.node == change.node
+                    }, "seed \(seed)")
+            }
+        }
+    }
+
+    /// Counted by the text that goes to the journal: a part costs what it says, not what it belongs to.
+    @Test func wishesBelowOneAnotherCostWhatTheySay() {
+        func journalBytes(_ count: Int) -> Int {
+            var writes = DisconnectWrites()
+            writes.put("a", inner(["whole": Node(.string(String(repeating: "x", count: 100_000)))]))
+            var bytes = 0
+            _ = writes.takeChanges()
+            for number in 0..<count {
+                #expect(writes.attempt { $0.put(TreePath(keys: ["a", TreeKey(number)]), 1) })
+                for change in writes.takeChanges() {
+                    bytes += change.node.map { DisconnectRecord.text(of: $0).count } ?? 0
+                }
+            }
+            return bytes
+        }
+        #expect(journalBytes(90) == 10 * journalBytes(9))
+        #expect(journalBytes(900) == 100 * journalBytes(9))
+    }
+
+    /// Many below one location are one write in the end, however many there are.
+    @Test func moreThanAreKeptApartAreFoldedIn() {
+        var writes = DisconnectWrites()
+        writes.put("a", inner(["x": 1]))
+        let count = Limits.realtimeDisconnectWritesMax * 3
+        for number in 0..<count {
+            #expect(writes.attempt { $0.put(TreePath(keys: ["a", TreeKey(number)]), 1) })
+        }
+        #expect(writes.partCount <= Limits.realtimeDisconnectWritesMax + 1)
+        #expect(writes.changes.count == 1 && writes.changes[0].node.childCount == count + 1)
+    }
+
+    @Test func theJournalsPartsAreFoldedInTheirOrder() throws {
+        var writes = DisconnectWrites()
+        writes.put("a", inner(["x": 1, "y": inner(["z": 2])], priority: 4))
+        writes.put("a/y", inner(["w": 3]))
+        writes.put("a/y/v", 5)
+        writes.put("a/x", .empty)
+        writes.put("a/.priority", 6)
+        writes.put("b", 1)
+        let records = writes.parts.map {
+            (entry: DisconnectRecord.entry(of: $0.path), record: DisconnectRecord.text(of: $0.node))
+        }
+        #expect(records.count == 6)
+        let own = (entry: DisconnectRecord.identityEntry, record: DisconnectRecord.text(of: .nobody))
+        let read = try DisconnectRecord(JournalSession(session: "s", records: records.shuffled() + [own]))
+        #expect(read.changes == writes.changes)
+        #expect(show(writes) == ["a": inner(["y": inner(["v": 5, "w": 3])], priority: 6), "b": 1])
     }
 }

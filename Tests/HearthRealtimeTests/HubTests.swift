@@ -109,7 +109,7 @@ private final class Mirror: ListenReceiver, @unchecked Sendable {
 private final class Bench {
     let database: TreeDatabase
     let hub: RealtimeHub
-    let pool = WorkerPool(threadsMax: 3)
+    let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 3)
     let loops: [EventLoop]
     private(set) var mirrors: [(mirror: Mirror, loop: EventLoop)] = []
 
@@ -322,7 +322,7 @@ private final class Latch: Sendable {
         commit(10)
         for _ in 0..<6 {
             let gate = Latch(1)
-            for _ in 0..<3 { bench.pool.run { gate.wait() } }
+            for _ in 0..<3 { bench.pool.run(.long, for: .server, refused: { _ in }) { gate.wait() } }
             for index in 0..<4 { _ = bench.listen(to: random.path(upTo: 2), random.query(), on: index) }
             commit(1 + random.next(6))
             gate.signal()

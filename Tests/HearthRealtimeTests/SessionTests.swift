@@ -17,6 +17,7 @@ import Glibc
 private final class Line: RealtimeCarrier, @unchecked Sendable {
     // Belongs to the loop.
     let loop: EventLoop
+    let peer = RealtimePeer(address: "192.0.2.1:1", connection: 1)
     var queuedBytes = 0
     var sent: [String] = []
     var fault: RealtimeFault?
@@ -26,6 +27,7 @@ private final class Line: RealtimeCarrier, @unchecked Sendable {
 
     func send(_ message: [UInt8]) { sent.append(String(decoding: message, as: UTF8.self)) }
     func send(shared push: RealtimePush) { send(push.message) }
+    func belongs(to requester: Requester) {}
     func pauseReading() { isPaused = true }
     func resumeReading() { isPaused = false }
     func end(_ fault: RealtimeFault) { self.fault = fault }
@@ -36,7 +38,7 @@ private final class Site {
     let service: RealtimeService
     let namespace: RealtimeNamespace
     let loop: EventLoop
-    let pool = WorkerPool(threadsMax: 2)
+    let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 2)
 
     init() throws {
         loop = try EventLoop()

@@ -116,6 +116,17 @@ import Testing
             let verdict = try rules.mayWrite(changes, to: before, auth: auth)
             #expect(verdict.isAllowed == expected, "seed \(seed), round \(round): \(text) \(changes) \(verdict)")
             if verdict.isAllowed != expected { return }
+            // What may be written is never taken for impossible before its data is known.
+            guard expected else { continue }
+            for change in changes {
+                var scopes = [TreeWriteScope.location(change.path), .below(.root)]
+                if !change.isPriority, let parent = change.path.parent {
+                    scopes += [.child(of: parent), .below(parent)]
+                }
+                for scope in scopes {
+                    #expect(rules.mayGrantWrite(scope, auth: auth), "seed \(seed), round \(round): \(text) \(scope)")
+                }
+            }
         }
         #expect(counts.values.allSatisfy { $0 > 20 }, "seed \(seed): \(counts)")
     }

@@ -12,7 +12,7 @@ final class AdminHarness {
     let root = "projects/p/databases/(default)"
 
     init() {
-        admin = AdminService(directory: registry) { body in
+        admin = AdminService(directory: registry) { _, body in
             Task.detached { body() }
         }
     }

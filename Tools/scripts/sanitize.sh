@@ -1,9 +1,22 @@
 #!/bin/sh
 # Runs the Swift tests under ThreadSanitizer, then under AddressSanitizer, a target at a time.
-# Usage: sanitize.sh [target…]       by default all of Tests/Hearth*
+# Usage: sanitize.sh [thread|address] [target…]       by default both, and all test targets
 set -eu
 
-[ $# -gt 0 ] || set -- $(cd Tests && ls -d Hearth*) HearthEndToEndTests
+sanitizers="thread address"
+case "${1:-}" in
+thread | address)
+    sanitizers=$1
+    shift
+    ;;
+esac
+if [ $# -gt 0 ]; then
+    # Only what is asked for is built.
+    HEARTH_TESTS=$(echo "$*" | tr ' ' ',')
+    export HEARTH_TESTS
+else
+    set -- $(cd Tests && ls -d Hearth*) HearthEndToEndTests
+fi
 folder=$(pwd)/.build/sanitize
 mkdir -p "$folder"
 clang -O1 -g -shared -fPIC -o "$folder/mutex.so" Tests/Sanitizers/mutex.c -ldl
@@ -28,7 +41,7 @@ run() {
 }
 
 targets=$*
-for sanitizer in thread address; do
+for sanitizer in $sanitizers; do
     nice -n 10 swift build --build-tests --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer"
     for target in $targets; do
         case $sanitizer in

@@ -1,36 +1,29 @@
 #!/bin/sh
-# Runs the Python tests against the debug build. What needs Google's emulator skips itself, and says so, where that is
-# not installed.
-# Usage: test-python.sh VENV REQUESTS [arguments for SwiftPM]
+# Runs the Python tests against the program that HEARTH_BINARY names. What needs Google's emulator skips itself, and says
+# so, where that is not installed.
+# Usage: HEARTH_BINARY=… test-python.sh VENV REQUESTS
 set -eu
 
 venv=$1
 requests=$2
-shift 2
-
 tests=Tests/Python
-if [ ! -f "$tests/requirements.txt" ]; then
-    echo "test-python: no $tests yet, skipped"
-    exit 0
-fi
+timed=$(pwd)/Tools/scripts/timed.sh
+root=$(pwd)
 Tools/scripts/venv.sh "$venv" "$tests/requirements.txt"
-python=$(pwd)/$venv/bin/python
+python=$root/$venv/bin/python
+report=$root/$venv/differential.txt
 
-swift build "$@" --product hearth
-HEARTH_BINARY=$(cd "$(swift build "$@" --show-bin-path)" && pwd)/hearth
-export HEARTH_BINARY
+# The log of the suites' durations lies at the top of the project.
+run() {
+    name=$1
+    shift
+    (cd "$root" && "$timed" "$name" env --chdir="$root/$tests" "$@")
+}
 
-report=$(pwd)/$venv/differential.txt
-
-cd "$tests"
-if [ -d endtoend ]; then
-    "$python" -m pytest -q endtoend
-fi
-if [ -d differential ]; then
-    # The judge itself first, then the comparison. The report is long, and of interest when something was found.
-    "$python" -m pytest -q differential
-    if ! "$python" -m differential --requests "$requests" --report "$report"; then
-        cat "$report"
-        exit 1
-    fi
+run "Python: end to end" "$python" -m pytest -q endtoend
+# The judge itself first, then the comparison. The report is long, and of interest when something was found.
+run "Python: the judge's own tests" "$python" -m pytest -q differential
+if ! run "Python: beside Google's emulator" "$python" -m differential --requests "$requests" --report "$report"; then
+    cat "$report"
+    exit 1
 fi

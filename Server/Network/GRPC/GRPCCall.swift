@@ -1,3 +1,4 @@
+import HearthConcurrency
 import CNghttp2
 import HearthModel
 
@@ -37,7 +38,7 @@ public final class GRPCCall: @unchecked Sendable {
     private let context: LoopContext
     private var deframer: GRPCDeframer
     private var held: [UInt8] = []
-    private var reservedBytes = 0
+    private var countedBytes = 0
     private var isBegun = false
     private var isHalfClosed = false
     private var isHalfCloseDelivered = false
@@ -157,8 +158,8 @@ public final class GRPCCall: @unchecked Sendable {
         onWritable = nil
         unaryBody = nil
         unaryMessage = nil
-        if reservedBytes > 0 { context.inputBudget.release(reservedBytes) }
-        reservedBytes = 0
+        stream.session?.input.give(countedBytes)
+        countedBytes = 0
         let waiting = held.count
         held = []
         if waiting > 0 { stream.consumed(waiting) }
@@ -194,6 +195,7 @@ public final class GRPCCall: @unchecked Sendable {
         guard !isFinished else { return stream.consumed(bytes.count) }
         if !isBegun || isReadingPaused || !held.isEmpty || isFeeding {
             held.append(contentsOf: bytes)
+            countHeldBytes()
         } else {
             feed(bytes)
         }
@@ -245,6 +247,7 @@ public final class GRPCCall: @unchecked Sendable {
         if let unaryBody {
             guard let message = unaryMessage else { return finish(.invalidArgument("no request message")) }
             unaryMessage = nil
+            countHeldBytes()
             return unaryBody(message)
         }
         let onHalfClose = onHalfClose
@@ -268,7 +271,7 @@ public final class GRPCCall: @unchecked Sendable {
             }
         }
         stream.consumed(isFinished ? bytes.count : position)
-        if !isFinished { reserveHeldBytes() }
+        if !isFinished { countHeldBytes() }
     }
 
     private func deliver(_ message: [UInt8], isCompressed: Bool) {
@@ -291,18 +294,23 @@ public final class GRPCCall: @unchecked Sendable {
         unaryMessage = message
     }
 
-    /// Small messages come whole and are gone within the turn; those that stay are counted against the server.
-    private func reserveHeldBytes() {
-        let wanted = deframer.heldBytes
-        if wanted > reservedBytes {
-            guard context.inputBudget.reserve(wanted - reservedBytes) else {
+    /// What stays is counted against the server: an unfinished message, one that waits for the end of its request, and
+    /// what came while nothing was read.
+    private func countHeldBytes() {
+        guard let input = stream.session?.input else { return }
+        let now = deframer.heldBytes + held.count + (unaryMessage?.count ?? 0)
+        if now > countedBytes {
+            guard input.take(now - countedBytes) else {
                 return finish(.unavailable("the server holds too many unfinished requests"))
             }
-        } else if wanted < reservedBytes {
-            context.inputBudget.release(reservedBytes - wanted)
+        } else if now < countedBytes {
+            input.give(countedBytes - now)
         }
-        reservedBytes = wanted
+        countedBytes = now
     }
+
+    /// Tells for whom the call is: administrators may send although clients fill the memory for input.
+    package func identified(_ requester: Requester) { stream.session?.input.identified(requester) }
 
     private func checkThread() { assert(loop.isCurrent, "a call belongs to its loop's thread") }
 }

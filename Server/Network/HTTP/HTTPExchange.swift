@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWebSocket
 
@@ -43,7 +44,7 @@ public final class HTTPExchange: @unchecked Sendable {
 
     private weak var transport: (any ExchangeTransport)?
     private let bodyBytesMax: Int
-    private let budget: InputBudget
+    private let input: HeldInput
     private var buffered: [UInt8] = []
     private var receivedBytes = 0
     private var reservedBytes = 0
@@ -59,13 +60,13 @@ public final class HTTPExchange: @unchecked Sendable {
 
     init(
         loop: EventLoop, head: HTTPRequestHead, transport: any ExchangeTransport, bodyBytesMax: Int,
-        budget: InputBudget
+        input: HeldInput
     ) {
         self.loop = loop
         self.head = head
         self.transport = transport
         self.bodyBytesMax = bodyBytesMax
-        self.budget = budget
+        self.input = input
     }
 
     /// Answered or cancelled.
@@ -75,7 +76,10 @@ public final class HTTPExchange: @unchecked Sendable {
 
     /// Gathers the whole body. `done` gets INVALID_ARGUMENT above the limit, with `isBodyTooLarge` set, and isn't called when
     /// the peer goes.
-    public func collectBody(limitBytes: Int, _ done: @escaping (Result<[UInt8], Status>) -> Void) {
+    package func collectBody(
+        limitBytes: Int, for requester: Requester? = nil, _ done: @escaping (Result<[UInt8], Status>) -> Void
+    ) {
+        if let requester { input.identified(requester) }
         let tooLarge = Status.invalidArgument("Request payload size exceeds the limit: \(limitBytes) bytes.")
         var body: [UInt8] = []
         var isOver = false
@@ -208,13 +212,18 @@ public final class HTTPExchange: @unchecked Sendable {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer) {
         receivedBytes += bytes.count
-        guard receivedBytes <= bodyBytesMax || isFinished else { return bodyIsTooLarge() }
+        guard receivedBytes <= bodyBytesMax || isFinished else {
+            return refuseBody(413, "The request body is larger than \(bodyBytesMax) bytes.")
+        }
         if isFinished {
             transport?.consumed(bytes.count)
         } else if let onBody, buffered.isEmpty, !isReadingPaused, !isBeginning {
             onBody(bytes)
             transport?.consumed(bytes.count)
         } else {
+            guard input.take(bytes.count) else {
+                return refuseBody(503, "The server holds too many unfinished requests.")
+            }
             buffered.append(contentsOf: bytes)
         }
     }
@@ -235,7 +244,7 @@ public final class HTTPExchange: @unchecked Sendable {
         onCancel?()
     }
 
-    private func bodyIsTooLarge() {
+    private func refuseBody(_ status: Int, _ reason: String) {
         let transport = transport
         let onCancel = onCancel
         isCancelled = true
@@ -243,9 +252,11 @@ public final class HTTPExchange: @unchecked Sendable {
         if hasStarted {
             transport?.abort()
         } else {
+            let isTooLarge = status == 413
             transport?.respond(
-                status: 413, headers: [ContentTooLarge.contentType],
-                body: ContentTooLarge.body(limitBytes: bodyBytesMax))
+                status: status,
+                headers: [isTooLarge ? ContentTooLarge.contentType : HTTPHeader("content-type", "text/plain")],
+                body: isTooLarge ? ContentTooLarge.body(limitBytes: bodyBytesMax) : Array("\(reason)\n".utf8))
         }
         onCancel?()
     }
@@ -265,6 +276,7 @@ public final class HTTPExchange: @unchecked Sendable {
             guard let onBody else { return }
             let bytes = buffered
             buffered = []
+            input.give(bytes.count)
             bytes.withUnsafeBytes { onBody($0) }
             transport?.consumed(bytes.count)
         }
@@ -282,17 +294,18 @@ public final class HTTPExchange: @unchecked Sendable {
         releaseReserved()
         let waiting = buffered.count
         buffered = []
+        if waiting > 0 { input.give(waiting) }
         if waiting > 0 { transport?.consumed(waiting) }
     }
 
     private func reserve(_ bytes: Int) -> Bool {
-        guard budget.reserve(bytes) else { return false }
+        guard input.take(bytes) else { return false }
         reservedBytes += bytes
         return true
     }
 
     private func releaseReserved() {
-        if reservedBytes > 0 { budget.release(reservedBytes) }
+        if reservedBytes > 0 { input.give(reservedBytes) }
         reservedBytes = 0
     }
 

@@ -6,6 +6,7 @@ import HearthModel
 final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     let channel: SocketChannel
     let context: LoopContext
+    private let input: HeldInput
     private var parser: HTTP1Parser
     private var output = OutputQueue()
 
@@ -46,6 +47,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     init(channel: SocketChannel, context: LoopContext) {
         self.channel = channel
         self.context = context
+        input = context.heldInput(of: channel)
         parser = HTTP1Parser(limits: context.limits)
         idleSince = channel.loop.now
         progress = BodyProgress(now: channel.loop.now)
@@ -153,7 +155,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 scheme: channel.isSecure ? "https" : "http", headers: head.headers,
                 version: head.isVersion1_0 ? .http1_0 : .http1_1, remoteAddress: channel.remoteAddress,
                 connectionNumber: channel.number, isSecure: channel.isSecure),
-            transport: self, bodyBytesMax: context.limits.bodyBytesMax, budget: context.inputBudget)
+            transport: self, bodyBytesMax: context.limits.bodyBytesMax, input: input)
         self.exchange = exchange
         exchange.begin(context.http)
         if owesContinue, answer == nil, !isAnswerComplete {

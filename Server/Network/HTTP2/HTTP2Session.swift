@@ -8,6 +8,7 @@ import Glibc
 final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     let channel: SocketChannel
     let context: LoopContext
+    let input: HeldInput
     private(set) var session: OpaquePointer?
     /// Open streams, in no order; a stream knows its place.
     private var streams: [HTTP2Stream] = []
@@ -43,6 +44,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     init?(channel: SocketChannel, context: LoopContext) {
         self.channel = channel
         self.context = context
+        input = context.heldInput(of: channel)
         let limits = context.limits
         let now = channel.loop.now
         resets = RateLimiter(burstMax: limits.resetsBurstMax, perSecondMax: limits.resetsPerSecondMax, now: now)

@@ -141,7 +141,7 @@ final class HTTP2Stream {
             connectionNumber: session.channel.number, isSecure: session.channel.isSecure)
         let exchange = HTTPExchange(
             loop: loop, head: head, transport: self, bodyBytesMax: context.limits.bodyBytesMax,
-            budget: context.inputBudget)
+            input: session.input)
         consumer = .exchange(exchange)
     }
 

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthWebSocket
 import Synchronization
 
@@ -9,7 +10,7 @@ final class LoopContext: @unchecked Sendable {
     let loop: EventLoop
     let limits: NetworkLimits
     let counters = LoopCounters()
-    let inputBudget: InputBudget
+    let inputBudget: MemoryBudget
     let http: any HTTPHandler
     let grpc: any GRPCHandler
     let serverHeader: String?
@@ -31,7 +32,8 @@ final class LoopContext: @unchecked Sendable {
     private let connections = Atomic<Int>(0)
 
     init(
-        loop: EventLoop, loopCount: Int, configuration: ServerConfiguration, tls: TLSContext?, inputBudget: InputBudget,
+        loop: EventLoop, loopCount: Int, configuration: ServerConfiguration, tls: TLSContext?,
+        inputBudget: MemoryBudget,
         http: any HTTPHandler, grpc: any GRPCHandler
     ) {
         self.loop = loop
@@ -49,6 +51,10 @@ final class LoopContext: @unchecked Sendable {
     var connectionCount: Int { connections.load(ordering: .relaxed) }
 
     func countConnection(_ change: Int) { connections.add(change, ordering: .relaxed) }
+
+    func heldInput(of channel: SocketChannel) -> HeldInput {
+        HeldInput(inputBudget, address: channel.remoteAddress, connection: channel.number)
+    }
 
     // MARK: Answers that wait
 

@@ -72,23 +72,3 @@ final class LoopCounters: Sendable {
         sum.webSocketMessagesSent += webSocketMessagesSent.current
     }
 }
-
-/// Bytes that all connections of a server may hold of unfinished input. Shared by the loops.
-final class InputBudget: Sendable {
-    private let used = Atomic<Int>(0)
-    let bytesMax: Int
-
-    init(bytesMax: Int) { self.bytesMax = bytesMax }
-
-    /// False, and nothing taken, when it would be too much.
-    func reserve(_ bytes: Int) -> Bool {
-        let total = used.add(bytes, ordering: .relaxed).newValue
-        guard total > bytesMax else { return true }
-        used.subtract(bytes, ordering: .relaxed)
-        return false
-    }
-
-    func release(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }
-
-    var usedBytes: Int { used.load(ordering: .relaxed) }
-}

@@ -30,6 +30,7 @@ public final class WebSocketChannel: @unchecked Sendable {
 
     private let channel: SocketChannel
     private let context: LoopContext
+    private let input: HeldInput
     private let connection: WebSocketConnection
     private var state = State.open
     private var hasToldEnd = false
@@ -61,6 +62,7 @@ public final class WebSocketChannel: @unchecked Sendable {
     ) {
         self.channel = channel
         self.context = context
+        input = context.heldInput(of: channel)
         self.connection = connection
         self.output = output
         self.leftover = leftover
@@ -224,10 +226,10 @@ public final class WebSocketChannel: @unchecked Sendable {
     /// What the client makes us keep counts against what all clients together may.
     private func reserveInput() {
         let wanted = connection.bufferedBytes + leftover.count
-        if wanted > reservedBytes, !context.inputBudget.reserve(wanted - reservedBytes) {
+        if wanted > reservedBytes, !input.take(wanted - reservedBytes) {
             return fail(WebSocketFailure(.tryAgainLater, "the server holds too many unfinished messages"))
         }
-        if wanted < reservedBytes { context.inputBudget.release(reservedBytes - wanted) }
+        if wanted < reservedBytes { input.give(reservedBytes - wanted) }
         reservedBytes = wanted
     }
 
@@ -285,7 +287,7 @@ public final class WebSocketChannel: @unchecked Sendable {
     private func stop() {
         state = .over
         leftover = []
-        if reservedBytes > 0 { context.inputBudget.release(reservedBytes) }
+        input.give(reservedBytes)
         reservedBytes = 0
     }
 

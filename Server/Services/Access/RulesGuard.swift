@@ -19,7 +19,7 @@ final class RulesGuard: CommitGuard {
     func check(_ commit: GuardedCommit) throws(Status) {
         // `request.time` is what a server timestamp of the same commit writes.
         let time = FieldTransform.serverTime(commit.requestTime)
-        let isBatch = commit.writes.count > 1
+        let isBatch = commit.isBatch
         let accesses = RulesAccess(
             total: isBatch ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
         let reader = CommitReader(commit)

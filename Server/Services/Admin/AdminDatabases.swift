@@ -112,7 +112,7 @@ extension AdminService {
 
     public func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status) {
         let name = try DatabaseName(parsing: request.name)
-        background { [self] in
+        background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
                 let database = try existing(name)
                 // A look at what is there costs no commit.
@@ -159,7 +159,7 @@ extension AdminService {
         let wanted = request.database ?? DatabaseMessage()
         try Self.checkKind(wanted)
         let name = DatabaseName(project: project, database: request.databaseId)
-        background { [self] in
+        background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
                 if try exists(name) {
                     throw Status(.alreadyExists, "Database already exists. Please use another database_id")
@@ -248,7 +248,7 @@ extension AdminService {
             }
         }
         let clock = clock
-        background { [self, protection] in
+        background({ answer(.failure($0)) }) { [self, protection] in
             do throws(Status) {
                 settings(
                     of: try existing(name),

@@ -12,15 +12,21 @@ import Synchronization
 public struct AdminService: Sendable {
     public typealias Answer<Message> = @Sendable (Result<Message, Status>) -> Void
 
+    /// Runs a job, or says why it never will.
+    public typealias Background =
+        @Sendable (
+            _ refused: @escaping @Sendable (Status) -> Void, _ job: @escaping @Sendable () -> Void
+        ) -> Void
+
     let directory: any DatabaseDirectory
     let clock: any Clock
     let operations: OperationTable
     /// Runs what waits for the disk, away from the event loops.
-    let background: @Sendable (@escaping @Sendable () -> Void) -> Void
+    let background: Background
 
     public init(
         directory: any DatabaseDirectory, clock: any Clock = SystemClock(),
-        background: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        background: @escaping Background
     ) {
         self.directory = directory
         self.clock = clock
@@ -32,7 +38,7 @@ public struct AdminService: Sendable {
     func inBackground<Message>(
         _ answer: @escaping Answer<Message>, _ body: @escaping @Sendable () throws(Status) -> Message
     ) {
-        background {
+        background({ answer(.failure($0)) }) {
             do throws(Status) {
                 answer(.success(try body()))
             } catch {

@@ -38,7 +38,7 @@ extension AdminService {
         let isCancelled: Slot<Bool>
 
         func next(_ groups: ArraySlice<String?>, after position: [UInt8]?, deleted: Int) {
-            service.background {
+            service.background({ end(.failure($0), deleted) }) {
                 guard let group = groups.first else { return end(.success(BulkDeleteDocumentsResponse()), deleted) }
                 if isCancelled.value == true {
                     return end(.failure(Status(.cancelled, "The operation was cancelled.")), deleted)

@@ -14,7 +14,7 @@ struct BundleAnswer {
     /// - Parameters:
     ///   - call: only for its end and its failures.
     ///   - readers: threads that read files.
-    func send(_ exchange: HTTPExchange, _ call: RESTCall, _ readers: WorkerPool) {
+    func send(_ exchange: HTTPExchange, _ call: RESTCall, _ readers: WorkerGroup) {
         let head = exchange.head
         let isCompressed = Self.acceptsGzip(head.values("accept-encoding"))
         // Each form has a tag of its own: a cache must not mix them.
@@ -37,7 +37,7 @@ struct BundleAnswer {
             return exchange.respond(status: 200, headers: headers, body: [])
         }
         exchange.start(status: 200, headers: headers)
-        FileSender(content, exchange, readers) { call.end($0) }.proceed()
+        FileSender(content, exchange, readers, for: call.requester) { call.end($0) }.proceed()
     }
 
     private var cacheControl: String {

@@ -42,9 +42,9 @@ final class BundleKeeper: Sendable {
     }
 
     private let entries = Mutex<[String: Entry]>([:])
-    private let pool = WorkerPool(threadsMax: Limits.bundlesBuildingMax)
+    private let pool = WorkerGroup(name: "hearth-bundle", threadsMax: Limits.bundlesBuildingMax)
     /// Threads that read what is too large for memory.
-    let readers = WorkerPool(threadsMax: 2)
+    let readers = WorkerGroup(name: "hearth-file", threadsMax: 2)
     private let clock: any Clock
     private let folder: String
     private let requireIndexes: Bool
@@ -104,7 +104,10 @@ final class BundleKeeper: Sendable {
         switch action {
         case .answer(let result): done(result)
         case .wait: break
-        case .make: pool.run { [self] in finish(key, make(definition, database)) }
+        case .make:
+            pool.run(for: .server, refused: { [self] in finish(key, .failure($0)) }) { [self] in
+                finish(key, make(definition, database))
+            }
         }
     }
 

@@ -46,7 +46,7 @@ final class Authenticator: Sendable {
         self.isEmulator = isEmulator
         self.clock = clock
         // Only where there is something to fetch.
-        let pool = configuration.issuers.isEmpty ? nil : WorkerPool(threadsMax: 2)
+        let pool = configuration.issuers.isEmpty ? nil : WorkerGroup(name: "hearth-keys", threadsMax: 2)
         issuers = configuration.issuers.compactMap { issuer in
             guard let threads = pool else { return nil }
             let isAddress = issuer.keys.hasPrefix("https://") || issuer.keys.hasPrefix("http://")

@@ -31,10 +31,10 @@ final class KeySet: Sendable {
 
     let place: Place
     private let clock: any Clock
-    private let threads: WorkerPool
+    private let threads: WorkerGroup
     private let state = Mutex(State())
 
-    init(_ place: Place, clock: any Clock, threads: WorkerPool) {
+    init(_ place: Place, clock: any Clock, threads: WorkerGroup) {
         self.place = place
         self.clock = clock
         self.threads = threads
@@ -56,7 +56,7 @@ final class KeySet: Sendable {
             if !state.isFetching {
                 state.isFetching = true
                 state.tried = now
-                threads.run { [self] in fetch() }
+                threads.run(for: .server, refused: { [self] in failed($0) }) { [self] in fetch() }
             }
             return nil
         }
@@ -82,8 +82,11 @@ final class KeySet: Sendable {
 
     // MARK: Fetching
 
-    private func fetch() {
-        let result = Result { () throws(Status) in try Self.parse(try read()) }
+    private func fetch() { finish(Result { () throws(Status) in try Self.parse(try read()) }) }
+
+    private func failed(_ status: Status) { finish(.failure(status)) }
+
+    private func finish(_ result: Result<([String: SigningKey], [SigningKey]), Status>) {
         let waiting = state.withLock { state in
             state.isFetching = false
             switch result {

@@ -1,101 +1,210 @@
 import HearthModel
 import HearthTree
 
-/// What a client wants written when its connection ends: at any moment a set of places none of which is above another.
+/// What a client wants written when its connection ends.
 ///
-/// Later wishes replace earlier ones, or are worked into them, so that all are one change of the tree. Source: the
+/// Later wishes replace earlier ones, or are worked into them, so that in the end all are one change of the tree. A wish
+/// below an earlier one is kept apart from it until then: it costs what it says, not what it belongs to. Source: the
 /// `onDisconnect` tree of the public SDKs, and their documentation.
 struct DisconnectWrites: Sendable {
-    private var nodes: [TreePath: Node] = [:]
-    private var sizes: [TreePath: Int] = [:]
-    /// Of the texts of paths and nodes.
-    private(set) var sizeBytes = 0
-    /// Strict ancestors of the places, with how many of those are below each.
-    private var above: [TreePath: Int] = [:]
-    /// Places whose wish is another than when it was asked last.
-    private var touched: Set<TreePath> = []
-
-    var isEmpty: Bool { nodes.isEmpty }
-    var count: Int { nodes.count }
-
-    /// In the order of paths; no place is above another.
-    var changes: [TreeChange] {
-        nodes.map { TreeChange(path: $0.key, node: $0.value) }.sorted { lhs, rhs in
-            lhs.path.keys.lexicographicallyPrecedes(rhs.path.keys)
-        }
+    private struct Part {
+        var node: Node
+        /// Of the text of the path and the node.
+        var sizeBytes: Int
+        /// Whether it changes a part above it, which is older.
+        var isNested: Bool
+        /// In which order parts were asked for.
+        var number: Int
     }
 
-    /// What is wished now at the places where that has changed since the last call; nil for nothing.
+    private struct Branch {
+        var part: Part?
+        var children: [TreeKey: Branch] = [:]
+
+        var isEmpty: Bool { part == nil && children.isEmpty }
+    }
+
+    private var root = Branch()
+    private var lastNumber = 0
+    /// Of the texts of all parts.
+    private(set) var sizeBytes = 0
+    private(set) var partCount = 0
+    private var nestedCount = 0
+    /// Locations whose part is another than when it was asked last.
+    private var touched: Set<TreePath> = []
+    /// What leads back to the beginning of an attempt.
+    private var undo: [(path: TreePath, part: Part?)]?
+
+    var isEmpty: Bool { partCount == 0 }
+
+    /// One change for each location that is written, in the order of paths; no location is above another.
+    var changes: [TreeChange] {
+        var changes: [TreeChange] = []
+        Self.visit(root, .root) { path, branch in
+            guard let part = branch.part else { return true }
+            changes.append(TreeChange(path: path, node: Self.folded(part.node, branch, path)))
+            return false
+        }
+        return changes.sorted { $0.path.keys.lexicographicallyPrecedes($1.path.keys) }
+    }
+
+    /// All parts; those of older ones above them come later.
+    var parts: [(path: TreePath, node: Node)] {
+        var parts: [(path: TreePath, node: Node)] = []
+        Self.visit(root, .root) { path, branch in
+            if let part = branch.part { parts.append((path, part.node)) }
+            return true
+        }
+        return parts
+    }
+
+    /// The parts of now at the locations where that has changed since the last call; nil for none.
     mutating func takeChanges() -> [(path: TreePath, node: Node?)] {
         defer { touched = [] }
-        return touched.map { ($0, nodes[$0]) }
+        return touched.map { ($0, part(at: $0)?.node) }
+    }
+
+    // MARK: Wishes
+
+    /// Does what `body` does unless it comes to more than is kept; then nothing.
+    mutating func attempt(_ body: (inout DisconnectWrites) -> Void) -> Bool {
+        undo = []
+        body(&self)
+        if nestedCount > Limits.realtimeDisconnectWritesMax { fold() }
+        let isTooMuch =
+            partCount - nestedCount > Limits.realtimeDisconnectWritesMax
+            || sizeBytes > Limits.realtimeDisconnectBytesMax
+        let steps = undo ?? []
+        undo = nil
+        if isTooMuch { for step in steps.reversed() { replace(step.path, step.part) } }
+        return !isTooMuch
     }
 
     mutating func put(_ path: TreePath, _ node: Node) {
-        if let above = place(above: path), let whole = nodes[above] {
-            let change = TreeChange(path: path.relative(to: above), node: node)
-            return keep(whole.applying(change), at: above)
-        }
-        forget(atOrBelow: path)
-        keep(node, at: path)
-    }
-
-    private mutating func keep(_ node: Node, at path: TreePath) {
-        var text: [UInt8] = []
-        TreeJSON.append(node, to: &text, form: .export)
-        let size = path.text.utf8.count + text.count
-        sizeBytes += size - (sizes.updateValue(size, forKey: path) ?? 0)
-        if nodes.updateValue(node, forKey: path) == nil { count(path, 1) }
-        touched.insert(path)
-    }
-
-    private mutating func forget(_ path: TreePath) {
-        guard nodes.removeValue(forKey: path) != nil else { return }
-        sizeBytes -= sizes.removeValue(forKey: path) ?? 0
-        count(path, -1)
-        touched.insert(path)
-    }
-
-    private mutating func count(_ path: TreePath, _ change: Int) {
-        var ancestor = path.parent
-        while let place = ancestor {
-            let count = (above[place] ?? 0) + change
-            above[place] = count == 0 ? nil : count
-            ancestor = place.parent
-        }
-    }
-
-    private mutating func forget(atOrBelow path: TreePath) {
-        forget(path)
-        if above[path] == nil { return }
-        for place in nodes.keys.filter({ path.contains($0) }) { forget(place) }
+        removeAll(atOrBelow: path)
+        set(path, node)
     }
 
     mutating func merge(_ changes: [TreeChange]) {
         for change in changes { put(change.path, change.node) }
     }
 
-    /// Forgets what was wished at a place and below it. What was wished above stays but for this part.
+    /// Forgets what was wished at a location and below it. What was wished above stays but for this part.
     mutating func cancel(_ path: TreePath) {
-        forget(atOrBelow: path)
-        // A write of a whole node is taken apart on the way down to the place.
-        while let above = place(above: path), let whole = nodes[above] {
+        if let top = topmost(above: path) { fold(top) }
+        removeAll(atOrBelow: path)
+        // A write of a whole node is taken apart on the way down to the location.
+        while let above = topmost(above: path), let whole = part(at: above) {
             // Of a leaf, or a removal, there is no part to take out.
-            if whole.childCount == 0 { return }
-            forget(above)
-            for (key, child) in whole.children where !path.contains(above.child(key)) {
-                keep(child, at: above.child(key))
+            if whole.node.childCount == 0 { return }
+            replace(above, nil)
+            for (key, child) in whole.node.children where !path.contains(above.child(key)) {
+                set(above.child(key), child)
             }
         }
     }
 
-    /// The strict ancestor of a place that has a wish.
-    private func place(above path: TreePath) -> TreePath? {
-        var above = path.parent
-        while let place = above {
-            if nodes[place] != nil { return place }
-            above = place.parent
+    // MARK: Parts
+
+    private func part(at path: TreePath) -> Part? { branch(at: path)?.part }
+
+    private func branch(at path: TreePath) -> Branch? {
+        var branch = root
+        for key in path.keys {
+            guard let child = branch.children[key] else { return nil }
+            branch = child
+        }
+        return branch
+    }
+
+    /// The first location on the way to a path, and above it, that has a part.
+    private func topmost(above path: TreePath) -> TreePath? {
+        var branch = root
+        for (depth, key) in path.keys.enumerated() {
+            if branch.part != nil { return TreePath(keys: Array(path.keys[..<depth])) }
+            guard let child = branch.children[key] else { return nil }
+            branch = child
         }
         return nil
+    }
+
+    private mutating func set(_ path: TreePath, _ node: Node) {
+        var text: [UInt8] = []
+        TreeJSON.append(node, to: &text, form: .export)
+        lastNumber += 1
+        replace(
+            path,
+            Part(
+                node: node, sizeBytes: path.text.utf8.count + text.count, isNested: topmost(above: path) != nil,
+                number: lastNumber))
+    }
+
+    private mutating func replace(_ path: TreePath, _ part: Part?) {
+        let old = Self.replace(part, path.keys[...], &root)
+        undo?.append((path, old))
+        touched.insert(path)
+        sizeBytes += (part?.sizeBytes ?? 0) - (old?.sizeBytes ?? 0)
+        partCount += (part == nil ? 0 : 1) - (old == nil ? 0 : 1)
+        nestedCount += (part?.isNested == true ? 1 : 0) - (old?.isNested == true ? 1 : 0)
+    }
+
+    private static func replace(_ part: Part?, _ keys: ArraySlice<TreeKey>, _ branch: inout Branch) -> Part? {
+        guard let key = keys.first else {
+            defer { branch.part = part }
+            return branch.part
+        }
+        let old = replace(part, keys.dropFirst(), &branch.children[key, default: Branch()])
+        if branch.children[key]?.isEmpty == true { branch.children[key] = nil }
+        return old
+    }
+
+    private mutating func removeAll(atOrBelow path: TreePath) {
+        guard let branch = branch(at: path) else { return }
+        var paths: [TreePath] = []
+        Self.visit(branch, path) { path, branch in
+            if branch.part != nil { paths.append(path) }
+            return true
+        }
+        for path in paths { replace(path, nil) }
+    }
+
+    /// - Parameter body: returns whether what is below is visited, too.
+    private static func visit(_ branch: Branch, _ path: TreePath, _ body: (TreePath, Branch) -> Bool) {
+        guard body(path, branch) else { return }
+        for (key, child) in branch.children { visit(child, path.child(key), body) }
+    }
+
+    // MARK: Folding
+
+    /// A node with the parts below its location worked in, in the order in which they were asked for.
+    private static func folded(_ node: Node, _ branch: Branch, _ path: TreePath) -> Node {
+        var parts: [(path: TreePath, part: Part)] = []
+        for (key, child) in branch.children {
+            visit(child, path.child(key)) { path, branch in
+                if let part = branch.part { parts.append((path, part)) }
+                return true
+            }
+        }
+        parts.sort { $0.part.number < $1.part.number }
+        return parts.reduce(node) { node, part in
+            node.applying(TreeChange(path: part.path.relative(to: path), node: part.part.node))
+        }
+    }
+
+    /// Makes one part of those at a location and below it.
+    private mutating func fold(_ path: TreePath) {
+        guard let branch = branch(at: path), let part = branch.part, !branch.children.isEmpty else { return }
+        let node = Self.folded(part.node, branch, path)
+        removeAll(atOrBelow: path)
+        set(path, node)
+    }
+
+    private mutating func fold() {
+        var tops: [TreePath] = []
+        Self.visit(root, .root) { path, branch in
+            if branch.part != nil { tops.append(path) }
+            return branch.part == nil
+        }
+        for path in tops { fold(path) }
     }
 }

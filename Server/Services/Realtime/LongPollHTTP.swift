@@ -13,7 +13,7 @@ import Synchronization
 struct LongPollHTTP: HTTPExtension {
     let service: RealtimeService
     private let streams: OpenStreams
-    private let sessions = LongPollSessions()
+    private let sessions = SessionTable<LongPollSession>(sessionsMax: Limits.longPollSessionsMax)
 
     /// - Parameter streams: what is ended when the server is.
     init(service: RealtimeService, streams: OpenStreams) {
@@ -46,14 +46,20 @@ struct LongPollHTTP: HTTPExtension {
         let namespace = try service.namespace(name)
         let sessions = sessions
         let streams = streams
+        let peer = RealtimePeer(address: head.remoteAddress, connection: head.connectionNumber)
         let session = LongPollSession(
-            loop: exchange.loop, callback: parameters.callback ?? "",
-            forget: {
-                sessions.remove($0)
-                streams.remove($0)
-            },
-            id: LongPollSessions.newID(), password: LongPollSessions.newID())
-        guard sessions.add(session) else { throw .resourceExhausted("The server has too many sessions.") }
+            loop: exchange.loop, peer: peer, callback: parameters.callback ?? "", id: Self.newID(),
+            password: Self.newID(), service,
+            LongPollSession.Events(
+                isOver: {
+                    sessions.remove($0.id)
+                    streams.remove($0)
+                }, hasRank: { sessions.change($0.id, to: $1) }, belongs: { sessions.change($0.id, to: $1) }))
+        let requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
+        guard case .admitted(let dropped) = sessions.add(session, id: session.id, for: requester) else {
+            throw .resourceExhausted("The server has too many sessions.")
+        }
+        if let dropped { dropped.loop.execute { dropped.makeRoom() } }
         session.begin(
             namespace, service, host: head.authority, formerSession: common.formerSession,
             LongPollRequest(exchange, home: exchange.loop))
@@ -64,7 +70,7 @@ struct LongPollHTTP: HTTPExtension {
         guard let id = parameters.session, let password = parameters.password else {
             throw .invalidArgument("id and pw must say which session is meant")
         }
-        guard let session = sessions.session(id), session.password == password else {
+        guard let session = sessions[id], session.password == password else {
             // Whoever says goodbye twice has been understood.
             if parameters.isGoodbye { return exchange.respond(status: 204, headers: [], body: []) }
             throw .notFound("There is no such session.")
@@ -104,26 +110,6 @@ struct LongPollHTTP: HTTPExtension {
                 HTTPHeader("content-type", "application/javascript; charset=utf-8"),
                 HTTPHeader("cache-control", "no-store"), HTTPHeader("x-content-type-options", "nosniff"),
             ], body: script)
-    }
-}
-
-/// The sessions of clients that poll, by their ids.
-private final class LongPollSessions: Sendable {
-    private let sessions = Mutex<[String: LongPollSession]>([:])
-
-    func session(_ id: String) -> LongPollSession? { sessions.withLock { $0[id] } }
-
-    /// False when there are too many.
-    func add(_ session: LongPollSession) -> Bool {
-        sessions.withLock { sessions in
-            guard sessions.count < Limits.longPollSessionsMax else { return false }
-            sessions[session.id] = session
-            return true
-        }
-    }
-
-    func remove(_ session: LongPollSession) {
-        sessions.withLock { $0[session.id] = nil }
     }
 
     /// 128 random bits.

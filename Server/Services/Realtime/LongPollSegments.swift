@@ -20,11 +20,18 @@ struct LongPollSegments {
     private var early: [Int: LongPollSegment] = [:]
     private var gathered: [UInt8] = []
     private var missing = 0
+    private var earlyBytes = 0
+
+    /// What pieces take whose message isn't complete.
+    var heldBytes: Int { earlyBytes + gathered.capacity }
 
     private static let textBytesMax = Limits.realtimeMessageBytesMax / 3 * 4 + 4
 
+    /// - Parameter earlyBytesMax: of pieces that came before one with a lower number.
     /// - Returns: the messages that are complete with this piece, in their order.
-    mutating func take(_ segment: LongPollSegment) throws(RealtimeFault) -> [[UInt8]] {
+    mutating func take(
+        _ segment: LongPollSegment, earlyBytesMax: Int = .max
+    ) throws(RealtimeFault) -> [[UInt8]] {
         guard segment.total > 0, segment.total <= Limits.longPollSegmentsMax else {
             throw Self.malformed("A message has between 1 and \(Limits.longPollSegmentsMax) pieces.")
         }
@@ -33,10 +40,11 @@ struct LongPollSegments {
         guard segment.number - next <= Limits.longPollEarlySegmentsMax else {
             throw Self.malformed("Piece \(segment.number) came before piece \(next).")
         }
-        early[segment.number] = segment
+        earlyBytes += segment.text.count - (early.updateValue(segment, forKey: segment.number)?.text.count ?? 0)
         var messages: [[UInt8]] = []
         while let segment = early.removeValue(forKey: next) {
             next += 1
+            earlyBytes -= segment.text.count
             if missing == 0 { missing = segment.total }
             gathered += segment.text
             if gathered.count > Self.textBytesMax {
@@ -49,6 +57,7 @@ struct LongPollSegments {
                 gathered = []
             }
         }
+        if earlyBytes > earlyBytesMax { throw .busy }
         return messages
     }
 

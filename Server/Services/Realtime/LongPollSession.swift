@@ -41,8 +41,21 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     let password: String
     private(set) var queuedBytes = 0
     private let callback: String
-    private let forget: (LongPollSession) -> Void
+    let peer: RealtimePeer
+    private let events: Events
+    /// What waits for the next poll.
+    private var held: HeldBytes
+    private var isKnown = false
+    private var hasSpoken = false
     private var session: RealtimeSession! = nil
+
+    /// What others have to know of a session.
+    struct Events: Sendable {
+        /// On the session's loop, when no request can find the session any more.
+        var isOver: @Sendable (LongPollSession) -> Void
+        var hasRank: @Sendable (LongPollSession, SessionRank) -> Void
+        var belongs: @Sendable (LongPollSession, Requester) -> Void
+    }
 
     private var output: [[UInt8]] = []
     /// Of the next answer.
@@ -59,13 +72,18 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     private var isDelivering = false
     private var isEnded = false
 
-    /// - Parameter forget: called when no request can find the session any more.
-    init(loop: EventLoop, callback: String, forget: @escaping (LongPollSession) -> Void, id: String, password: String) {
+    init(
+        loop: EventLoop, peer: RealtimePeer, callback: String, id: String, password: String, _ service: RealtimeService,
+        _ events: Events
+    ) {
         self.loop = loop
         self.callback = callback
         self.id = id
         self.password = password
-        self.forget = forget
+        self.peer = peer
+        self.events = events
+        held = HeldBytes(
+            service.unpolled, for: RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection))
     }
 
     /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.
@@ -92,10 +110,18 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         if isEnded { return }
         output.append(message)
         queuedBytes += message.count
+        // A client that doesn't fetch what there is has had its part.
+        if !held.set(queuedBytes) { return finish() }
         flushLater()
     }
 
     func send(shared push: RealtimePush) { send(push.message) }
+
+    func belongs(to requester: Requester) {
+        isKnown = requester != RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
+        events.belongs(self, requester)
+        if !held.move(to: requester) { finish() }
+    }
 
     func pauseReading() { isReadingPaused = true }
 
@@ -126,6 +152,8 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     func receive(_ segments: [LongPollSegment], _ request: LongPollRequest) {
         let former = poll
         poll = request
+        if !segments.isEmpty { hasSpoken = true }
+        events.hasRank(self, .attended)
         request.onBreak = { [weak self, weak request] in
             if let self, self.poll === request { self.pollIsOver() }
         }
@@ -136,15 +164,20 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         schedule(seconds: Limits.longPollWaitSeconds)
         if !isEnded {
             do throws(RealtimeFault) {
+                let earlyBytesMax = isKnown ? Int.max : Limits.longPollUnknownEarlyBytesMax
                 for segment in segments {
-                    for message in try self.segments.take(segment) {
+                    for message in try self.segments.take(segment, earlyBytesMax: earlyBytesMax) {
                         inboxBytes += message.count
                         inbox.append(message)
                     }
                 }
-                if inboxBytes > Limits.realtimeWaitingBytesMax || inbox.count > Limits.realtimeRequestsWaitingMax {
+                let inboxBytesMax =
+                    isKnown ? Limits.realtimeWaitingBytesMax : Limits.longPollUnknownWaitingBytesMax
+                let isTooMuch = inbox.count > 1 && inboxBytes > inboxBytesMax
+                if isTooMuch || inbox.count > Limits.realtimeRequestsWaitingMax {
                     throw RealtimeFault(kind: .tooLarge, reason: "The client sends more than is taken.")
                 }
+                session.hold(pieceBytes: self.segments.heldBytes + inboxBytes)
                 deliver()
             } catch { end(error) }
         }
@@ -163,7 +196,11 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
             session.receive(message)
         }
         inbox.removeFirst(min(taken, inbox.count))
+        if taken > 0, !isEnded { session.hold(pieceBytes: segments.heldBytes + inboxBytes) }
     }
+
+    /// Ends, because there are too many.
+    func makeRoom() { goodbye() }
 
     /// The page has gone, or has turned to another way.
     func goodbye() {
@@ -193,6 +230,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
 
     private func pollIsOver() {
         poll = nil
+        events.hasRank(self, hasSpoken ? .unattended : .bare)
         schedule(seconds: isEnded ? Limits.longPollFarewellSeconds : Limits.longPollIdleSeconds)
     }
 
@@ -209,6 +247,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         script.answer(number, output[..<count])
         output.removeFirst(count)
         queuedBytes -= bytes
+        _ = held.set(queuedBytes)
         if isEnded, output.isEmpty { script.close(after: number) }
         number += 1
         request.answer(script.text)
@@ -236,8 +275,9 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         timer = nil
         output = []
         queuedBytes = 0
+        _ = held.set(0)
         if let poll { answer(poll) }
         poll = nil
-        forget(self)
+        events.isOver(self)
     }
 }

@@ -29,12 +29,10 @@ final class RealtimeAccess: Sendable {
         _ path: TreePath, query: TreeQuery?, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace,
         _ data: any TreeData, now: Int64
     ) throws(Status) -> Bool {
-        switch identity {
-        case .administrator(let scope): return isOurs(scope)
-        case .client(let auth, _):
-            guard let rules = namespace.rules else { return isEmulator }
-            return try rules.mayRead(path, query: query, auth: auth, data: data, now: now)
-        }
+        if let scope = identity.scope, !isOurs(scope) { return false }
+        if case .administrator = identity { return true }
+        guard let rules = namespace.rules else { return isEmulator }
+        return try rules.mayRead(path, query: query, auth: identity.auth, data: data, now: now)
     }
 
     /// What has to be asked before a write is made; nil when nothing has.
@@ -42,17 +40,21 @@ final class RealtimeAccess: Sendable {
     func writeGuard(
         _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace
     ) throws(Status) -> (any TreeGuard)? {
-        switch identity {
-        case .administrator(let scope):
-            if scope.isReadOnly || !isOurs(scope) { throw Self.denied }
-            return nil
-        case .client(let auth, _):
-            if namespace.rules == nil {
-                if isEmulator { return nil }
-                throw Self.denied
-            }
-            return RealtimeGuard(namespace: namespace, auth: auth, isEmulator: isEmulator)
+        if let scope = identity.scope, scope.isReadOnly || !isOurs(scope) { throw Self.denied }
+        if case .administrator = identity { return nil }
+        if namespace.rules == nil {
+            if isEmulator { return nil }
+            throw Self.denied
         }
+        return RealtimeGuard(namespace: namespace, auth: identity.auth, isEmulator: isEmulator)
+    }
+
+    /// Whether somebody may be allowed to make a write of which the data isn't known yet: false when it is refused whatever
+    /// it is, and needn't be received or decoded.
+    func mayWrite(_ scope: TreeWriteScope, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace) -> Bool {
+        if let scope = identity.scope, scope.isReadOnly || !isOurs(scope) { return false }
+        if case .administrator = identity { return true }
+        return namespace.rules?.mayGrantWrite(scope, auth: identity.auth) ?? isEmulator
     }
 
     /// - Throws: PERMISSION_DENIED.

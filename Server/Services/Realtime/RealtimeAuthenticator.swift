@@ -38,8 +38,8 @@ final class RealtimeAuthenticator: Sendable {
     ) {
         identify(credential, on: loop) { result in
             guard case .success(let identity) = result, let override else { return done(result) }
-            guard case .administrator = identity else { return done(.failure(Self.denied)) }
-            done(.success(override.identity))
+            guard case .administrator(let scope) = identity else { return done(.failure(Self.denied)) }
+            done(.success(override.identity(by: scope)))
         }
     }
 

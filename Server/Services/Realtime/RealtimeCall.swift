@@ -13,6 +13,8 @@ final class RealtimeCall: @unchecked Sendable {
     /// Of the request's arrival.
     let startNanoseconds = EventLoop.monotonicNanoseconds()
     let cancellation = Cancellation()
+    /// On whose account the request is; nobody's until it is known for whom it is.
+    var requester: Requester
     /// The client has gone, or the stream of events can't go on.
     var onCancel: (() -> Void)?
     /// Nil when the request has ended.
@@ -25,6 +27,8 @@ final class RealtimeCall: @unchecked Sendable {
         self.exchange = exchange
         self.parameters = parameters
         self.method = method
+        requester = Identity.nobody.requester(
+            at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
         self.observation = observation
         let cancellation = cancellation
         exchange.onCancel = { [weak self] in
@@ -84,7 +88,7 @@ final class RealtimeCall: @unchecked Sendable {
     }
 
     /// A large value that was written down already, in the form that was asked for.
-    func respond(_ file: SpillFile, tag: String?, readers: WorkerPool) {
+    func respond(_ file: SpillFile, tag: String?, readers: WorkerGroup) {
         if exchange.isFinished { return }
         var headers = self.headers(tag: tag)
         headers.append(contentsOf: contentHeaders)
@@ -94,7 +98,7 @@ final class RealtimeCall: @unchecked Sendable {
             return exchange.respond(status: 200, headers: headers, body: [])
         }
         exchange.start(status: 200, headers: headers)
-        FileSender(file, exchange, readers) { [self] in end($0) }.proceed()
+        FileSender(file, exchange, readers, for: requester) { [self] in end($0) }.proceed()
     }
 
     /// The value is the one that the client has.

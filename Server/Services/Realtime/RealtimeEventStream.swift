@@ -9,6 +9,7 @@ import HearthTreeStorage
 /// more until it does, and then the whole again. `@unchecked Sendable`: belongs to the loop of its exchange. Source:
 /// "Streaming from the REST API" in the documentation.
 final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
+    private let id = "stream " + String(UInt64.random(in: .min ... .max))
     private let call: RealtimeCall
     private let service: RealtimeService
     private let namespace: RealtimeNamespace
@@ -27,7 +28,6 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private static let cancelEvent = Array("event: cancel\ndata: null\n\n".utf8)
     private static let revokedEvent = Array("event: auth_revoked\ndata: \"credential is no longer valid\"\n\n".utf8)
 
-    /// Answers a request; what can't be streamed is refused.
     init(
         _ call: RealtimeCall, _ target: RealtimeTarget, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace,
         _ service: RealtimeService
@@ -40,15 +40,24 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
             service: service, namespace: namespace, identity: identity,
             target: RealtimeTarget(path: target.path, query: query), form: call.parameters.isExport ? .export : .plain,
             required: target.query?.index)
+    }
+
+    /// Answers the request; what can't be streamed is refused.
+    func begin(_ identity: RealtimeIdentity) {
+        let head = call.head
+        let requester = identity.requester(at: head.remoteAddress, connection: head.connectionNumber)
+        guard service.connections.admit(self, id: id, for: requester, rank: .attended) else {
+            isEnded = true
+            return call.fail(RealtimeConnections.tooMany)
+        }
         namespace.users.add(self)
         service.streams.add(self) { [weak self] status in self?.loop.execute { [weak self] in self?.shutDown(status) } }
         handle = namespace.hub.listen(to: reading.target, on: call.loop, self)
         // The call holds the stream, and gives it free at its end.
         call.onCancel = { self.close() }
         call.exchange.onWritable = { self.becameWritable() }
-        if case .client(_, let expiresAt?) = identity {
-            let left = max(0, expiresAt * 1000 - service.nowMilliseconds)
-            expiry = loop.schedule(afterMilliseconds: Int(min(left, 1 << 40))) { [weak self] in
+        if let left = identity.millisecondsLeft(now: service.nowMilliseconds) {
+            expiry = loop.schedule(afterMilliseconds: left) { [weak self] in
                 self?.end(with: Self.revokedEvent)
             }
         }
@@ -126,6 +135,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         keepAlive?.cancel()
         expiry?.cancel()
         namespace.users.remove(self)
+        service.connections.remove(id)
         service.streams.remove(self)
     }
 
@@ -155,6 +165,8 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
 }
 
 extension RealtimeEventStream: RealtimeUser {
+    func makeRoom() { shutDown(RealtimeConnections.tooMany) }
+
     func rulesChanged() {
         if isEnded { return }
         mustJudge = !handle.isLive

@@ -2,10 +2,16 @@ import HearthModel
 
 /// Why a connection is broken off: what came over it can't be what a client of this protocol sends.
 struct RealtimeFault: Error, Equatable {
-    enum Kind { case malformed, tooLarge }
+    enum Kind {
+        case malformed, tooLarge
+        /// The server holds too much already: the client may come again later.
+        case busy
+    }
 
     var kind: Kind
     var reason: String
+
+    static let busy = RealtimeFault(kind: .busy, reason: "The server holds too many unfinished messages.")
 }
 
 /// Puts the messages of a client together again.
@@ -18,6 +24,9 @@ struct RealtimeFrameJoiner {
 
     private var piecesLeft = 0
     private var gathered: [UInt8] = []
+
+    /// What the pieces of an unfinished message take.
+    var heldBytes: Int { gathered.capacity }
 
     /// - Parameter text: of one frame.
     /// - Returns: a whole message; nil while pieces are missing, and for a keep-alive.

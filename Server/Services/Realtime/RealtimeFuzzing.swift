@@ -9,7 +9,7 @@ import HearthTreeStorage
 /// Entry point for fuzzing connections of the Realtime Database, with a client that holds the server to what it promises. A
 /// broken promise traps.
 public enum RealtimeFuzzing {
-    private static let pool = WorkerPool(threadsMax: 2)
+    private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
 
     /// Lines: a message of the client; `=PATH JSON`, somebody else's write; `r` and rules; `!` and `~` for a client that takes
     /// no more and more again; `x`, its end, after which it comes again; `.`, it waits for all answers.
@@ -58,6 +58,7 @@ public enum RealtimeFuzzing {
 /// A client that believes nothing but what it is sent. `@unchecked Sendable`: belongs to the loop.
 private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
     let loop: EventLoop
+    let peer = RealtimePeer(address: "127.0.0.1:1", connection: 1)
     private(set) var queuedBytes = 0
     private let namespace: RealtimeNamespace
     private var session: RealtimeSession! = nil
@@ -120,6 +121,7 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
         if !isEnded { session.becameWritable() }
     }
 
+    func belongs(to requester: Requester) {}
     func pauseReading() {}
     func resumeReading() {}
 

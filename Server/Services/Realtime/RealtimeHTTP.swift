@@ -78,7 +78,7 @@ struct RealtimeHTTP: HTTPExtension {
             if call.wantsEvents, call.method == "GET" {
                 step = { [service] namespace, identity in
                     let target = RealtimeTarget(path: path, query: query)
-                    _ = RealtimeEventStream(call, target, identity, namespace, service)
+                    RealtimeEventStream(call, target, identity, namespace, service).begin(identity)
                 }
                 break
             }
@@ -119,6 +119,7 @@ struct RealtimeHTTP: HTTPExtension {
         service.authenticator.identify(credential, override: parameters.override, on: call.loop) { [service] result in
             do throws(Status) {
                 let identity = try result.get()
+                call.requester = identity.requester(at: head.remoteAddress, connection: head.connectionNumber)
                 let name = RealtimeAddress.namespace(
                     head, named: parameters.namespace, standard: service.standardName)
                 // Whoever only looks makes nothing, but where everything is there as soon as it is named.

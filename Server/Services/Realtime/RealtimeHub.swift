@@ -63,7 +63,8 @@ final class RealtimeHub: @unchecked Sendable {
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
         if afterWrites, database.perform({ [self] _ in self.read(on: loop, read, done) }) { return }
-        pool.run { [self] in
+        let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
+        pool.run(.long, for: .server, refused: refused) { [self] in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
@@ -112,13 +113,16 @@ final class RealtimeHub: @unchecked Sendable {
     private func read(_ window: HubWindow) {
         let (query, path) = (window.query, window.path)
         let window = LoopBound(window)
-        pool.run { [self] in
-            let result = Result { () throws(Status) in
-                let view = try database.view()
-                defer { view.close() }
-                return try HubWindow.read(query, path, view)
-            }
+        let ended: @Sendable (Result<FilteredWindow, Status>) -> Void = { [self] result in
             database.perform { [self] view in began(window.value, with: result, view) }
+        }
+        pool.run(.long, for: .server, refused: { ended(.failure($0)) }) { [self] in
+            ended(
+                Result { () throws(Status) in
+                    let view = try database.view()
+                    defer { view.close() }
+                    return try HubWindow.read(query, path, view)
+                })
         }
     }
 

@@ -8,9 +8,45 @@ enum RealtimeIdentity: Sendable {
     /// Somebody of whom rules decide by `auth`, which is nil for nobody in particular.
     /// - expiresAt: when the token ends, in seconds since 1970; nil for never.
     case client(auth: JSONValue?, expiresAt: Int64?)
+    /// An administrator whom rules see as somebody else, or as nobody: what the scope forbids stays forbidden.
+    case impersonation(auth: JSONValue?, by: AdministratorScope)
 
     static let owner = RealtimeIdentity.administrator(AdministratorScope())
     static let nobody = RealtimeIdentity.client(auth: nil, expiresAt: nil)
+
+    /// What rules see as `auth`; nil for nobody in particular, and for administrators, of whom they aren't asked.
+    var auth: JSONValue? {
+        switch self {
+        case .administrator: nil
+        case .client(let auth, _), .impersonation(let auth, _): auth
+        }
+    }
+
+    /// The limits of whoever has an administrator's credential.
+    var scope: AdministratorScope? {
+        switch self {
+        case .administrator(let scope), .impersonation(_, let scope): scope
+        case .client: nil
+        }
+    }
+
+    /// How long the token holds from now on; nil for ever. The time in the token is whatever its issuer has put there.
+    /// - Parameter now: milliseconds since 1970.
+    func millisecondsLeft(now: Int64) -> Int? {
+        guard case .client(_, let expiresAt?) = self else { return nil }
+        let seconds = min(max(expiresAt, 0), Self.timeSecondsMax)
+        return Int(min(max(seconds * 1000 - now, 0), Self.timeSecondsMax))
+    }
+
+    private static let timeSecondsMax: Int64 = 1 << 40
+
+    /// On whose account the requests of a connection are.
+    /// - Parameter address: of the peer, `address:port`.
+    func requester(at address: String, connection: UInt64) -> Requester {
+        if scope != nil { return .administrator(connection: connection) }
+        guard let uid = auth?["uid"]?.string else { return .nobody(at: address, connection: connection) }
+        return .user(uid, connection: connection)
+    }
 
     /// The same somebody as the Realtime Database's rules see them.
     init(_ identity: Identity) {
@@ -73,10 +109,11 @@ enum RealtimeOverride: Sendable {
         }
     }
 
-    var identity: RealtimeIdentity {
+    /// - Parameter scope: of the administrator whose wish it is.
+    func identity(by scope: AdministratorScope) -> RealtimeIdentity {
         switch self {
-        case .nobody: .nobody
-        case .auth(let auth): .client(auth: auth, expiresAt: nil)
+        case .nobody: .impersonation(auth: nil, by: scope)
+        case .auth(let auth): .impersonation(auth: auth, by: scope)
         }
     }
 }

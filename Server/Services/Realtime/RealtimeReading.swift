@@ -31,7 +31,13 @@ struct RealtimeReading: Sendable {
             try check(view)
             if try isSmall(view) { return deliver(try answer(view)) }
             isHandedOver = true
-            service.pool.run { [self] in
+            service.pool.run(
+                .long, for: call.requester, cancellation: call.cancellation,
+                refused: { [call] status in
+                    view.close()
+                    call.onLoop { call.fail(status) }
+                }
+            ) { [self] in
                 let result = Result { () throws(Status) in
                     defer { view.close() }
                     return try answer(view)
@@ -79,7 +85,7 @@ struct RealtimeReading: Sendable {
     private func deliver(_ answer: Answer) {
         switch answer {
         case .value(let json, let tag): call.respond(json, tag: tag)
-        case .file(let file, let tag): call.respond(file, tag: tag, readers: service.pool)
+        case .file(let file, let tag): call.respond(file, tag: tag, readers: service.pool.group(.short))
         case .unchanged(let tag): call.respondUnchanged(tag: tag)
         }
     }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthRules
 import HearthTree
 
 /// A place, or a query at a place, that a client asks for or listens to.
@@ -61,8 +62,12 @@ struct RealtimeRequest: Sendable {
 }
 
 extension RealtimeMessage {
+    /// Why a write is refused whatever its data is; nil when that may be allowed.
+    typealias Foresight = (TreeWriteScope) -> RealtimeRefusal?
+
+    /// - Parameter foresee: asked before the data of a write is decoded.
     /// - Throws: a fault when this can't be a message of this protocol; what is wrong inside a request is its refusal.
-    init(_ text: [UInt8]) throws(RealtimeFault) {
+    init(_ text: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
         do throws(TreeDataError) {
             let envelope = Members(try TreeJSON.members(text))
             let data = try envelope.required("d")
@@ -71,7 +76,7 @@ extension RealtimeMessage {
             }
             switch kind {
             case "c": self = try Self.control(text, data)
-            case "d": self = .request(try RealtimeRequest(text, data))
+            case "d": self = .request(try RealtimeRequest(text, data, foresee))
             default: throw Self.malformed
             }
         } catch {
@@ -102,7 +107,9 @@ private struct Members {
 }
 
 extension RealtimeRequest {
-    fileprivate init(_ text: [UInt8], _ range: Range<Int>) throws(TreeDataError) {
+    fileprivate init(
+        _ text: [UInt8], _ range: Range<Int>, _ foresee: RealtimeMessage.Foresight
+    ) throws(TreeDataError) {
         let members = Members(try TreeJSON.members(text, in: range))
         guard let number = try TreeJSON.value(text, in: try members.required("r")).integer,
             let name = try TreeJSON.value(text, in: try members.required("a")).string
@@ -110,7 +117,9 @@ extension RealtimeRequest {
         self.number = number
         sizeBytes = text.count
         do throws(RealtimeRefusal) {
-            action = .success(try RequestBody(text, members["b"]).action(name))
+            let body = try RequestBody(text, members["b"])
+            if let refusal = body.refusal(of: name, foresee) { throw refusal }
+            action = .success(try body.action(name))
         } catch {
             action = .failure(error)
         }
@@ -129,6 +138,20 @@ private struct RequestBody {
             members = Members(try TreeJSON.members(text, in: range))
         } catch {
             throw RealtimeRefusal(error)
+        }
+    }
+
+    /// Nil for all that isn't a write.
+    func refusal(of name: String, _ foresee: RealtimeMessage.Foresight) -> RealtimeRefusal? {
+        do throws(TreeDataError) {
+            switch name {
+            case "p", "o": return foresee(.location(try path(allowingPriority: true)))
+            case "m", "om": return foresee(.below(try path()))
+            default: return nil
+            }
+        } catch {
+            // What is wrong is found out again when the request is read.
+            return nil
         }
     }
 

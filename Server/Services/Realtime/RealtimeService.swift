@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
@@ -37,6 +38,12 @@ final class RealtimeService: Sendable {
     let pool: WorkerPool
     /// Event streams, which only a shutdown would end.
     let streams = OpenStreams()
+    let connections = RealtimeConnections()
+    /// Decodes what is large.
+    let large: LargeRequests
+    /// What waits for clients that poll: no connection of theirs would hold it.
+    let unpolled = MemoryBudget(
+        bytesMax: Limits.longPollOutputBytesMax, shareBytesMax: Limits.longPollOutputBytesMax / 2)
     let pushIDs = RealtimePushIDs()
     let clock: any Clock
     let log: Log
@@ -45,8 +52,6 @@ final class RealtimeService: Sendable {
     let spoolFolder: String
     /// What they take there.
     let spools = SpillBudget(bytesMax: Limits.realtimeSpoolBytesMax)
-    /// Bytes of requests that a worker has, or that wait for one; taken apart they are many times as large.
-    private let working = SpillBudget(bytesMax: Limits.realtimeWorkingBytesMax)
     private let store: RealtimeRulesStore
     private let provider: any StoreProvider
     private let state = Mutex(State())
@@ -54,12 +59,13 @@ final class RealtimeService: Sendable {
     /// - Throws: INVALID_ARGUMENT with what is wrong in a file of rules, FAILED_PRECONDITION for one that isn't there.
     init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
-        clock: any Clock = SystemClock()
+        memory: ServerMemory = ServerMemory(), clock: any Clock = SystemClock()
     ) throws(Status) {
         isEmulator = configuration.isEmulator
         project = configuration.project
         self.provider = provider
         self.pool = pool
+        large = LargeRequests(pool: pool, memory: memory)
         self.clock = clock
         log = configuration.log
         self.authenticator = RealtimeAuthenticator(authenticator)
@@ -76,31 +82,40 @@ final class RealtimeService: Sendable {
     var standardName: String { RealtimeName.standard(ofProject: project) }
 
     /// Runs `body` on a worker; what it throws is the answer.
-    func run(sizeBytes: Int, _ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        let size = Int64(sizeBytes)
-        guard working.reserve(size) else {
-            return call.onLoop { call.fail(.unavailable("The server works on too many large requests.")) }
+    func run(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
+        run(.short, call, body)
+    }
+
+    /// Runs `body` on a worker, when there is memory for what the text becomes; what it throws is the answer.
+    /// - Parameter body: given that memory, which counts as used as long as anybody holds it.
+    func decode(
+        _ text: [UInt8], _ call: RealtimeCall, _ body: @escaping @Sendable (WorkingShare) throws(Status) -> Void
+    ) {
+        large.run(
+            text, isJSON: true, for: call.requester, cancellation: call.cancellation,
+            refused: { status in call.onLoop { call.fail(status) } }
+        ) { share in
+            do throws(Status) { try body(share) } catch { call.onLoop { call.fail(error) } }
         }
-        pool.run { [working] in
-            do throws(Status) {
-                try call.cancellation.check()
-                try body()
-            } catch {
-                call.onLoop { call.fail(error) }
-            }
-            working.release(size)
-            if sizeBytes >= LargeRequests.sizeBytesMin { ProcessMemory.giveBackSoon() }
-        }
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED for more than a client's write may become when it is decoded.
+    func checkSize(of text: [UInt8], _ identity: RealtimeIdentity) throws(Status) {
+        guard identity.scope == nil, ParsedSize.ofJSON(text) > Limits.realtimeClientParsedBytesMax else { return }
+        throw .resourceExhausted("Data to write exceeds the maximum size that can be modified with a single request.")
     }
 
     /// Runs `body` on a worker, for an answer that is large.
     func answer(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        pool.run {
-            do throws(Status) {
-                try body()
-            } catch {
-                call.onLoop { call.fail(error) }
-            }
+        run(.long, call, body)
+    }
+
+    private func run(
+        _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void
+    ) {
+        let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
+        pool.run(kind, for: call.requester, cancellation: call.cancellation, refused: refused) {
+            do throws(Status) { try body() } catch { call.onLoop { call.fail(error) } }
         }
     }
 

@@ -43,11 +43,7 @@ extension RealtimeSession {
 
     private func take(_ answer: Answer, _ apply: (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        let before = disconnect.writes
-        apply(&disconnect.writes)
-        let writes = disconnect.writes
-        if writes.count > Limits.realtimeDisconnectWritesMax || writes.sizeBytes > Limits.realtimeDisconnectBytesMax {
-            disconnect.writes = before
+        if !disconnect.writes.attempt(apply) {
             return refuse(
                 answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
         }
@@ -90,7 +86,7 @@ extension RealtimeSession {
         }
         if disconnect.keptIdentity == nil {
             journal.append(.end(id))
-            for change in disconnect.writes.changes { keep(change.path, change.node) }
+            for (path, node) in disconnect.writes.parts { keep(path, node) }
         } else {
             for (path, node) in changes { keep(path, node) }
         }
@@ -112,8 +108,8 @@ extension RealtimeSession {
 }
 
 /// What is to be written for a session that is gone. The journal keeps it in entries: one for the identity,
-/// `{"admin":{"project":…,"readOnly":…}}` or `{"auth":…}`, and one for each place, with what goes there in export form with
-/// server values.
+/// `{"admin":{"project":…,"readOnly":…}}`, `{"auth":…}`, or `{"auth":…,"by":{…}}` with an administrator's scope, and one for each location, with what goes there in export form
+/// with server values; one below another is newer.
 struct DisconnectRecord: Sendable {
     var identity: RealtimeIdentity
     var changes: [TreeChange]
@@ -137,23 +133,32 @@ struct DisconnectRecord: Sendable {
     static func text(of identity: RealtimeIdentity) -> [UInt8] {
         var text: [UInt8] = []
         switch identity {
-        case .administrator(let scope):
-            var members: [(name: String, value: JSONValue)] = [("readOnly", .bool(scope.isReadOnly))]
-            if let project = scope.project { members.append(("project", .string(project))) }
-            TreeJSON.append(.object([("admin", .object(members))]), to: &text)
+        case .administrator(let scope): TreeJSON.append(.object([("admin", json(scope))]), to: &text)
         case .client(let auth, _): TreeJSON.append(.object([("auth", auth ?? .null)]), to: &text)
+        case .impersonation(let auth, let scope):
+            TreeJSON.append(.object([("auth", auth ?? .null), ("by", json(scope))]), to: &text)
         }
         return text
+    }
+
+    private static func json(_ scope: AdministratorScope) -> JSONValue {
+        var members: [(name: String, value: JSONValue)] = [("readOnly", .bool(scope.isReadOnly))]
+        if let project = scope.project { members.append(("project", .string(project))) }
+        return .object(members)
+    }
+
+    private static func scope(_ record: JSONValue) -> AdministratorScope {
+        AdministratorScope(project: record["project"]?.string, isReadOnly: record["readOnly"]?.bool ?? true)
     }
 
     /// - Throws: DATA_LOSS.
     init(_ kept: JournalSession) throws(Status) {
         do throws(TreeDataError) {
             var identity: RealtimeIdentity?
-            changes = []
+            var parts: [TreeChange] = []
             for (entry, record) in kept.records {
                 if entry.utf8.first == UInt8(ascii: "/") {
-                    changes.append(TreeChange(path: TreePath(entry), node: try TreeJSON.node(record)))
+                    parts.append(TreeChange(path: TreePath(entry), node: try TreeJSON.node(record)))
                 } else if UTF8Order.equal(entry, Self.identityEntry) {
                     identity = try Self.identity(record)
                 } else {
@@ -162,20 +167,35 @@ struct DisconnectRecord: Sendable {
             }
             guard let identity else { throw .invalidJSON }
             self.identity = identity
+            changes = Self.folded(parts)
         } catch {
             throw Status(.dataLoss, "The journal's record of a session is damaged: \(error.message)")
         }
     }
 
+    /// The journal has parts that change others above them, and not in which order they came: what is above is older; beside
+    /// each other what is put comes first, and priorities last, so that nothing is gone for a moment and loses its priority.
+    private static func folded(_ parts: [TreeChange]) -> [TreeChange] {
+        func rank(_ change: TreeChange) -> Int { change.node.isEmpty ? 1 : 0 }
+        var writes = DisconnectWrites()
+        func precedes(_ lhs: TreeChange, _ rhs: TreeChange) -> Bool {
+            if lhs.isPriority != rhs.isPriority { return rhs.isPriority }
+            return (lhs.place.count, rank(lhs)) < (rhs.place.count, rank(rhs))
+        }
+        for part in parts.sorted(by: precedes) {
+            writes.put(part.path, part.node)
+        }
+        return writes.changes
+    }
+
     private static func identity(_ text: [UInt8]) throws(TreeDataError) -> RealtimeIdentity {
         let record = try TreeJSON.value(text)
-        if let scope = record["admin"] {
-            return .administrator(
-                AdministratorScope(project: scope["project"]?.string, isReadOnly: scope["readOnly"]?.bool ?? true))
-        }
-        guard let auth = record["auth"] else { throw .invalidJSON }
+        if let admin = record["admin"] { return .administrator(scope(admin)) }
+        guard let value = record["auth"] else { throw .invalidJSON }
         // `nil` beside a value would be JSON's null.
-        return auth.isNull ? .nobody : .client(auth: auth, expiresAt: nil)
+        let auth: JSONValue? = if value.isNull { .none } else { .some(value) }
+        if let by = record["by"] { return .impersonation(auth: auth, by: scope(by)) }
+        return .client(auth: auth, expiresAt: nil)
     }
 
     /// Makes the writes, all at once, and takes them out of the journal. Rules are asked again; places at which they forbid

@@ -1,13 +1,17 @@
 import HearthModel
 import HearthNetwork
+import HearthRules
 import HearthTree
 import HearthTreeStorage
 
 /// What carries the messages of a session: a WebSocket, or requests of a client that has none. All on one loop.
 protocol RealtimeCarrier: AnyObject {
     var loop: EventLoop { get }
+    var peer: RealtimePeer { get }
     /// Bytes that wait for the client.
     var queuedBytes: Int { get }
+    /// On whose account the client is from now on.
+    func belongs(to requester: Requester)
     func send(_ message: [UInt8])
     /// A push that others get, too.
     func send(shared push: RealtimePush)
@@ -16,6 +20,12 @@ protocol RealtimeCarrier: AnyObject {
     func resumeReading()
     /// Ends the connection. `RealtimeSession.carrierEnded` comes in any case.
     func end(_ fault: RealtimeFault)
+}
+
+/// Where a client is: its address, and the number of its connection.
+struct RealtimePeer: Sendable {
+    var address: String
+    var connection: UInt64
 }
 
 /// One client's connection: its requests, its listens, and what it wants done when it is gone.
@@ -37,6 +47,8 @@ final class RealtimeSession: @unchecked Sendable {
 
     /// For whom requests are from now on.
     private(set) var identity = RealtimeIdentity.nobody
+    private let peer: RealtimePeer
+    private(set) var requester: Requester
     /// Counts changes of what may be read: of identity or rules.
     private(set) var judgement = 0
     private var expiry: Timer?
@@ -45,6 +57,11 @@ final class RealtimeSession: @unchecked Sendable {
     private var waiting: [[UInt8]] = []
     private var firstWaiting = 0
     private var waitingBytes = 0
+    /// Bytes of messages that the carrier hasn't completely.
+    private var pieceBytes = 0
+    private var held: HeldBytes
+    private var hasSpoken = false
+    private let cancellation = Cancellation()
     private var isReadingPaused = false
     private var holds = 0
     private var isProceeding = false
@@ -58,7 +75,7 @@ final class RealtimeSession: @unchecked Sendable {
     }
     /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
     /// listens and then writes must not be given data that has the write already: it would add its own write to it.
-    private var deferredWrite: RealtimeRequest?
+    private var deferredWrite: (request: RealtimeRequest, share: WorkingShare?)?
 
     var listens: [RealtimeTarget: SessionListen] = [:]
     /// Listens whose client lacks changes, or of which is being asked whether they may go on.
@@ -77,9 +94,12 @@ final class RealtimeSession: @unchecked Sendable {
         let number: Int64
         fileprivate var text: [UInt8]?
         fileprivate var isSent = false
+        /// Of a large request, until it is answered.
+        fileprivate var share: WorkingShare?
 
-        fileprivate init(_ number: Int64) {
+        fileprivate init(_ number: Int64, _ share: WorkingShare?) {
             self.number = number
+            self.share = share
         }
     }
 
@@ -89,6 +109,9 @@ final class RealtimeSession: @unchecked Sendable {
         self.namespace = namespace
         self.service = service
         loop = carrier.loop
+        peer = carrier.peer
+        requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
+        held = HeldBytes(service.large.memory.received, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -108,14 +131,34 @@ final class RealtimeSession: @unchecked Sendable {
     /// A whole message of the client.
     func receive(_ text: [UInt8]) {
         if isEnded { return }
+        if !hasSpoken {
+            hasSpoken = true
+            service.connections.change(id, to: .attended)
+        }
         waiting.append(text)
         waitingBytes += text.count
         proceed()
-        let isFull = waitingBytes > Limits.realtimeWaitingBytesMax || waiting.count > Limits.realtimeRequestsWaitingMax
+        let isFull = waitingBytes > waitingBytesMax || waiting.count > Limits.realtimeRequestsWaitingMax
         if !isEnded, isFull, !isReadingPaused {
             isReadingPaused = true
             carrier?.pauseReading()
         }
+    }
+
+    private var waitingBytesMax: Int {
+        identity.auth == nil && identity.scope == nil
+            ? Limits.realtimeUnknownWaitingBytesMax : Limits.realtimeWaitingBytesMax
+    }
+
+    /// To be told how much the carrier has of messages that aren't complete, or that it keeps back.
+    func hold(pieceBytes: Int) {
+        self.pieceBytes = pieceBytes
+        countHeld()
+    }
+
+    /// A client that makes us hold more than its part is disconnected.
+    private func countHeld() {
+        if !held.set(waitingBytes + pieceBytes), !isEnded { carrier?.end(.busy) }
     }
 
     /// Whether the client reads what it is sent.
@@ -138,6 +181,7 @@ final class RealtimeSession: @unchecked Sendable {
             waitingBytes -= text.count
             begin(text)
         }
+        countHeld()
         if firstWaiting == waiting.count {
             waiting = []
             firstWaiting = 0
@@ -164,31 +208,51 @@ final class RealtimeSession: @unchecked Sendable {
             return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) })
         }
         hold()
-        service.pool.run { [self] in
-            let message = Result { () throws(RealtimeFault) in try RealtimeMessage(text) }
+        let identity = identity
+        let refused: @Sendable (Status) -> Void = { [self] _ in
             loop.execute { [self] in
-                take(message)
+                carrier?.end(.busy)
+                release()
+            }
+        }
+        service.large.run(text, isJSON: true, for: requester, cancellation: cancellation, refused: refused) {
+            [self] share in
+            let message = Result { () throws(RealtimeFault) in
+                try RealtimeMessage(text) { scope in refusal(of: scope, text, identity) }
+            }
+            loop.execute { [self] in
+                take(message, share)
                 release()
             }
         }
     }
 
-    private func take(_ message: Result<RealtimeMessage, RealtimeFault>) {
+    /// Why a large write needn't be decoded. On any thread.
+    private func refusal(
+        of scope: TreeWriteScope, _ text: [UInt8], _ identity: RealtimeIdentity
+    ) -> RealtimeRefusal? {
+        if !service.access.mayWrite(scope, identity, namespace) { return .permissionDenied }
+        do throws(Status) { try service.checkSize(of: text, identity) } catch { return RealtimeRefusal(error) }
+        return nil
+    }
+
+    /// - Parameter share: the memory of a large message.
+    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ share: WorkingShare? = nil) {
         if isEnded { return }
         switch message {
         case .failure(let fault): carrier?.end(fault)
         case .success(.ping): send(RealtimeMessages.pong)
         case .success(.ignored): break
-        case .success(.request(let request)): take(request)
+        case .success(.request(let request)): take(request, share)
         }
     }
 
-    private func take(_ request: RealtimeRequest) {
+    private func take(_ request: RealtimeRequest, _ share: WorkingShare?) {
         if readsInFlight > 0, request.isWrite {
-            deferredWrite = request
+            deferredWrite = (request, share)
             return hold()
         }
-        let answer = Answer(request.number)
+        let answer = Answer(request.number, share)
         answers.append(answer)
         switch request.action {
         case .success(let action): begin(action, answer)
@@ -197,9 +261,9 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     private func takeDeferredWrite() {
-        guard let request = deferredWrite, !isEnded else { return }
+        guard let (request, share) = deferredWrite, !isEnded else { return }
         deferredWrite = nil
-        take(request)
+        take(request, share)
         release()
     }
 
@@ -243,6 +307,7 @@ final class RealtimeSession: @unchecked Sendable {
 
     private func finish(_ answer: Answer, _ text: [UInt8]) {
         answer.text = text
+        answer.share = nil
         sendAnswers()
     }
 
@@ -340,10 +405,8 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
-        var auth = JSONValue.null
-        if case .client(let known?, _) = identity { auth = known }
         var text: [UInt8] = []
-        TreeJSON.append(.object([("auth", auth)]), to: &text)
+        TreeJSON.append(.object([("auth", identity.auth ?? .null)]), to: &text)
         return text
     }
 
@@ -352,11 +415,19 @@ final class RealtimeSession: @unchecked Sendable {
         self.identity = identity
         expiry?.cancel()
         expiry = nil
-        if case .client(_, let expiresAt?) = identity {
-            let left = max(0, expiresAt * 1000 - service.nowMilliseconds)
-            expiry = loop.schedule(afterMilliseconds: Int(min(left, 1 << 40))) { [weak self] in self?.tokenEnded() }
+        let requester = identity.requester(at: peer.address, connection: peer.connection)
+        if requester != self.requester { belong(to: requester) }
+        if let left = identity.millisecondsLeft(now: service.nowMilliseconds) {
+            expiry = loop.schedule(afterMilliseconds: left) { [weak self] in self?.tokenEnded() }
         }
         judgeListens()
+    }
+
+    private func belong(to requester: Requester) {
+        self.requester = requester
+        service.connections.change(id, to: requester)
+        carrier?.belongs(to: requester)
+        if !held.move(to: requester) { carrier?.end(.busy) }
     }
 
     private func tokenEnded() {
@@ -377,6 +448,7 @@ final class RealtimeSession: @unchecked Sendable {
     func carrierEnded() {
         if isEnded { return }
         isEnded = true
+        cancellation.cancel()
         carrier = nil
         expiry?.cancel()
         for listen in listens.values { listen.handle.cancel() }
@@ -384,6 +456,10 @@ final class RealtimeSession: @unchecked Sendable {
         unsettled = [:]
         staleListens = []
         waiting = []
+        firstWaiting = 0
+        waitingBytes = 0
+        hold(pieceBytes: 0)
+        service.connections.remove(id)
         answers = []
         runDisconnectWrites { [self] in
             isOver = true
@@ -406,6 +482,11 @@ final class RealtimeSession: @unchecked Sendable {
 }
 
 extension RealtimeSession: RealtimeUser {
+    func makeRoom() {
+        carrier?.end(.busy)
+        carrierEnded()
+    }
+
     func rulesChanged() {
         if !isEnded { judgeListens() }
     }

@@ -21,7 +21,7 @@ struct RealtimeSettings: Sendable {
                 switch resource {
                 case .rules where writes:
                     // They are compiled, and made durable.
-                    service.run(sizeBytes: body.count, call) { [self] () throws(Status) in
+                    service.run(call) { [self] () throws(Status) in
                         let answer = try setRules(body, namespace)
                         call.onLoop { [call] in call.respond(answer) }
                     }

@@ -11,6 +11,7 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
 
     var loop: EventLoop { channel.loop }
     var queuedBytes: Int { channel.queuedBytes }
+    var peer: RealtimePeer { RealtimePeer(address: channel.remoteAddress, connection: channel.connectionNumber) }
 
     /// Answers `GET /.ws` with an open socket, or says why not.
     /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.
@@ -26,6 +27,10 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         let socket = RealtimeSocket(channel)
         let session = RealtimeSession(socket, host: host, namespace, service)
         socket.session = session
+        guard service.connections.admit(session, id: session.id, for: session.requester, rank: .bare) else {
+            session.carrierEnded()
+            return channel.close(.tryAgainLater, reason: RealtimeConnections.tooMany.message)
+        }
         if let former = formerSession.flatMap({ namespace.users.session($0) }) {
             session.hold()
             former.replace { session.loop.execute { session.release() } }
@@ -47,7 +52,9 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
 
     private func receive(_ text: [UInt8]) {
         do throws(RealtimeFault) {
-            if let message = try joiner.receive(text) { session.receive(message) }
+            let message = try joiner.receive(text)
+            session.hold(pieceBytes: joiner.heldBytes)
+            if let message { session.receive(message) }
         } catch {
             end(error)
         }
@@ -61,11 +68,19 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         for frame in push.frames { channel.send(frame) }
     }
 
+    func belongs(to requester: Requester) {}
+
     func pauseReading() { channel.pauseReading() }
     func resumeReading() { channel.resumeReading() }
 
     func end(_ fault: RealtimeFault) {
-        channel.close(fault.kind == .tooLarge ? .messageTooBig : .policyViolation, reason: fault.reason)
+        let code: WebSocketCloseCode =
+            switch fault.kind {
+            case .malformed: .policyViolation
+            case .tooLarge: .messageTooBig
+            case .busy: .tryAgainLater
+            }
+        channel.close(code, reason: fault.reason)
     }
 }
 

@@ -7,6 +7,26 @@ protocol RealtimeUser: AnyObject, Sendable {
     var loop: EventLoop { get }
     /// Other rules are in force. On the loop.
     func rulesChanged()
+    /// Ends, because there are too many. On the loop.
+    func makeRoom()
+}
+
+/// The sockets and event streams of all namespaces: a bounded number, so that connections are left for requests.
+final class RealtimeConnections: Sendable {
+    static let tooMany = Status.unavailable("The server has too many connections.")
+
+    private let table = SessionTable<any RealtimeUser>(sessionsMax: Limits.realtimeConnectionsMax)
+
+    /// False when others have as good a right to be there.
+    func admit(_ user: any RealtimeUser, id: String, for requester: Requester, rank: SessionRank) -> Bool {
+        guard case .admitted(let dropped) = table.add(user, id: id, for: requester, rank: rank) else { return false }
+        if let dropped { dropped.loop.execute { dropped.makeRoom() } }
+        return true
+    }
+
+    func change(_ id: String, to rank: SessionRank) { table.change(id, to: rank) }
+    func change(_ id: String, to requester: Requester) { table.change(id, to: requester) }
+    func remove(_ id: String) { table.remove(id) }
 }
 
 /// The connections of a namespace: sockets and event streams.

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import HearthRules
 import HearthTree
 import HearthTreeStorage
 
@@ -40,16 +41,41 @@ struct RealtimeWriting: Sendable {
         } catch {
             return call.failAfterBody(error)
         }
-        call.exchange.collectBody(limitBytes: Limits.realtimeBodyBytesMax) { [self] result in
+        if mayBeLarge, !service.access.mayWrite(scope, identity, namespace) {
+            return call.failAfterBody(RealtimeAccess.denied)
+        }
+        let limitBytes = identity.scope == nil ? Limits.realtimeClientBodyBytesMax : Limits.realtimeBodyBytesMax
+        call.exchange.collectBody(limitBytes: limitBytes, for: call.requester) { [self] result in
             switch result {
             case .success(let body):
-                if body.count < LargeRequests.sizeBytesMin, call.parameters.writeSize?.seconds == nil {
-                    return attempt { () throws(Status) in try submit(body, guarding) }
+                if body.count >= LargeRequests.sizeBytesMin {
+                    return service.decode(body, call) { [self] share throws(Status) in
+                        try service.checkSize(of: body, identity)
+                        try submit(body, guarding, share)
+                    }
                 }
-                service.run(sizeBytes: body.count, call) { [self] () throws(Status) in try submit(body, guarding) }
+                if call.parameters.writeSize?.seconds == nil {
+                    return attempt { () throws(Status) in try submit(body, guarding, nil) }
+                }
+                service.run(call) { [self] () throws(Status) in try submit(body, guarding, nil) }
             case .failure(let status):
                 call.fail(status, http: call.exchange.isBodyTooLarge ? 413 : nil)
             }
+        }
+    }
+
+    /// Whether the body may be so large that it isn't worth while to receive it for nothing.
+    private var mayBeLarge: Bool {
+        if call.method == "DELETE" { return false }
+        guard let length = call.head.firstValue("content-length").flatMap({ Int($0) }) else { return true }
+        return length > Limits.realtimeUnaskedBytesMax
+    }
+
+    private var scope: TreeWriteScope {
+        switch call.method {
+        case "PATCH": .below(path)
+        case "POST": .child(of: path)
+        default: .location(path)
         }
     }
 
@@ -77,7 +103,10 @@ struct RealtimeWriting: Sendable {
         var answer: Answer
     }
 
-    private func submit(_ body: [UInt8], _ guarding: (any TreeGuard)?) throws(Status) {
+    /// - Parameter share: the memory of a large write, held until it is answered.
+    private func submit(
+        _ body: [UInt8], _ guarding: (any TreeGuard)?, _ share: WorkingShare?
+    ) throws(Status) {
         let write: Write
         do throws(TreeDataError) {
             write = try self.write(body)
@@ -110,7 +139,10 @@ struct RealtimeWriting: Sendable {
         ) { [self] outcome in
             // The writer has others to serve.
             if isLarge || outcome.isStale {
-                service.answer(call) { [self] () throws(Status) in try answer(outcome, write) }
+                service.answer(call) { [self] () throws(Status) in
+                    defer { share?.end() }
+                    try answer(outcome, write)
+                }
             } else {
                 call.loop.execute { [self] in attempt { () throws(Status) in try answer(outcome, write) } }
             }

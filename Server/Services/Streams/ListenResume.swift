@@ -16,6 +16,7 @@ final class ListenResume: MessageSource {
     private let database: Database
     private let counts: ResultCounts
     private let expectedCount: Int?
+    private let isJudged: Bool
     private let format: MessageFormat
     private let meter: WorkMeter
     private var names: DocumentNames
@@ -38,14 +39,16 @@ final class ListenResume: MessageSource {
     /// - Parameters:
     ///   - view: the state that the client is brought to.
     ///   - past: the state that it knows.
+    ///   - isJudged: whether rules decide what it reads.
     init(
         _ target: ListenTarget, _ view: ReadView, since past: ReadView, _ database: Database, _ counts: ResultCounts,
-        expectedCount: Int?, format: MessageFormat, cancellation: Cancellation
+        expectedCount: Int?, isJudged: Bool, format: MessageFormat, cancellation: Cancellation
     ) {
         self.target = target
         self.view = view
         self.past = past
         self.expectedCount = expectedCount
+        self.isJudged = isJudged
         self.format = format
         self.database = database
         self.counts = counts
@@ -76,10 +79,18 @@ final class ListenResume: MessageSource {
                     documentDelete: DocumentDeleteMessage(
                         document: name, removedTargetIds: [target.id], readTime: TimestampMessage(view.readTime))))
         }
-        let projection = difference.now ? target.projection : nil
+        let delivery = ListenDelivery(
+            showing: difference.now ? [target] : [], left: difference.now ? [] : [target], isJudged: isJudged)
+        guard let change = delivery.changes.first else {
+            return format.encode(
+                ListenResponse(
+                    documentRemove: DocumentRemoveMessage(
+                        document: name, removedTargetIds: delivery.removedByName,
+                        readTime: TimestampMessage(view.readTime))))
+        }
         return try ListenLoad.change(
-            try FirestoreService.encoded(document, name: name, projection), difference.now ? [target.id] : [],
-            removed: difference.now ? [] : [target.id], format)
+            try FirestoreService.encoded(document, name: name, change.projection), change.ids,
+            removed: change.removed, format)
     }
 
     private func prepare() throws(Status) {

@@ -39,7 +39,7 @@ extension ListenStream {
         isFlushing = true
         for target in moved {
             guard case .query(let shared) = target.kind else { continue }
-            shared.results(at: version, in: listeners, service.pool) { [self] result in
+            shared.results(at: version, in: listeners, service.pool, for: call.requester) { [self] result in
                 windowMoved(target, result, snapshot)
             }
         }
@@ -93,25 +93,44 @@ extension ListenStream {
     }
 
     func send(_ net: PendingChanges.Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {
+        // A target may have been given up while windows were moved for this snapshot.
+        let present = net.targets.filter { targets[$0.target.id] === $0.target }
+        if present.isEmpty { return false }
         // Also of targets that it entered and left since: a client may show it, if the client itself wrote it.
-        let removed = net.targets.filter { !$0.now }.map(\.target.id)
+        let left = present.filter { !$0.now }.map(\.target)
+        let readTime = TimestampMessage(Timestamp(microseconds: version))
         guard let after = net.after else {
-            if removed.isEmpty { return false }
+            if left.isEmpty { return false }
             send(
                 ListenResponse(
                     documentDelete: DocumentDeleteMessage(
-                        document: try name(key), removedTargetIds: removed,
-                        readTime: TimestampMessage(Timestamp(microseconds: version)))))
+                        document: try name(key), removedTargetIds: left.map(\.id), readTime: readTime)))
             return true
         }
-        let matching = net.targets.filter(\.now).map(\.target)
-        if matching.isEmpty, removed.isEmpty { return false }
-        let plain = matching.filter { $0.projection == nil }.map(\.id)
-        if !plain.isEmpty || !removed.isEmpty { try sendChange(after, key, plain, removed: removed, nil) }
-        for target in matching where target.projection != nil {
-            try sendChange(after, key, [target.id], removed: [], target.projection)
+        let showing = present.filter(\.now).map(\.target)
+        let delivery = ListenDelivery(showing: showing, left: left, isJudged: !left.isEmpty && isJudged)
+        for change in delivery.changes {
+            try sendChange(after, key, change.ids, removed: change.removed, change.projection)
+        }
+        if !delivery.removedByName.isEmpty {
+            send(try removal(key, delivery.removedByName, readTime))
         }
         return true
+    }
+
+    /// Whether rules decide what the stream's client reads.
+    var isJudged: Bool {
+        guard let listeners else { return true }
+        return service.access.isJudged(call.identity, listeners.database.name)
+    }
+
+    /// Says that a document left targets, and nothing of what it holds now.
+    private func removal(
+        _ key: [UInt8], _ removed: [Int32], _ readTime: TimestampMessage
+    ) throws(Status) -> ListenResponse {
+        ListenResponse(
+            documentRemove: DocumentRemoveMessage(
+                document: try name(key), removedTargetIds: removed, readTime: readTime))
     }
 
     func token(_ version: Int64) -> [UInt8] {

@@ -131,8 +131,7 @@ extension ListenStream {
         let readTime = view.readTime
         let source = ListenResume(
             target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
-            format: call.format,
-            cancellation: call.cancellation)
+            isJudged: isJudged, format: call.format, cancellation: call.cancellation)
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
             target.window = source.window

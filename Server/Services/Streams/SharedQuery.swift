@@ -26,7 +26,7 @@ final class SharedQuery: @unchecked Sendable {
     /// Finds the results of a query with a limit or an offset at a version.
     /// - Parameter done: called on the loop, now or later.
     func results(
-        at version: Int64, in listeners: LoopListeners, _ pool: WorkerPool,
+        at version: Int64, in listeners: LoopListeners, _ pool: WorkerPool, for requester: Requester,
         _ done: @escaping (Result<WindowResult, Status>) -> Void
     ) {
         if let window, window.version == version { return done(.success(window)) }
@@ -45,11 +45,13 @@ final class SharedQuery: @unchecked Sendable {
                 return done(.success(result))
             }
             waiting[version] = [done]
-            pool.run { [self] in
-                let result = Result { () throws(Status) in try run.finish() }
+            let found: @Sendable (Result<WindowResult, Status>) -> Void = { [self] result in
                 listeners.loop.execute { [self] in
                     for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
                 }
+            }
+            pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
+                found(Result { () throws(Status) in try run.finish() })
             }
         } catch {
             done(.failure(error))

@@ -15,7 +15,7 @@ public enum StreamFuzzing {
         } catch { preconditionFailure("no event loop: \(error)") }
     }()
 
-    private static let pool = WorkerPool(threadsMax: 1)
+    private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
 
     /// Lines: a `ListenRequest` as JSON, in which `$T` stands for the newest resume token; `+PATH N` and `-PATH` for
     /// commits, `!` and `~` for a client that takes no more and more again, `z` for clearing.

@@ -128,7 +128,7 @@ final class WriteStream: @unchecked Sendable {
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
         let commitGuard = try service.access.commitGuard(call.identity, database.name)
         isCommitting = true
-        database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard) { [self] result in
+        database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester) { [self] result in
             call.onLoop { [self] in
                 isCommitting = false
                 switch result {

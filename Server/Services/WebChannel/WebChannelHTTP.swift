@@ -54,19 +54,28 @@ struct WebChannelHTTP: HTTPExtension {
                 guard bytes.count >= LargeRequests.sizeBytesMin else {
                     return try take(ForwardBody(bytes), exchange, parameters, method)
                 }
-                service.pool.run { [self] in
-                    let body = Result { () throws(Status) in try ForwardBody(bytes) }
-                    exchange.loop.execute { [self] in
-                        do throws(Status) {
-                            try take(try body.get(), exchange, parameters, method)
-                        } catch {
-                            Self.refuse(exchange, error)
-                        }
-                    }
+                decodeLater(bytes, exchange) { [self] body throws(Status) in
+                    try take(body, exchange, parameters, method)
                 }
             } catch {
                 Self.refuse(exchange, error)
             }
+        }
+    }
+
+    /// Has a large body read by a worker.
+    private func decodeLater(
+        _ bytes: [UInt8], _ exchange: HTTPExchange, _ taken: @escaping @Sendable (ForwardBody) throws(Status) -> Void
+    ) {
+        let requester = Identity.nobody.requester(
+            at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
+        let decoded: @Sendable (Result<ForwardBody, Status>) -> Void = { body in
+            Self.onLoop(exchange) {
+                do throws(Status) { try taken(try body.get()) } catch { Self.refuse(exchange, error) }
+            }
+        }
+        service.pool.run(.short, for: requester, refused: { decoded(.failure($0)) }) {
+            decoded(Result { () throws(Status) in try ForwardBody(bytes) })
         }
     }
 

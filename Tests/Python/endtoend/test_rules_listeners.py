@@ -12,6 +12,7 @@ import pytest
 
 from endtoend.people import Site, is_denied, rule
 from endtoend.user_streams import MEMBERS, listener, loaded, refusal, refused, told
+from support.streams import Listen
 
 Open = Callable[[str | None], Any]
 
@@ -263,3 +264,91 @@ def test_a_right_is_lost_while_a_result_is_loaded(site: Site, channel: grpc.Chan
     changes = told(refusal(alice, 2))
     assert all(value in (1, None) for _, _, value, *_ in changes) and len(changes) <= 400
     alice.cancel()
+
+
+EQUAL, GREATER = 5, 3
+
+
+def contents(messages: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [one for one in told(messages) if one[0] == "change"]
+
+
+@streams_of_users
+@pytest.mark.parametrize("more", [{}, {"limit": 5}, {"select": ["n"]}], ids=["query", "window", "projection"])
+def test_what_left_a_query_is_named_and_not_shown(site: Site, listen: Open, more: dict[str, Any]) -> None:
+    """Rules allow what the query finds; what the document says after it left is not of that."""
+    site.rules(rule("c/{x}", "read: if resource.data.n == 1"))
+    site.set("c/a", n=1, text="open")
+    site.set("c/b", n=1, text="open")
+    alice = listen("alice")
+    alice.add_query(2, "c", where=[("n", EQUAL, 1)], **more)
+    assert len(contents(alice.snapshot())) == 2
+    site.set("c/a", n=2, text="secret")
+    assert told(alice.snapshot()) == [("document_remove", "c/a", [2])]
+    assert is_denied(site.person("alice").get("c/a"))
+    site.set("c/a", n=1)
+    assert told(alice.snapshot()) == [("change", "c/a", 1, [2], [])]
+    # A deletion is one.
+    site.remove("c/b")
+    assert told(alice.snapshot()) == [("delete", "c/b", [2])]
+
+
+@streams_of_users
+@pytest.mark.parametrize("more", [{}, {"limit": 5}, {"select": ["n"]}], ids=["query", "window", "projection"])
+@pytest.mark.parametrize("by", ["token", "read_time"])
+def test_what_left_while_nobody_listened_is_named_and_not_shown(
+    site: Site, listen: Open, by: str, more: dict[str, Any]
+) -> None:
+    """Somebody who never listened may name a time when a document was public; it is not any more."""
+    site.rules(rule("c/{x}", "read: if resource.data.n == 1"))
+    site.set("c/a", n=1, text="open")
+    site.set("c/b", n=1, text="open")
+    first = listen("alice")
+    first.add_query(2, "c", where=[("n", EQUAL, 1)], **more)
+    assert len(contents(first.snapshot())) == 2
+    knowledge = {"resume_token": first.token} if by == "token" else {"read_time": first.read_time}
+    first.cancel()
+    site.set("c/a", n=2, text="secret")
+    site.remove("c/b")
+    site.set("c/new", n=1)
+    for uid in ("alice", None):
+        again = listen(uid)
+        again.add_query(2, "c", where=[("n", EQUAL, 1)], expected_count=2, **knowledge, **more)
+        messages = told(again.snapshot())
+        assert contents(messages) == [("change", "c/new", 1, [2], [])]
+        assert ("document_remove", "c/a", [2]) in messages and ("delete", "c/b", [2]) in messages
+
+
+@streams_of_users
+def test_a_document_that_one_target_shows_may_leave_another(site: Site, listen: Open) -> None:
+    site.rules(rule("c/{x}", "read"))
+    site.set("c/a", n=1, text="x")
+    alice = listen("alice")
+    alice.add_query(2, "c", where=[("n", EQUAL, 1)])
+    alice.add_query(4, "c", where=[("n", GREATER, 1)])
+    loaded(alice, 2, 4)
+    site.set("c/a", n=2, text="y")
+    assert told(alice.snapshot()) == [("change", "c/a", 2, [4], [2])]
+
+
+@streams_of_users
+def test_contents_that_leave_go_no_further_than_projections(
+    site: Site, channel: grpc.Channel, listen: Open
+) -> None:
+    """A target that shows fields only says nothing of the others when documents pass between targets."""
+    site.rules(rule("c/{x}", "read"))
+    site.set("c/a", n=1, text="x")
+    alice = listen("alice")
+    alice.add_query(2, "c", where=[("n", EQUAL, 1)], select=["m"])
+    alice.add_query(4, "c", where=[("n", GREATER, 1)], select=["m"])
+    loaded(alice, 2, 4)
+    site.set("c/a", n=2, text="y")
+    # Without `n`, which nobody asked for.
+    assert sorted(told(alice.snapshot())) == [("change", "c/a", None, [4], []), ("document_remove", "c/a", [2])]
+    # An administrator sees the document as the target that it left would have shown it.
+    owner = Listen(channel, site.project, database=site.database)
+    owner.add_query(2, "c", where=[("n", EQUAL, 2)], select=["m"])
+    owner.snapshot()
+    site.set("c/a", n=3, text="z")
+    assert told(owner.snapshot()) == [("change", "c/a", None, [], [2])]
+    owner.cancel()

@@ -95,19 +95,22 @@ def signed(uid: str, seconds: int = 3600, **claims: Any) -> str:
 
 
 @contextmanager
-def production(folder: Path) -> Iterator[Program]:
-    """Of the project `shop`, where each user has a place of his own below `users`."""
+def production(folder: Path, rules: Any = None) -> Iterator[Program]:
+    """Of the project `shop`, where each user has a place of his own below `users` if no other rules are given."""
     (folder / "key.secret").write_text(SECRET)
     (folder / "admin.secret").write_text("the administrator's own secret")
     (folder / "reader.secret").write_text("a secret of one who only reads")
+    (folder / "other.secret").write_text("the secret of another project's administrator")
     auth = {
         "keys": [{"secretFile": "key.secret"}],
         "credentials": [
             {"name": "root", "secretFile": "admin.secret"},
             {"name": "reader", "secretFile": "reader.secret", "scope": "read-only"},
+            {"name": "other", "secretFile": "other.secret", "project": "elsewhere"},
         ],
     }
     (folder / "hearth.json").write_text(json.dumps({"auth": auth, "project": "shop", "emulator": False}))
-    write_rules(folder, {"users": {"$uid": {".read": "auth.uid == $uid", ".write": "auth.uid == $uid"}}})
+    own = {"users": {"$uid": {".read": "auth.uid == $uid", ".write": "auth.uid == $uid"}}}
+    write_rules(folder, own if rules is None else rules)
     with program(folder) as started:
         yield started

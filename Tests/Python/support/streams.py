@@ -114,6 +114,8 @@ class ListenWords:
             field.field.field_path, field.op, field.value.integer_value = path, op, number
         for path, direction in more.pop("order", []):
             query.order_by.add(field=dict(field_path=path), direction=direction)
+        for path in more.pop("select", []):
+            query.select.fields.add(field_path=path)
         if "limit" in more:
             query.limit.value = more.pop("limit")
         self._add(request, more)
@@ -152,6 +154,9 @@ class ListenWords:
         if kind == "document_delete":
             assert body.read_time.ToNanoseconds() > 0
             return ("delete", self._path(body.document), sorted(body.removed_target_ids))
+        if kind == "document_remove":
+            assert body.read_time.ToNanoseconds() > 0
+            return (kind, self._path(body.document), sorted(body.removed_target_ids))
         return (kind, body)
 
     def _path(self, name: str) -> str:

@@ -1,0 +1,78 @@
+import CSQLite
+
+/// How far the WAL goes and how much of it is copied, as the header of SQLite's own index of it says.
+///
+/// SQLite 3.7.0 to 3.51.2 have a defect (https://www.sqlite.org/wal.html#walresetbug): a checkpoint that begins on a
+/// fully copied log, beside a writer that begins the log anew at that moment, works with what it read of the old log and
+/// marks pages as copied that never were. A log that isn't fully copied can't be begun anew. So whoever checkpoints
+/// beside a writer looks here first, and leaves a fully copied log alone. There must be one who checkpoints at a time.
+///
+/// Source: "The WAL-Index File Format", https://www.sqlite.org/walformat.html.
+struct LogIndex: Equatable {
+    /// Pages in the log that are committed.
+    var pages: UInt32
+    /// How many of them are in the database.
+    var copiedPages: UInt32
+
+    var isFullyCopied: Bool { copiedPages >= pages }
+
+    /// - Parameter handle: of a connection that has read from the database.
+    /// - Returns: nil when there is no index, or it has another format.
+    init?(_ handle: OpaquePointer?) {
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        guard sqlite3_file_control(handle, nil, SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK, let file,
+            let found = Self.read(file)
+        else { return nil }
+        self = found
+    }
+
+    init(pages: UInt32, copiedPages: UInt32) {
+        self.pages = pages
+        self.copiedPages = copiedPages
+    }
+
+    /// - Parameter file: a database's.
+    static func read(_ file: UnsafeMutablePointer<sqlite3_file>) -> LogIndex? {
+        guard let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2,
+            let map = methods.pointee.xShmMap, let barrier = methods.pointee.xShmBarrier
+        else { return nil }
+        var region: UnsafeMutableRawPointer?
+        guard map(file, 0, regionBytes, 0, &region) == SQLITE_OK, let region else { return nil }
+        guard region.load(as: UInt32.self) == format else { return nil }
+        // A writer that begins the log anew first says that there are no pages, then that none is copied. In this order, and
+        // twice, the two never seem to be of a log with uncopied pages when it is just being begun anew.
+        var found = load(region)
+        barrier(file)
+        if !found.isFullyCopied { found = load(region) }
+        return found
+    }
+
+    private static func load(_ region: UnsafeMutableRawPointer) -> LogIndex {
+        let copied = region.load(fromByteOffset: copiedOffset, as: UInt32.self)
+        return LogIndex(pages: region.load(fromByteOffset: pagesOffset, as: UInt32.self), copiedPages: copied)
+    }
+
+    private static let format: UInt32 = 3_007_000
+    private static let regionBytes: Int32 = 32_768
+    /// "mxFrame" of the first copy of the header.
+    private static let pagesOffset = 16
+    /// "nBackfill", behind the two copies of the header.
+    private static let copiedOffset = 96
+}
+
+/// The SQLite that this process is linked with.
+package enum SQLiteLibrary {
+    package static var version: String { String(cString: sqlite3_libversion()) }
+
+    /// Whether it has the defect of `LogIndex`.
+    package static var hasLogResetDefect: Bool { hasLogResetDefect(Int(sqlite3_libversion_number())) }
+
+    /// - Parameter number: 3_040_001 for 3.40.1.
+    static func hasLogResetDefect(_ number: Int) -> Bool {
+        switch number {
+        // Backports of the correction.
+        case 3_044_006..<3_045_000, 3_050_007..<3_051_000: false
+        default: (3_007_000...3_051_002).contains(number)
+        }
+    }
+}

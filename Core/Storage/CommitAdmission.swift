@@ -1,0 +1,140 @@
+import HearthConcurrency
+import HearthModel
+import Synchronization
+
+/// How much each client may have waiting for the writer.
+///
+/// Every queued commit is counted under its account and its connection. An account has a share of the queue; when it is
+/// used up, or when it stands for more than a second of work while others wait, those of its connections that hold more than
+/// their part of it are refused.
+final class CommitAdmission: Sendable {
+    /// What is queued.
+    private struct Load {
+        var count = 0
+        var bytes = 0
+        /// In units of `CommitCost`.
+        var cost = 0
+        /// Those that go by the preparer.
+        var slow = 0
+
+        mutating func add(_ request: CommitRequest) {
+            count += 1
+            bytes += request.sizeBytes
+            cost += request.cost
+            slow += request.isSlow ? 1 : 0
+        }
+
+        mutating func remove(_ request: CommitRequest) {
+            count -= 1
+            bytes -= request.sizeBytes
+            cost -= request.cost
+            slow -= request.isSlow ? 1 : 0
+        }
+    }
+
+    private struct Account {
+        var load = Load()
+        var connections: [UInt64: Load] = [:]
+        /// What a unit of this account's commits has cost lately; their requests alone don't tell the size of what is stored.
+        var nanosecondsPerUnit: Double
+    }
+
+    private struct State {
+        var total = Load()
+        /// Of those who aren't administrators.
+        var clients = Load()
+        var accounts: [UInt64: Account] = [:]
+        var nanosecondsPerUnit = CommitCost.nanosecondsPerUnit
+    }
+
+    private let state = Mutex(State())
+
+    var queued: (count: Int, bytes: Int) { state.withLock { ($0.total.count, $0.total.bytes) } }
+
+    static let isFull = Status.resourceExhausted("Too many commits are waiting for the disk.")
+    static let isOverShare = Status.resourceExhausted(
+        "Too many commits of this client are waiting while others wait, too.")
+
+    /// Counts a commit in, until `leave`, and decides which way it goes: behind a slow one of the same connection
+    /// everything is slow, so that the commits of a connection keep their order.
+    /// - Throws: RESOURCE_EXHAUSTED, and counts nothing.
+    func enter(_ request: inout CommitRequest) throws(Status) {
+        let (refusal, isSlow) = state.withLock { [request] state -> (Status?, Bool) in
+            var request = request
+            if let refusal = Self.refusal(of: request, state) { return (refusal, false) }
+            let requester = request.requester
+            let isBehind = (state.accounts[requester.account]?.connections[requester.connection]?.slow ?? 0) > 0
+            request.isSlow = request.isLarge || isBehind
+            state.total.add(request)
+            if !requester.isAdministrator { state.clients.add(request) }
+            let rate = state.nanosecondsPerUnit
+            state.accounts[requester.account, default: Account(nanosecondsPerUnit: rate)].load.add(request)
+            state.accounts[requester.account]!.connections[requester.connection, default: Load()].add(request)
+            return (nil, request.isSlow)
+        }
+        if let refusal { throw refusal }
+        request.isSlow = isSlow
+    }
+
+    private static func refusal(of request: CommitRequest, _ state: State) -> Status? {
+        func isFull(_ load: Load, share: Double = 1) -> Bool {
+            Double(load.count) >= Double(Limits.commitQueueMax) * share
+                || Double(load.bytes + request.sizeBytes) > Double(Limits.commitQueueBytesMax) * share
+        }
+        if isFull(state.total) { return Self.isFull }
+        let requester = request.requester
+        if requester.isAdministrator { return nil }
+        if isFull(state.clients, share: clientsShare) { return Self.isFull }
+        guard let account = state.accounts[requester.account] else { return nil }
+        let own = account.connections[requester.connection] ?? Load()
+        // Who has nothing queued takes nothing away from the account's other connections.
+        if own.count == 0 { return nil }
+        let connections = Double(account.connections.count)
+        if isFull(account.load, share: accountShare), isFull(own, share: accountShare / connections) {
+            return isOverShare
+        }
+        if state.total.count == own.count { return nil }
+        let nanosecondsMax = Double(Limits.commitQueuedMillisecondsMax) * 1e6
+        func nanoseconds(_ load: Load) -> Double { Double(load.cost + request.cost) * account.nanosecondsPerUnit }
+        if nanoseconds(account.load) > nanosecondsMax, nanoseconds(own) > nanosecondsMax / connections {
+            return isOverShare
+        }
+        return nil
+    }
+
+    private static let clientsShare = 0.75
+    private static let accountShare = 0.5
+
+    func leave(_ request: CommitRequest) {
+        state.withLock { state in
+            let requester = request.requester
+            state.total.remove(request)
+            if !requester.isAdministrator { state.clients.remove(request) }
+            guard var account = state.accounts.removeValue(forKey: requester.account) else { return }
+            account.load.remove(request)
+            account.connections[requester.connection]?.remove(request)
+            if account.connections[requester.connection]?.count == 0 {
+                account.connections[requester.connection] = nil
+            }
+            if account.load.count > 0 { state.accounts[requester.account] = account }
+        }
+    }
+
+    /// Notes what a commit has cost the writer.
+    func measured(_ request: CommitRequest, nanoseconds: UInt64) {
+        let rate = Double(nanoseconds) / Double(max(1, request.cost))
+        // The store's own share of a small commit is no measure of units.
+        if request.cost < Self.measuredUnitsMin, nanoseconds < Self.measuredNanosecondsMin { return }
+        state.withLock { state in
+            state.nanosecondsPerUnit += (rate - state.nanosecondsPerUnit) * Self.weight / 8
+            state.nanosecondsPerUnit = min(max(state.nanosecondsPerUnit, 500), 10 * CommitCost.nanosecondsPerUnit)
+            guard let known = state.accounts[request.requester.account]?.nanosecondsPerUnit else { return }
+            state.accounts[request.requester.account]!.nanosecondsPerUnit = known + (rate - known) * Self.weight
+        }
+    }
+
+    private static let measuredUnitsMin = 64
+    private static let measuredNanosecondsMin: UInt64 = 1_000_000
+    /// Of the newest measurement in the average.
+    private static let weight = 0.25
+}

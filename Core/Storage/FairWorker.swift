@@ -1,0 +1,129 @@
+import HearthConcurrency
+import HearthModel
+import Synchronization
+
+/// What runs a worker's body when it is woken: a thread, or a test that decides which worker goes on.
+protocol WorkerDriver: Sendable {
+    /// Has the body run once more; false when it can't any more.
+    func wake() -> Bool
+    /// Returns when the body no longer runs; it runs once more before when it was woken. From within the body it returns at
+    /// once.
+    func stop()
+}
+
+/// Makes the driver of a worker: by its name, what it does when nothing has come for a while, and its body.
+typealias WorkerDrivers =
+    @Sendable (String, @escaping @Sendable () -> Void, @escaping @Sendable () -> Void) -> any WorkerDriver
+
+/// A thread of its own for each worker.
+final class ThreadDriver: WorkerDriver {
+    private let thread: WorkerThread<Void>
+
+    init(_ name: String, idle: @escaping @Sendable () -> Void, body: @escaping @Sendable () -> Void) {
+        thread = WorkerThread(name: name, idle: idle) { _ in body() }
+    }
+
+    func wake() -> Bool { thread.push(()) }
+    func stop() { thread.stop() }
+
+    static let make: WorkerDrivers = { ThreadDriver($0, idle: $1, body: $2) }
+}
+
+/// Jobs that requesters queue, and the one worker that takes them, in turn between the requesters.
+///
+/// There are two lanes. The worker takes from both alternately, so that one who has a quick job waits for one large job at
+/// most, however many are queued.
+final class FairWorker<Job: Sendable>: Sendable {
+    enum Lane: Int {
+        case quick, large
+    }
+
+    private struct State {
+        var quick = FairQueue<Job>()
+        var large = FairQueue<Job>()
+        var last = Lane.large
+        /// Whether the body runs, or is about to.
+        var isAwake = false
+        var isStopped = false
+
+        mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.popFirst() : large.popFirst() }
+
+        mutating func removeAll() -> [Job] { quick.removeAll() + large.removeAll() }
+    }
+
+    private let state = Mutex(State())
+    private let driver: any WorkerDriver
+
+    /// - Parameter body: takes jobs with `next` until there is none.
+    init(
+        _ name: String, drivers: WorkerDrivers = ThreadDriver.make, idle: @escaping @Sendable () -> Void = {},
+        body: @escaping @Sendable () -> Void
+    ) {
+        driver = drivers(name, idle, body)
+    }
+
+    func count(_ lane: Lane) -> Int { state.withLock { lane == .quick ? $0.quick.count : $0.large.count } }
+
+    /// Queues a job.
+    /// - Returns: what can't be worked on, because the worker has ended; mostly nothing.
+    func push(_ job: Job, for requester: Requester, cost: Int = 1, _ lane: Lane = .quick) -> [Job] {
+        let (isStopped, mustWake) = state.withLock { state in
+            if state.isStopped { return (true, false) }
+            if lane == .quick {
+                state.quick.append(job, for: requester, cost: cost)
+            } else {
+                state.large.append(job, for: requester, cost: cost)
+            }
+            defer { state.isAwake = true }
+            return (false, !state.isAwake)
+        }
+        if isStopped { return [job] }
+        return mustWake ? wakeDriver() : []
+    }
+
+    /// Has the body run, when there is something to do.
+    /// - Returns: what can't be worked on, because the worker has ended.
+    func wake() -> [Job] {
+        let mustWake = state.withLock { state in
+            if state.isAwake || (state.quick.isEmpty && state.large.isEmpty) { return false }
+            state.isAwake = true
+            return true
+        }
+        return mustWake ? wakeDriver() : []
+    }
+
+    private func wakeDriver() -> [Job] {
+        if driver.wake() { return [] }
+        return state.withLock { state in
+            state.isAwake = false
+            return state.removeAll()
+        }
+    }
+
+    /// The job whose turn it is; for the body alone, which ends when there is none.
+    func next() -> (job: Job, lane: Lane)? {
+        state.withLock { state in
+            for lane in state.last == .quick ? [Lane.large, .quick] : [.quick, .large] {
+                guard let job = state.pop(lane) else { continue }
+                state.last = lane
+                return (job, lane)
+            }
+            state.isAwake = false
+            return nil
+        }
+    }
+
+    /// The next job of one lane, for the body.
+    func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
+
+    /// The body ends although there may be more to do; `wake` has it go on.
+    func pause() { state.withLock { $0.isAwake = false } }
+
+    /// Works off what is queued, and ends the worker.
+    /// - Returns: what was not worked off, because the worker stops itself or has paused.
+    func stop() -> [Job] {
+        state.withLock { $0.isStopped = true }
+        driver.stop()
+        return state.withLock { $0.removeAll() }
+    }
+}

@@ -1,0 +1,195 @@
+import HearthConcurrency
+import HearthModel
+import Synchronization
+
+/// Admission of long reads: who keeps a snapshot across turns of an event loop, or reads on a worker's thread.
+///
+/// A snapshot costs a connection of the engine and keeps old pages alive, so at most so many long reads are open at a
+/// time in the whole process. Others wait: accounts in turn, and the connections of an account in turn. Nobody waits on
+/// a thread. Short reads (taken and closed within one turn of a loop) need no admission: the engine reserves readers for
+/// them.
+///
+/// Whoever waits for a slow peer must give its read back first and take another one when the peer is ready, else slow
+/// peers hold what others wait for.
+package final class LongReads: Sendable {
+    private struct State {
+        var active = 0
+        var waiting = FairQueue<LongReadRequest>()
+        /// Of those in the queue.
+        var cancelled = 0
+        /// Whether a thread is giving out places.
+        var isGranting = false
+        var isClosed = false
+    }
+
+    private let max: Int
+    private let waitingMax: Int
+    private let waitingShareMax: Int
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - max: reads that are open at a time.
+    ///   - waitingMax: reads that wait, of everybody together.
+    ///   - waitingShareMax: the same of one account; administrators have no such bound.
+    package init(
+        max: Int = Limits.longReadsMax, waitingMax: Int = Limits.longReadsWaitingMax,
+        waitingShareMax: Int = Limits.longReadsWaitingShareMax
+    ) {
+        self.max = max
+        self.waitingMax = waitingMax
+        self.waitingShareMax = waitingShareMax
+    }
+
+    /// Reads that are open.
+    package var activeCount: Int { state.withLock { $0.active } }
+    /// Reads that wait for their turn.
+    package var waitingCount: Int { state.withLock { $0.waiting.count - $0.cancelled } }
+
+    /// A read at once, if one is free and nobody waits for it.
+    package func take() -> LongRead? {
+        let isFree = state.withLock { state in
+            if state.isClosed || state.active >= max || state.waiting.count > state.cancelled { return false }
+            state.active += 1
+            return true
+        }
+        return isFree ? LongRead(self) : nil
+    }
+
+    /// Calls `begin` once when it is the requester's turn: at once on this thread when a read is free, otherwise later on
+    /// the thread that gives one back. `begin` has to return quickly: it passes the read on to a loop or to a worker.
+    /// Fails with RESOURCE_EXHAUSTED when too many wait already, with UNAVAILABLE when the server is shutting down.
+    /// - Parameter cost: about how much is read, at least 1, in a unit of the callers' choice; requesters of equal
+    ///   standing are given equal cost.
+    /// - Returns: what cancels the wait.
+    @discardableResult
+    package func whenFree(
+        for requester: Requester, cost: Int = 1, _ begin: @escaping @Sendable (Result<LongRead, Status>) -> Void
+    ) -> LongReadRequest? {
+        enum Decision { case now, later(LongReadRequest), refused(Status) }
+        let decision = state.withLock { state -> Decision in
+            if state.isClosed { return .refused(Self.shutdown) }
+            if state.active < max, state.waiting.count == state.cancelled {
+                state.active += 1
+                return .now
+            }
+            let isFull =
+                state.waiting.count - state.cancelled >= waitingMax
+                || state.waiting.count(of: requester) >= waitingShareMax
+            if isFull, !requester.isAdministrator { return .refused(Self.full) }
+            let request = LongReadRequest(self, requester, cost: cost, begin)
+            state.waiting.append(request, for: requester, cost: cost)
+            return .later(request)
+        }
+        switch decision {
+        case .now: begin(.success(LongRead(self)))
+        case .later(let request): return request
+        case .refused(let status): begin(.failure(status))
+        }
+        return nil
+    }
+
+    /// Refuses all that wait and all that come.
+    package func close() {
+        let waiting = state.withLock { state in
+            state.isClosed = true
+            state.cancelled = 0
+            return state.waiting.removeAll().compactMap { $0.takeBegin() }
+        }
+        for begin in waiting { begin(.failure(Self.shutdown)) }
+    }
+
+    private static let full = Status.resourceExhausted("Too many long reads are waiting.")
+    private static let shutdown = Status.unavailable("The server is shutting down.")
+
+    fileprivate func giveBack() {
+        state.withLock { $0.active -= 1 }
+        // One thread at a time, in a loop: a read that is given back from within `begin` would else call deeper and deeper.
+        while let (request, begin) = next() {
+            begin(.success(LongRead(self)))
+            withExtendedLifetime(request) {}
+            state.withLock { $0.isGranting = false }
+        }
+    }
+
+    /// Whose turn it is, with a place taken for it; nil when there is nobody, no place, or a thread that does this already.
+    private func next() -> (LongReadRequest, @Sendable (Result<LongRead, Status>) -> Void)? {
+        state.withLock { state in
+            if state.isGranting { return nil }
+            while state.active < max, let request = state.waiting.popFirst() {
+                guard let begin = request.takeBegin() else {
+                    state.cancelled -= 1
+                    continue
+                }
+                state.active += 1
+                state.isGranting = true
+                return (request, begin)
+            }
+            return nil
+        }
+    }
+
+    fileprivate func cancel(_ request: LongReadRequest) {
+        let begin = state.withLock { state -> (@Sendable (Result<LongRead, Status>) -> Void)? in
+            guard let begin = request.takeBegin() else { return nil }
+            if state.isClosed { return begin }
+            state.cancelled += 1
+            // What was cancelled leaves the queue before it is most of it.
+            if state.cancelled > Self.cancelledMin, state.cancelled * 2 > state.waiting.count {
+                for request in state.waiting.removeAll() where request.isWaiting {
+                    state.waiting.append(request, for: request.requester, cost: request.cost)
+                }
+                state.cancelled = 0
+            }
+            return begin
+        }
+        // What the closure holds is freed outside of the lock.
+        withExtendedLifetime(begin) {}
+    }
+
+    private static let cancelledMin = 64
+}
+
+/// A read that waits for its turn.
+package final class LongReadRequest: @unchecked Sendable {
+    private let reads: LongReads
+    fileprivate let requester: Requester
+    fileprivate let cost: Int
+    // Guarded by the lock of `reads`.
+    private var begin: (@Sendable (Result<LongRead, Status>) -> Void)?
+
+    fileprivate init(
+        _ reads: LongReads, _ requester: Requester, cost: Int,
+        _ begin: @escaping @Sendable (Result<LongRead, Status>) -> Void
+    ) {
+        self.reads = reads
+        self.requester = requester
+        self.cost = cost
+        self.begin = begin
+    }
+
+    fileprivate var isWaiting: Bool { begin != nil }
+
+    /// What is called at the turn; nil after the first time.
+    fileprivate func takeBegin() -> (@Sendable (Result<LongRead, Status>) -> Void)? {
+        defer { begin = nil }
+        return begin
+    }
+
+    /// Ends the wait without a call, unless the turn has come already.
+    package func cancel() { reads.cancel(self) }
+}
+
+/// The right to hold one long snapshot; given back by `end`, or when the object is freed.
+package final class LongRead: Sendable {
+    private let reads: LongReads
+    private let isOver = Atomic(false)
+
+    fileprivate init(_ reads: LongReads) { self.reads = reads }
+
+    deinit { end() }
+
+    /// Gives the right back; the next one that waits is given it on this thread. Harmless when repeated.
+    package func end() {
+        if !isOver.exchange(true, ordering: .acquiringAndReleasing) { reads.giveBack() }
+    }
+}

@@ -1,0 +1,24 @@
+import HearthConcurrency
+import HearthModel
+
+/// What peers make the process hold, counted in one place for all protocols.
+///
+/// A server has one, which its network engine and both products share. The bounds add up, with what answers may take
+/// (`NetworkLimits.answersBytesMax`), to less than the 400 MB that `docs/abuse.md` promises.
+final class ServerMemory: Sendable {
+    /// Bytes that were received and can't be worked on yet: unfinished bodies and messages, messages ahead of their turn,
+    /// those that wait for a stream, large requests that wait for memory.
+    let received: MemoryBudget
+    /// What large requests become when they are decoded.
+    let working: WorkingMemory
+
+    init(
+        received: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.receivedBytesMax, shareBytesMax: Limits.receivedShareBytesMax,
+            smallBytesMax: Limits.receivedSmallBytesMax),
+        working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax)
+    ) {
+        self.received = received
+        self.working = working
+    }
+}

@@ -1,0 +1,115 @@
+import HearthModel
+import Testing
+
+@testable import HearthServer
+
+@Suite struct SessionTableTests {
+    private let attacker = Requester.nobody(at: "192.0.2.1:5000", connection: 1)
+    private let neighbour = Requester.nobody(at: "192.0.2.1:5001", connection: 2)
+    private let user = Requester.user("ann", connection: 3)
+    private let owner = Requester.administrator(connection: 4)
+
+    private func table(_ count: Int, _ requester: Requester, _ rank: SessionRank) -> SessionTable<Int> {
+        let table = SessionTable<Int>(sessionsMax: count)
+        for number in 0..<count {
+            #expect(dropped(table.add(number, id: "\(number)", for: requester, rank: rank)) == .none)
+        }
+        return table
+    }
+
+    /// The session that made room; nil for none, and -1 for a refusal.
+    private func dropped(_ admission: SessionTable<Int>.Admission) -> Int? {
+        if case .admitted(let dropped) = admission { dropped } else { -1 }
+    }
+
+    @Test func bareSessionsOfWhoeverHasMostMakeRoomOldestFirst() {
+        let table = table(100, attacker, .bare)
+        #expect(dropped(table.add(100, id: "100", for: user)) == 0)
+        #expect(dropped(table.add(101, id: "101", for: neighbour)) == 1)
+        #expect(table["0"] == nil && table["100"] == 100 && table.count == 100)
+        // A flood pushes out its own sessions only.
+        for number in 200..<1000 {
+            let gone = dropped(table.add(number, id: "\(number)", for: attacker)) ?? -1
+            #expect(gone != 100 && gone != 101 && gone >= 0)
+        }
+        #expect(table["100"] == 100 && table["101"] == 101)
+    }
+
+    @Test func sessionsInUseMakeRoomForAccountsAndConnectionsThatHaveLess() {
+        for rank in [SessionRank.unattended, .attended] {
+            let table = table(10, attacker, rank)
+            #expect(dropped(table.add(10, id: "10", for: user, rank: rank)) == 0)
+            #expect(dropped(table.add(11, id: "11", for: neighbour, rank: rank)) == 1)
+            #expect(dropped(table.add(12, id: "12", for: owner, rank: rank)) == 2)
+        }
+    }
+
+    @Test func whoHasMostIsRefusedWhenAllAreInUse() {
+        let table = table(10, attacker, .attended)
+        #expect(dropped(table.add(10, id: "10", for: attacker)) == -1)
+        // Whoever hasn't more than the new one is left alone.
+        let even = SessionTable<Int>(sessionsMax: 4)
+        for number in 0..<4 {
+            _ = even.add(number, id: "\(number)", for: .user("u\(number)", connection: UInt64(number)), rank: .attended)
+        }
+        #expect(dropped(even.add(4, id: "4", for: user, rank: .attended)) == -1)
+        #expect(dropped(even.add(5, id: "5", for: owner, rank: .attended)) != -1)
+    }
+
+    @Test func administratorsSessionsMakeRoomForNoClient() {
+        let table = table(10, owner, .bare)
+        #expect(dropped(table.add(10, id: "10", for: user)) == -1)
+    }
+
+    @Test func anAccountsUnattendedSessionsMakeRoomOneAfterTheOtherWhateverTheirConnections() {
+        let table = SessionTable<Int>(sessionsMax: 10)
+        for number in 0..<10 {
+            let requester = Requester.nobody(at: "192.0.2.1:1", connection: UInt64(number + 10))
+            _ = table.add(number, id: "\(number)", for: requester, rank: .unattended)
+        }
+        // The first has been heard of since.
+        table.change("0", to: .attended)
+        table.change("0", to: .unattended)
+        #expect(dropped(table.add(10, id: "10", for: neighbour, rank: .unattended)) == 1)
+        #expect(table["0"] == 0)
+    }
+
+    @Test func anAccountThatIsKnownLaterCountsFromThenOn() {
+        let table = table(4, attacker, .attended)
+        for number in 0..<2 { table.change("\(number)", to: user) }
+        table.remove("3")
+        #expect(dropped(table.add(4, id: "4", for: user, rank: .attended)) == .none)
+        #expect(dropped(table.add(5, id: "5", for: attacker, rank: .attended)) == 0)
+    }
+
+    /// A model that looks at all sessions agrees with what the tallies say; seeds are printed with what fails.
+    @Test(arguments: 0..<20 as Range<UInt64>) func talliesCount(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        var tally = Tally()
+        var model: [UInt64: Int] = [:]
+        for _ in 0..<2000 {
+            let key = random.next() % 8
+            if random.next() % 2 == 0 {
+                tally.add(key)
+                model[key, default: 0] += 1
+            } else if let count = model[key] {
+                tally.remove(key)
+                model[key] = count == 1 ? nil : count - 1
+            }
+            #expect(tally.count(of: key) == model[key] ?? 0)
+            #expect(tally.largest.map { tally.count(of: $0) } == model.values.max())
+        }
+    }
+}
+
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

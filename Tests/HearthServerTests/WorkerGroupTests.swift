@@ -1,0 +1,211 @@
+import HearthConcurrency
+import HearthModel
+import Synchronization
+import Testing
+
+@testable import HearthServer
+
+@Suite("Groups of workers")
+struct WorkerGroupTests {
+    /// What a test's jobs have written down, in their order.
+    private final class Record: Sendable {
+        private let lines = Mutex<[String]>([])
+        func add(_ line: String) { lines.withLock { $0.append(line) } }
+        var all: [String] { lines.withLock { $0 } }
+    }
+
+    private func client(_ connection: UInt64, account: UInt64 = 1) -> Requester {
+        Requester(account: account, connection: connection, isAdministrator: false)
+    }
+
+    /// A group of one thread, which is busy until the gate opens.
+    private func busyGroup(jobsMax: Int = 1000) -> (group: WorkerGroup, gate: Gate) {
+        let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: jobsMax)
+        let gate = Gate()
+        let begun = Gate()
+        group.run(for: .server, refused: { _ in }) {
+            begun.open()
+            gate.wait()
+        }
+        begun.wait()
+        return (group, gate)
+    }
+
+    private func finish(_ group: WorkerGroup) {
+        let last = Gate()
+        group.run(for: client(999_999, account: 999_999), cost: 1 << 40, refused: { _ in last.open() }) { last.open() }
+        last.wait()
+    }
+
+    @Test("serve connections in turn, however many jobs one of them has queued")
+    func turns() {
+        let (group, gate) = busyGroup()
+        let record = Record()
+        for _ in 0..<250 { group.run(for: client(1), refused: { _ in }) { record.add("many") } }
+        group.run(for: client(2), refused: { _ in }) { record.add("one") }
+        group.run(for: client(3, account: 2), refused: { _ in }) { record.add("another") }
+        gate.open()
+        finishAll(group, record, count: 252)
+        let places = record.all.enumerated().filter { $0.element != "many" }.map(\.offset)
+        #expect(places.count == 2)
+        #expect(places.allSatisfy { $0 < 5 })
+        group.stop()
+    }
+
+    private func finishAll(_ group: WorkerGroup, _ record: Record, count: Int) {
+        while record.all.count < count { finish(group) }
+    }
+
+    @Test("refuse, when too many jobs wait, those of the connection that has most")
+    func full() {
+        let (group, gate) = busyGroup(jobsMax: 10)
+        let record = Record()
+        for number in 0..<10 {
+            group.run(for: client(1), refused: { record.add("refused \(number) \($0.code)") }) {}
+        }
+        for connection in 2..<6 {
+            group.run(for: client(UInt64(connection)), refused: { _ in record.add("wrong") }) { record.add("run") }
+        }
+        group.run(for: .administrator(connection: 9), refused: { _ in record.add("wrong") }) { record.add("run") }
+        #expect(record.all == (5...9).reversed().map { "refused \($0) resourceExhausted" })
+        #expect(group.statistics.refused == 5)
+        gate.open()
+        while record.all.count < 10 { finish(group) }
+        #expect(record.all.filter { $0 == "run" }.count == 5)
+        group.stop()
+    }
+
+    @Test("don't begin what nobody waits for any more")
+    func cancelled() {
+        let (group, gate) = busyGroup()
+        let record = Record()
+        let cancellation = Cancellation()
+        group.run(for: client(1), cancellation: cancellation, refused: { record.add("\($0.code)") }) {
+            record.add("run")
+        }
+        cancellation.cancel()
+        gate.open()
+        while record.all.isEmpty { finish(group) }
+        #expect(record.all == ["cancelled"])
+        group.stop()
+    }
+
+    @Test("refuse what waits when they stop, and what comes later")
+    func stopped() {
+        let (group, gate) = busyGroup()
+        let record = Record()
+        group.run(for: client(1), refused: { record.add("\($0.code)") }) { record.add("run") }
+        let stopping = Gate()
+        let thread = NamedThread.start("stopper") {
+            group.stop()
+            stopping.open()
+        }
+        while record.all.isEmpty {}
+        gate.open()
+        stopping.wait()
+        thread?.join()
+        group.run(for: client(1), refused: { record.add("\($0.code)") }) { record.add("run") }
+        #expect(record.all == ["unavailable", "unavailable"])
+    }
+
+    @Test("count what waits and how long jobs have waited")
+    func figures() {
+        let (group, gate) = busyGroup()
+        for _ in 0..<7 { group.run(for: client(1), refused: { _ in }) {} }
+        #expect(group.statistics.waiting == 7)
+        #expect(group.statistics.running == 1)
+        gate.open()
+        while group.statistics.waiting > 0 || group.statistics.running > 0 { finish(group) }
+        #expect(group.statistics.waits.reduce(0, +) >= 8)
+        group.stop()
+    }
+}
+
+/// Opened once, waited for by any.
+final class Gate: @unchecked Sendable {
+    private let monitor = Monitor()
+    private var isOpen = false
+
+    func open() {
+        monitor.withLock {
+            isOpen = true
+            monitor.signal()
+        }
+    }
+
+    func wait() {
+        monitor.lock()
+        while !isOpen { monitor.wait() }
+        monitor.unlock()
+    }
+}
+
+@Suite("Memory of requests in work")
+struct WorkingMemoryTests {
+    private let memory = WorkingMemory(bytesMax: 100)
+
+    private final class Shares: Sendable {
+        private let shares = Mutex<[(name: String, share: WorkingShare)]>([])
+        func add(_ name: String, _ share: WorkingShare) { shares.withLock { $0.append((name, share)) } }
+        var names: [String] { shares.withLock { $0.map(\.name) } }
+        func end(_ name: String) {
+            let share = shares.withLock { shares in shares.first { $0.name == name }?.share }
+            share?.end()
+        }
+    }
+
+    private func client(_ connection: UInt64) -> Requester {
+        Requester(account: 1, connection: connection, isAdministrator: false)
+    }
+
+    @Test("is given in turn, and nobody is refused")
+    func waiting() {
+        let shares = Shares()
+        for number in 0..<5 { memory.take(60, for: client(1)) { shares.add("a\(number)", $0) } }
+        memory.take(60, for: client(2)) { shares.add("b", $0) }
+        #expect(shares.names == ["a0"])
+        #expect(memory.waitingCount == 5)
+        shares.end("a0")
+        shares.end("a1")
+        shares.end("a2")
+        #expect(shares.names == ["a0", "a1", "a2", "b"])
+        shares.end("b")
+        for number in 3..<5 { shares.end("a\(number)") }
+        #expect(shares.names.count == 6)
+        #expect(memory.usedBytes == 0)
+    }
+
+    @Test("lets a request that wants more than there is run alone")
+    func alone() {
+        let shares = Shares()
+        memory.take(10, for: client(1)) { shares.add("small", $0) }
+        memory.take(1_000_000, for: client(2)) { shares.add("large", $0) }
+        memory.take(10, for: client(3)) { shares.add("later", $0) }
+        #expect(shares.names == ["small"])
+        shares.end("small")
+        #expect(shares.names == ["small", "large"])
+        shares.end("large")
+        shares.end("large")
+        #expect(shares.names == ["small", "large", "later"])
+        #expect(memory.usedBytes == 10)
+    }
+
+    @Test("is estimated by the elements of a message, not by its bytes")
+    func estimates() {
+        let nulls =
+            Array("[".utf8)
+            + Array(repeating: Array("1,".utf8), count: 1000).joined()
+        #expect(ParsedSize.ofJSON(nulls) > 1000 * 64)
+        let string = Array(Array(repeating: Array("The tenth part ".utf8), count: 7000).joined().prefix(100_000))
+        #expect(ParsedSize.ofJSON(string) < 100_200)
+        // A field of 1,000 times an empty message, and one of a string of as many bytes.
+        let empty: [UInt8] = Array(Array(repeating: [0x0A, 0x00] as [UInt8], count: 1000).joined())
+        #expect(ParsedSize.ofProtobuf(empty) > 1000 * 256)
+        var long: [UInt8] = [0x0A, 0xA0, 0x8D, 0x06] + string
+        #expect(ParsedSize.ofProtobuf(long) < 102_000)
+        // Nothing that comes makes it fail.
+        for cut in stride(from: 0, to: long.count, by: 997) { _ = ParsedSize.ofProtobuf(Array(long[..<cut])) }
+        long[1] = 0xFF
+        #expect(ParsedSize.ofProtobuf(long) > 0)
+    }
+}

@@ -1,0 +1,178 @@
+import HearthConcurrency
+import HearthModel
+import HearthWire
+import Synchronization
+import Testing
+
+@testable import HearthStorage
+
+/// Commits of many writes: what they cost grows with their size, and others don't wait for them.
+@Suite struct LargeCommitTests {
+    let clock = ManualClock()
+    let store = MemoryStore()
+    let database: Database
+
+    init() throws {
+        database = try Database(name: testDatabaseName, store: store, clock: clock)
+    }
+
+    private func stage(_ writes: [Write]) throws(Status) -> StagedCommit {
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        return try StagedCommit(
+            writes, on: snapshot, catalog: IndexCatalog(), requestTime: clock.now(), latest: clock.now().microseconds)
+    }
+
+    // The limits of time are for code that takes the square: it would take hours.
+
+    @Test(.timeLimit(.minutes(2))) func aHundredThousandWritesAreStagedInAWalk() throws {
+        let staged = try stage((0..<100_000).map { .delete("c/\($0)") })
+        #expect(staged.changedKeys.isEmpty)
+        #expect(staged.workBytes == 0)
+        let sets = try stage((0..<100_000).map { .set("c/\($0)", map(("n", .integer(Int64($0))))) })
+        #expect(sets.changedKeys.count == 100_000)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func manyWritesToOneDocumentDecodeItOnce() throws {
+        let fields = MapValue((0..<2000).map { MapValue.Field(name: "f\($0)", value: .integer(Int64($0))) })
+        try database.commit([.set("c/d", fields)])
+        let size = try #require(try database.view().document(resource("c/d").path)).fields.count
+        for count in [10, 100, 1000] {
+            let staged = try stage(
+                try (0..<count).map { try .merge("c/d", map(("f7", .integer(Int64($0)))), ["f7"]) })
+            #expect(staged.workBytes == size, "\(count) writes")
+        }
+    }
+
+    @Test func updateTimePreconditionsCompareWhatWasTouched() throws {
+        let fields = MapValue((0..<500).map { MapValue.Field(name: "f\($0)", value: .integer(Int64($0))) })
+        let time = try database.commit([.set("c/d", fields)]).commitTime
+        let size = try #require(try database.view().document(resource("c/d").path)).fields.count
+        for count in [10, 100, 1000] {
+            let staged = try stage(
+                try (0..<count).map { _ in try .merge("c/d", map(("f7", .integer(7))), ["f7"], .updateTime(time)) })
+            #expect(staged.workBytes == size, "\(count) writes")
+            #expect(staged.changedKeys.isEmpty)
+        }
+        // Changed and changed back: only a comparison of the whole tells.
+        let there = try Write.merge("c/d", map(("f7", .integer(8))), ["f7"])
+        let back = try Write.merge("c/d", map(("f7", .integer(7))), ["f7"])
+        #expect(throws: Never.self) { try stage([there, back, .verify("c/d", .updateTime(time))]) }
+        #expect(throws: Status.self) { try stage([there, .verify("c/d", .updateTime(time))]) }
+    }
+
+    @Test func comparisonsWithoutEndAreRefused() throws {
+        let time = try database.commit([
+            .set("c/d", map(("a", .integer(0)), ("s", .string(String(repeating: "x", count: 1_000_000)))))
+        ]).commitTime
+        var writes: [Write] = []
+        for _ in 0..<400 {
+            writes.append(try .merge("c/d", map(("a", .integer(1))), ["a"]))
+            writes.append(try .merge("c/d", map(("a", .integer(0))), ["a"]))
+            writes.append(.verify("c/d", .updateTime(time)))
+        }
+        #expect(statusOf { () throws(Status) in _ = try stage(writes) } == StagedCommit.tooBig)
+    }
+
+    @Test func aCommitIsBoundedByTheRecordsThatItChanges() throws {
+        let elements = (0..<10_000).map { Value.integer(Int64($0)) }
+        let writes = (0..<8).map { Write.set("c/\($0)", map(("a", .array(elements)))) }
+        #expect(statusOf { () throws(Status) in _ = try database.commit(writes) } == StagedCommit.tooBig)
+        try database.commit(Array(writes.prefix(4)))
+        #expect(try IntegrityCheck.run(database).isSound)
+    }
+
+    // MARK: Beside the writer
+
+    @Test func aLargeCommitIsMadeAsASmallOneIs() throws {
+        let outcome = try database.commit((0..<3000).map { .set("c/\($0)", map(("n", .integer(Int64($0))))) })
+        #expect(outcome.results.count == 3000)
+        #expect(try database.fields("c/2999") == map(("n", .integer(2999))))
+        try database.commit((0..<3000).map { .delete("c/\($0)") })
+        #expect(try database.fields("c/0") == nil)
+        #expect(try IntegrityCheck.run(database).isSound)
+    }
+
+    /// A commit comes between the preparation and the writer: increments aren't lost.
+    @Test func whatChangedMeanwhileIsWorkedOutAgain() throws {
+        let increment = FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))
+        let large = try (0..<200).map { try Write.merge("c/\($0)", map(), [], transforms: [increment]) }
+        var pending: [Promise<Result<CommitOutcome, Status>>] = []
+        for round in 0..<20 {
+            pending.append(submit(large, connection: 1))
+            for place in 0..<5 {
+                pending.append(submit([large[(round * 7 + place) % 200]], connection: UInt64(2 + place)))
+            }
+        }
+        for promise in pending { _ = try promise.wait().get() }
+        var sum: Int64 = 0
+        for place in 0..<200 {
+            if case .integer(let number)? = try database.fields("c/\(place)")?["n"] { sum += number }
+        }
+        #expect(sum == 20 * 200 + 100)
+    }
+
+    private func submit(
+        _ writes: [Write], connection: UInt64, guard commitGuard: (any CommitGuard)? = nil,
+        isWanted: (@Sendable () -> Bool)? = nil, to target: Database? = nil
+    ) -> Promise<Result<CommitOutcome, Status>> {
+        let promise = Promise<Result<CommitOutcome, Status>>()
+        (target ?? database).commit(
+            writes, guard: commitGuard,
+            requester: Requester(account: 7, connection: connection, isAdministrator: false), isWanted: isWanted
+        ) { promise.give($0) }
+        return promise
+    }
+
+    // MARK: Guards
+
+    /// Counts what it judges, and refuses writes to one collection.
+    private final class CountingGuard: CommitGuard {
+        let judged = Atomic<Int>(0)
+        let looksAround: Bool
+
+        init(looksAround: Bool = false) { self.looksAround = looksAround }
+
+        func check(_ commit: GuardedCommit) throws(Status) {
+            for write in commit.writes {
+                judged.add(1, ordering: .relaxed)
+                _ = try commit.before(write.document.path)
+                _ = try commit.after(write.document.path)
+                if looksAround, try commit.after(resource("c/key").path) != nil { continue }
+                if write.document.path.segments[0] == "shut" || looksAround { throw Status(.permissionDenied, "No.") }
+            }
+        }
+    }
+
+    @Test func aCommitThatMayNotMakeItsFirstWriteIsJudgedByThatAlone() throws {
+        let refusing = CountingGuard()
+        let writes = (0..<20_000).map { Write.delete("shut/\($0)") }
+        #expect(throws: Status(.permissionDenied, "No.")) {
+            try submit(writes, connection: 1, guard: refusing).wait().get()
+        }
+        #expect(refusing.judged.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func theFirstWriteIsJudgedByWhatTheWholeCommitLeaves() throws {
+        // The first write is allowed because of what the last one makes.
+        let looking = CountingGuard(looksAround: true)
+        let writes = (0..<200).map { Write.set("c/\($0)", map()) } + [.set("c/key", map())]
+        _ = try submit(writes, connection: 1, guard: looking).wait().get()
+        #expect(try database.fields("c/0") != nil)
+    }
+
+    @Test func aCommitThatNobodyWaitsForIsNotBegun() throws {
+        let judge = CountingGuard()
+        for count in [1, 300] {
+            let writes = (0..<count).map { Write.set("c/\($0)", map()) }
+            let outcome = submit(writes, connection: 1, guard: judge, isWanted: { false }).wait()
+            #expect(outcome.failure?.code == .cancelled)
+        }
+        #expect(judge.judged.load(ordering: .relaxed) == 0)
+        #expect(try database.view().version == 0)
+    }
+}
+
+extension Result {
+    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}
