@@ -25,6 +25,9 @@ public final class Server: Sendable {
         /// The project whose databases clients may be the first to use, and that of bundles whose address names none;
         /// administrators, and everybody on a server for local development, may use any.
         public var project = "demo-hearth"
+        /// Whether rules of lists take what a query filters for all that its documents have, as Google's emulator does; nil for
+        /// local development only.
+        public var emulatesRulesOfLists: Bool?
         /// Files with security rules, by database id.
         public var rules: [String: String] = [:]
         /// Definitions of bundles by name: see `BundleDefinition`.
@@ -92,7 +95,8 @@ public final class Server: Sendable {
             registry: registry, pool: pool, memory: memory, options: configuration.firestore,
             authenticator: authenticator,
             access: AccessControl(
-                rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
+                rules: rules, isEmulator: configuration.isEmulator, project: configuration.project,
+                emulatesLists: configuration.emulatesRulesOfLists, log: log))
         streams = service.streams
         let request = stopRequest
         let pool = pool

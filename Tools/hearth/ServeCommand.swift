@@ -36,6 +36,7 @@ enum ServeCommand {
         configuration.logsRequests = settings.logsRequests
         configuration.isEmulator = settings.isEmulator
         configuration.allowedOrigins = settings.allowedOrigins
+        configuration.emulatesRulesOfLists = settings.emulatesRulesOfLists
         configuration.allowedHosts = settings.allowedHosts
         configuration.project = settings.project
         configuration.rules = settings.rules

@@ -45,6 +45,12 @@ enum ServeOptions {
             "Name by which a server for local development is reached, besides localhost, IP addresses and names without a "
                 + "dot. May be repeated; a list with commas in the environment."
         ),
+        Option(
+            "rules-list-emulation", nil,
+            "Take the fields that a query filters for all that its documents have when rules of lists are asked, as Google's "
+                + "emulator does: rules that test for absence then allow lists of what get refuses. Default: in local development "
+                + "only."
+        ),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
@@ -100,6 +106,8 @@ struct ServeSettings: Sendable, Equatable {
     var isEmulator = true
     /// Origins of web pages that a server for local development serves besides those at loopback addresses.
     var allowedOrigins: [String] = []
+    /// Whether rules of lists read as in Google's emulator; nil in local development only.
+    var emulatesRulesOfLists: Bool?
     /// Names of such a server.
     var allowedHosts: [String] = []
     /// Files with security rules, by database id.

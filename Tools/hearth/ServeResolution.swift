@@ -137,6 +137,7 @@ struct ServeResolution {
         settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
         settings.allowedOrigins = try list("allow-origin") { OriginPolicy.isOrigin($0) }
+        settings.emulatesRulesOfLists = try origin("rules-list-emulation")?.boolean()
         settings.allowedHosts = try list("allow-host") { !$0.isEmpty && !$0.contains("/") }
         try resolveDatabase(files, &settings)
         settings.identity = identity

@@ -33,6 +33,8 @@ final class AccessControl: Sendable {
     let rules: RulesRegistry
     /// Whether answers tell what went wrong, and a database without rules is open.
     let isEmulator: Bool
+    /// Whether rules take the fields that a query filters for all that its documents have.
+    private let emulatesLists: Bool
     /// The project whose databases clients may be the first to use.
     private let project: String?
     private let clock: any Clock
@@ -40,8 +42,9 @@ final class AccessControl: Sendable {
 
     init(
         rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, project: String? = nil,
-        clock: any Clock = SystemClock(), log: Log? = nil
+        emulatesLists: Bool? = nil, clock: any Clock = SystemClock(), log: Log? = nil
     ) {
+        self.emulatesLists = emulatesLists ?? isEmulator
         self.rules = rules
         self.isEmulator = isEmulator
         self.project = project
@@ -167,7 +170,7 @@ final class AccessControl: Sendable {
         let rulesQuery = RulesQuery(
             collectionID: collectionID, isGroup: isGroup, limit: query.limit, offset: query.offset,
             orderBy: query.orders.map { ($0.field, $0.descending) },
-            branches: Self.branches(query.filter).map { RulesQuery.branch($0) })
+            branches: Self.branches(query.filter).map { RulesQuery.branch($0) }, isComplete: emulatesLists)
         let path = isGroup ? query.parent.path : query.parent.path.appending(collectionID)
         let access = RulesAccess(total: RulesLimits.accessesPerOperation)
         let request = RulesRequest(
