@@ -139,10 +139,10 @@ import Testing
             let client = try await connect(server)
             let answer = try await request(client, "POST", "/", body: [UInt8](repeating: 0, count: 11))
             #expect(answer.status == 413)
-            // Of a body that declares too much nothing is waited for.
+            // Of a body that declares far too much nothing is waited for.
             let declared = await onClientLoop {
                 client.open(
-                    method: "POST", path: "/", headers: [HTTPHeader("content-length", "11")], hasBody: true)
+                    method: "POST", path: "/", headers: [HTTPHeader("content-length", "1000")], hasBody: true)
             }
             let refused: HTTPClientAnswer = try await withCheckedThrowingContinuation { continuation in
                 clientLoop.execute { declared.collect { continuation.resume(with: $0) } }

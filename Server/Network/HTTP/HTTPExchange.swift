@@ -83,8 +83,9 @@ public final class HTTPExchange: @unchecked Sendable {
         let tooLarge = Status.invalidArgument("Request payload size exceeds the limit: \(limitBytes) bytes.")
         var body: [UInt8] = []
         var isOver = false
-        // Nothing is gathered of a body that says itself that it is too large.
-        if let declared = head.firstValue("content-length").flatMap({ Int($0) }), declared > limitBytes {
+        // Nothing is waited for of a body that says itself that it is far too large. One that is a little too large is read,
+        // so that its connection can be used on.
+        if let declared = head.firstValue("content-length").flatMap({ Int($0) }), declared / 4 > limitBytes {
             isBodyTooLarge = true
             return done(.failure(tooLarge))
         }
