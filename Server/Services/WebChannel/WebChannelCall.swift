@@ -195,6 +195,11 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         // Its client has turned away from the one before.
         backChannel?.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
         if let id { session.acknowledge(id) }
+        if isFinished, session.isAcknowledged {
+            // The client knows that the stream has ended; nothing will ever be written here.
+            new.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
+            return end()
+        }
         backChannel = new
         rank(.attended)
         session.attach(polls: pollMilliseconds != nil)
@@ -280,6 +285,15 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         if isSilent || now >= pollEnds ?? .max {
             session.appendNoop()
             flush()
+            if let channel = backChannel {
+                // Nothing could be written: a session that has ended says nothing more, or its client takes nothing. The
+                // timer must not come back at once for ever.
+                if pollEnds != nil {
+                    channel.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
+                    return detached()
+                }
+                writtenAt = now
+            }
         }
         let turnEnds = attachedAt + UInt64(Limits.webChannelTurnSeconds) * 1_000_000_000
         if let channel = backChannel, pollEnds == nil, now >= turnEnds, channel.hasRoom {
