@@ -572,7 +572,8 @@ final class CommitPipeline: Sendable {
         // A commit outside of transactions becomes known when it first has to wait.
         if request.transaction == nil { locks.add(request.owner, age: request.owner) }
         if let key {
-            if !locks.acquire(.document(key), for: request.owner, granted: resume), let request = unpark(ticket) {
+            let acquisition = locks.acquire(.document(key), for: request.owner, granted: resume)
+            if case .refused = acquisition, let request = unpark(ticket) {
                 answer(request, .failure(Self.tooMuchContention))
             }
         } else {

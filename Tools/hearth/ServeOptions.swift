@@ -35,6 +35,9 @@ enum ServeOptions {
             "Serve as Google's emulator does: believe \"owner\" and unsigned tokens, be open where there are no rules, and let "
                 + "anybody clear a database, replace the rules and shut down over HTTP. Default: on loopback addresses only."
         ),
+        Option(
+            "allow-clock-skew", nil,
+            "Open databases whose newest commit lies an hour or more ahead of the clock; else they are refused."),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
@@ -87,6 +90,7 @@ struct ServeSettings: Sendable, Equatable {
     var logLevel = Log.Level.info
     var logsRequests = false
     var requiresIndexes = false
+    var allowsClockSkew = false
     var isEmulator = true
     /// Files with security rules, by database id.
     var rules: [String: String] = [:]

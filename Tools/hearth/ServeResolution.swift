@@ -125,6 +125,7 @@ struct ServeResolution {
         }
         try resolveLog(&settings)
         settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
+        settings.allowsClockSkew = try origin("allow-clock-skew")?.boolean() ?? false
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
         try resolveDatabase(files, &settings)
         settings.identity = identity
