@@ -105,6 +105,13 @@ final class CommitAdmission: Sendable {
     private static let clientsShare = 0.75
     private static let accountShare = 0.5
 
+    /// Whether more of the same connection is queued.
+    func hasOthers(behind request: CommitRequest) -> Bool {
+        state.withLock { state in
+            (state.accounts[request.requester.account]?.connections[request.requester.connection]?.count ?? 0) > 1
+        }
+    }
+
     func leave(_ request: CommitRequest) {
         state.withLock { state in
             let requester = request.requester

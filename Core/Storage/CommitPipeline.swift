@@ -454,10 +454,12 @@ final class CommitPipeline: Sendable {
             }
         }
         let prepared: PreparedCommit
-        if let known = request.prepared {
-            if !isFresh(known, earlier: group.sets) { return .no(.outdated) }
+        if let known = request.prepared, isFresh(known, earlier: group.sets) {
             prepared = known
+        } else if request.prepared != nil, !admission.hasOthers(behind: request) {
+            return .no(.outdated)
         } else {
+            // Prepared again it would be overtaken by those of its connection that wait behind it.
             let (catalog, epoch) = catalog.valueAndEpoch
             prepared = try PreparedCommit(
                 request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
