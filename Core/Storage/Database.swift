@@ -207,7 +207,10 @@ public final class Database: Sendable {
     private func presentTime(for time: Timestamp) -> Timestamp {
         let now = clock.now().microseconds
         let committed = commitClock.committed
-        guard committed > now, time.microseconds <= now, time.microseconds > now - Self.presentMicroseconds else {
+        // Commits of one microsecond lie ahead of it, too; those are no skew.
+        guard committed > now + Self.presentMicroseconds, time.microseconds <= now,
+            time.microseconds > now - Self.presentMicroseconds
+        else {
             return time
         }
         return Timestamp(microseconds: committed)
