@@ -143,7 +143,8 @@ let package = Package(
         .testTarget(
             name: "HearthTreeStorageTests",
             dependencies: [
-                "HearthModel", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage", "HearthTestDoubles",
+                "HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage",
+                "HearthTestDoubles",
             ],
             path: "Tests/HearthTreeStorageTests"),
         .testTarget(
@@ -159,7 +160,7 @@ let package = Package(
             exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite"],
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "CSQLite"],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
             name: "HearthNetworkTests",

@@ -56,6 +56,17 @@ package struct FairQueue<Element> {
         return element
     }
 
+    /// Takes out what one connection has waiting, in its order.
+    package mutating func removeAll(of requester: Requester) -> [Element] {
+        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection) else { return [] }
+        count -= removed.count
+        if accounts[requester.account]?.count == 0 {
+            accounts[requester.account] = nil
+            order.remove(requester.account)
+        }
+        return removed
+    }
+
     /// Everything, in the order of turns.
     package mutating func removeAll() -> [Element] {
         var all: [Element] = []
@@ -91,6 +102,15 @@ private struct Account<Element> {
         count += 1
         if elements[connection] == nil { connections.begin(connection) }
         elements[connection, default: Queue()].append((element, cost))
+    }
+
+    mutating func removeAll(of connection: UInt64) -> [Element] {
+        guard var waiting = elements.removeValue(forKey: connection) else { return [] }
+        connections.remove(connection)
+        count -= waiting.count
+        var removed: [Element] = []
+        while let (element, _) = waiting.popFirst() { removed.append(element) }
+        return removed
     }
 
     mutating func removeFirst() -> (Element, Int) {
@@ -201,6 +221,8 @@ package struct Queue<Element> {
 
     package var isEmpty: Bool { head == elements.count }
     package var count: Int { elements.count - head }
+
+    package var first: Element? { head < elements.count ? elements[head] : nil }
 
     package mutating func append(_ element: Element) { elements.append(element) }
 

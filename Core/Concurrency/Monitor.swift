@@ -35,13 +35,28 @@ package final class Monitor: @unchecked Sendable {
     }
 
     @inline(__always)
-    package func lock() { pthread_mutex_lock(mutex) }
+    package func lock() {
+        #if DEBUG
+        if let interleaving = Interleaving.current { return interleaving.lock(self) }
+        #endif
+        pthread_mutex_lock(mutex)
+    }
 
     /// Locks when nobody else has locked; true when it did.
-    package func tryLock() -> Bool { pthread_mutex_trylock(mutex) == 0 }
+    package func tryLock() -> Bool {
+        #if DEBUG
+        if let interleaving = Interleaving.current { return interleaving.tryLock(self) }
+        #endif
+        return pthread_mutex_trylock(mutex) == 0
+    }
 
     @inline(__always)
-    package func unlock() { pthread_mutex_unlock(mutex) }
+    package func unlock() {
+        #if DEBUG
+        if let interleaving = Interleaving.current { return interleaving.unlock(self) }
+        #endif
+        pthread_mutex_unlock(mutex)
+    }
 
     package func withLock<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         lock()
@@ -50,13 +65,28 @@ package final class Monitor: @unchecked Sendable {
     }
 
     /// Wakes all that wait.
-    package func signal() { pthread_cond_broadcast(condition) }
+    package func signal() {
+        #if DEBUG
+        if let interleaving = Interleaving.current { return interleaving.signal(self) }
+        #endif
+        pthread_cond_broadcast(condition)
+    }
 
     /// Waits for a signal; the lock must be held, and is again afterwards.
-    package func wait() { pthread_cond_wait(condition, mutex) }
+    package func wait() {
+        #if DEBUG
+        if let interleaving = Interleaving.current { return interleaving.wait(self, until: nil) }
+        #endif
+        pthread_cond_wait(condition, mutex)
+    }
 
     /// Waits for a signal at most until `deadline`; the lock must be held, and is again afterwards.
     package func wait(until deadline: MonotonicTime) {
+        #if DEBUG
+        if let interleaving = Interleaving.current {
+            return interleaving.wait(self, until: deadline.nanoseconds)
+        }
+        #endif
         #if os(Linux)
         var time = timespec(
             tv_sec: Int(deadline.nanoseconds / 1_000_000_000), tv_nsec: Int(deadline.nanoseconds % 1_000_000_000))

@@ -13,6 +13,9 @@ package struct MonotonicTime: Comparable, Sendable {
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
     package static var now: MonotonicTime {
+        #if DEBUG
+        if let interleaving = Interleaving.current { return MonotonicTime(nanoseconds: interleaving.now) }
+        #endif
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

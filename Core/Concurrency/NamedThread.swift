@@ -12,11 +12,28 @@ import Darwin
 package struct NamedThread: @unchecked Sendable {
     // A `pthread_t` is a number or a pointer that any thread may join.
     private let handle: pthread_t
+    #if DEBUG
+    /// In the `Interleaving` of the thread that started it.
+    private var number: Int?
+    #endif
 
     /// Starts a thread that runs `body` and keeps it alive until it returns.
     /// - Parameter name: at most 15 bytes; the kernel keeps no more.
     /// - Returns: nil when the system has no room for another thread.
     package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) -> NamedThread? {
+        #if DEBUG
+        if let interleaving = Interleaving.current {
+            let number = interleaving.add()
+            var thread = startThread(name) { interleaving.take(part: number, body) }
+            if thread == nil { interleaving.end(number) }
+            thread?.number = number
+            return thread
+        }
+        #endif
+        return startThread(name, body)
+    }
+
+    private static func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> NamedThread? {
         #if canImport(Darwin)
         var thread: pthread_t?
         #else
@@ -29,16 +46,23 @@ package struct NamedThread: @unchecked Sendable {
             return nil
         }
         #if canImport(Darwin)
-        return thread.map { NamedThread(handle: $0) }
+        return thread.map { NamedThread($0) }
         #else
-        return NamedThread(handle: thread)
+        return NamedThread(thread)
         #endif
     }
+
+    private init(_ handle: pthread_t) { self.handle = handle }
 
     package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
     /// Waits for the end of the thread. Once, and not together with `detach`.
-    package func join() { pthread_join(handle, nil) }
+    package func join() {
+        #if DEBUG
+        if let number, let interleaving = Interleaving.current { interleaving.join(number) }
+        #endif
+        pthread_join(handle, nil)
+    }
 
     /// Lets the system free the thread when it ends.
     package func detach() { pthread_detach(handle) }

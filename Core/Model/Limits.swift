@@ -91,6 +91,8 @@ public enum Limits {
     public static let filterDepthMax = 100
     /// Bytes that one query may hold while it sorts.
     public static let queryMemoryBytesMax = 128 << 20
+    /// Bytes of keys of documents that have changed since the version that a read asks for.
+    public static let historyKeysBytesMax = 32 << 20
     /// Seconds that a query may run.
     public static let queryTimeSecondsMax = 60
 
@@ -123,6 +125,8 @@ public enum Limits {
     /// Long reads that wait for their turn, and those of one account (ours).
     public static let longReadsWaitingMax = 20_000
     public static let longReadsWaitingShareMax = 5_000
+    /// Bytes of the log that wait for whoever reads it (ours).
+    public static let logQueueBytesMax = 1 << 20
     /// Databases and namespaces that are open at a time, unless more are in use (ours).
     public static let databasesOpenMax = 128
     /// Seconds after which an unused database or namespace is closed (ours).
@@ -174,6 +178,8 @@ public enum Limits {
     public static let streamRequestsWaitingBytesMax = 1 << 20
     /// Bytes of changes that wait for a slow client; beyond them its targets are sent anew.
     public static let listenPendingBytesMax = 4 << 20
+    /// Targets of a stream that wait to be told of documents, summed over these; then everything is sent anew.
+    public static let listenPendingTargetsMax = 1_000_000
     /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
     public static let listenResumeChangesMax = 100_000
     /// Names of a filter that lets a client find out what it lacks.
@@ -193,6 +199,8 @@ public enum Limits {
     public static let receivedSmallBytesMax = 64 << 10
     /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
     public static let workingBytesMax = 96 << 20
+    /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
+    public static let sortingBytesMax = 128 << 20
 
     // MARK: WebChannel; bounds of ours
 
@@ -214,6 +222,13 @@ public enum Limits {
     public static let webChannelEarlyMessagesMax = 100
     /// Bytes of such messages, and of those that wait for the stream.
     public static let webChannelEarlyBytesMax = 24 << 20
+    /// The same of whoever has shown no identity, ahead of their turn: an SDK sends one request after the other, so
+    /// that messages only overtake each other when a request is sent again.
+    public static let webChannelNobodysEarlyBytesMax = 64 << 10
+    /// Messages of one request. Source: MAX_MAPS_PER_REQUEST of Closure's WebChannel.
+    public static let webChannelMessagesMax = 1000
+    /// The body of a session's first request.
+    public static let webChannelHandshakeBytesMax = 1 << 20
     /// Requests of one session that wait for their messages to be taken.
     public static let webChannelWaitingPostsMax = 16
 
@@ -279,7 +294,11 @@ public enum Limits {
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
-    public static let realtimeSpoolBytesMax: Int64 = 4 << 30
+    public static let realtimeSpoolBytesMax = 4 << 30
+    /// Those of one account.
+    public static let realtimeSpoolShareBytesMax = 512 << 20
+    /// Those that a connection may have although its account has its share.
+    public static let realtimeSpoolSmallBytesMax = 16 << 20
     /// What the write of whoever isn't an administrator may become when it is decoded: more than a million values.
     public static let realtimeClientParsedBytesMax = 128 << 20
     /// A text of rules.
@@ -301,6 +320,24 @@ public enum Limits {
     public static let treeJournalRecordSizeBytesMax = 16 << 20
     /// Indexes of one database.
     public static let treeIndexesMax = 10_000
+    /// Nodes of a write, or of what it replaces, from which on it is made in slices.
+    public static let treeReplacementNodesMin = 2_000
+    /// Locations that a write may have to be made in slices.
+    public static let treeReplacementPlacesMax = 64
+    /// What one transaction of background work on a tree may write.
+    public static let treeSliceRecordsMax = 2_000
+    public static let treeSliceBytesMax = 1 << 20
+    public static let treeSliceMilliseconds = 15
+    /// What one transaction of clients' writes to a tree may take before others have their turn.
+    public static let treeGroupMilliseconds = 20
+    /// What the writer of a tree takes together at most, in nodes and quarters of a kilobyte.
+    public static let treeGroupCostMax = 4_000
+    /// Bytes that the writer of a tree reads itself to compare a hash; what has more is read beside it.
+    public static let treeCompareBytesMax = 64 << 10
+    /// Hashes of a tree that are worked out at a time.
+    public static let treeComparisonsMax = 2
+    /// Times that a write is worked out beside the writer before it is given up because the tree changes too fast.
+    public static let treeAttemptsMax = 8
     /// Children that are indexed between two groups of writes.
     public static let treeIndexSliceMax = 500
 

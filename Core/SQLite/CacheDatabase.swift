@@ -193,11 +193,24 @@ package final class CacheDatabase {
             }, logPagesPointer)
     }
 
-    /// Copies as much of the log into the file as nobody needs to stay, and waits for the disk.
+    /// Copies as much of the log into the file as nobody needs to stay, and waits for the disk. Nobody may write
+    /// meanwhile: see `checkpointBesideWriter`.
     package func checkpoint() throws(Status) {
         let result = sqlite3_wal_checkpoint_v2(try opened(), nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
         // Somebody else is at it.
         if result != SQLITE_OK, result & 0xFF != SQLITE_BUSY { throw failure(result, action) }
+    }
+
+    /// The same for a connection beside the one that writes. There must be one such connection at most, which hasn't
+    /// written: then a log that isn't fully copied can't be begun anew, and one that is isn't touched; see `LogIndex`.
+    /// - Returns: whether there was something to copy.
+    @discardableResult
+    package func checkpointBesideWriter() throws(Status) -> Bool {
+        // The log's index is there once something was read.
+        _ = try number("SELECT count(*) FROM sqlite_schema")
+        guard let index = LogIndex(handle), !index.isFullyCopied else { return false }
+        try checkpoint()
+        return true
     }
 
     // MARK: Transactions

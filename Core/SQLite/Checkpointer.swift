@@ -1,15 +1,8 @@
 import CSQLite
 import HearthConcurrency
 import HearthModel
+import HearthStorage
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Copies pages from the WAL to the database, beside the writer.
 ///
@@ -18,16 +11,19 @@ import Darwin
 /// write: pages that changed many times are copied once.
 ///
 /// 1. When the WAL is past `walPages`, the bulk is copied while commits go on (PASSIVE), which never keeps up fully with
-///    a busy writer.
+///    a busy writer. Never when all is copied already: see `LogIndex` for the defect of SQLite's that this avoids.
 /// 2. The rest is copied under the writer's lock, which takes milliseconds, and snapshots that still read from the WAL
 ///    are waited for (RESTART), the longer the longer the WAL is. Snapshots that begin meanwhile read from the database
 ///    and aren't in the way. Where the others don't end, all is tried again when the WAL has grown some more.
 /// 3. From `walPagesMax` on the writer waits for the checkpoint, and snapshots that outlast it are taken away from
 ///    their holders. So the WAL has at most so many pages and those of one commit.
+///
+/// While commits or checkpoints fail, its thread tries again some times a minute, also when nobody writes.
 final class Checkpointer: @unchecked Sendable {
     // Guards the fields below it.
     private let monitor = Monitor()
     private var request: Request?
+    private var retry: MonotonicTime?
     private var isRunning = false
     private var isWorking = false
     private var isStopping = false
@@ -36,28 +32,37 @@ final class Checkpointer: @unchecked Sendable {
 
     // Used by the checkpointer's thread only, and by `stop` when that has ended.
     private var connection: Connection?
+    private var probe: DiskProbe
 
     /// The longest that the WAL was since its file was cut.
     private let largestWALPages = Atomic<Int>(0)
 
-    private let path: String
+    private let writer: StoreWriter
+    private let options: SQLiteStoreOptions
     private let bounds: WALBounds
-    private let gate: WriterGate
     private let pool: ReaderPool
     private let counters: StoreCounters
+    private let health: StoreHealth
+    private var gate: WriterGate { writer.gate }
 
     private enum Request {
         case quiet
         case due
+        /// Commits or checkpoints have failed.
+        case retry
     }
 
-    /// - Parameter gate: the writer's lock.
-    init(path: String, bounds: WALBounds, gate: WriterGate, pool: ReaderPool, counters: StoreCounters) {
-        self.path = path
-        self.bounds = bounds
-        self.gate = gate
+    init(
+        writer: StoreWriter, options: SQLiteStoreOptions, pool: ReaderPool, counters: StoreCounters,
+        health: StoreHealth
+    ) {
+        self.writer = writer
+        self.options = options
+        bounds = options.bounds
         self.pool = pool
         self.counters = counters
+        self.health = health
+        probe = DiskProbe(path: writer.path)
         duePages = bounds.walPages
     }
 
@@ -80,14 +85,30 @@ final class Checkpointer: @unchecked Sendable {
         monitor.withLock { ask(.quiet) }
     }
 
+    /// Asks for a whole checkpoint, however short the log is.
+    func force() { monitor.withLock { ask(.due) } }
+
+    /// After a commit has failed: has the thread find out when commits are possible again.
+    func commitFailed() {
+        monitor.withLock {
+            retry = retry ?? MonotonicTime.now.advanced(milliseconds: options.retryMilliseconds)
+            wake()
+        }
+    }
+
     private func ask(_ new: Request) {
         if isStopping || request == .due { return }
         request = new
-        if isRunning {
-            monitor.signal()
-        } else {
-            isRunning = startThread()
-        }
+        wake()
+    }
+
+    private func wake() {
+        if isStopping { return }
+        if isRunning { return monitor.signal() }
+        // When there is no room for a thread, the next request tries again.
+        guard let thread = NamedThread.start("hearth-checkpt", { [self] in run() }) else { return }
+        thread.detach()
+        isRunning = true
     }
 
     /// Whether something is asked for or under way.
@@ -106,30 +127,12 @@ final class Checkpointer: @unchecked Sendable {
 
     // MARK: The thread
 
-    private func startThread() -> Bool {
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(self)
-        let result = pthread_create(&thread, nil, checkpointerMain, box.toOpaque())
-        if result != 0 {
-            // Tried again at the next request.
-            box.release()
-            return false
-        }
-        pthread_detach(thread)
-        return true
-    }
-
-    fileprivate func run() {
-        while true {
-            let next = monitor.withLock { () -> Request? in
-                isWorking = false
-                while request == nil, !isStopping { monitor.wait() }
-                isWorking = true
-                defer { request = nil }
-                return isStopping ? nil : request
+    private func run() {
+        while let next = next() {
+            switch next {
+            case .quiet, .due: checkpoint(next)
+            case .retry: tryAgain()
             }
-            guard let next else { break }
-            checkpoint(next)
         }
         monitor.withLock {
             gate.endReservation()
@@ -138,9 +141,48 @@ final class Checkpointer: @unchecked Sendable {
         }
     }
 
+    /// Waits for what is to be done; nil when the thread has to end.
+    private func next() -> Request? {
+        monitor.withLock { () -> Request? in
+            isWorking = false
+            while !isStopping {
+                if let found = request {
+                    request = nil
+                    isWorking = true
+                    return found
+                }
+                if let time = retry {
+                    if MonotonicTime.now >= time {
+                        retry = nil
+                        isWorking = true
+                        return .retry
+                    }
+                    monitor.wait(until: time)
+                } else {
+                    monitor.wait()
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Looks whether the disk works again.
+    private func tryAgain() {
+        if health.isFailing, writer.settleTail(), probe.succeeds(walPages: counters.walPages.load(ordering: .relaxed)) {
+            health.commitsRecovered()
+        }
+        if health.areCheckpointsFailing { checkpoint(.due) }
+        if health.isFailing { monitor.withLock { scheduleRetry() } }
+    }
+
+    private func scheduleRetry() {
+        retry = MonotonicTime.now.advanced(milliseconds: options.retryMilliseconds)
+    }
+
     private func checkpoint(_ request: Request) {
         let pages = counters.walPages.load(ordering: .relaxed)
         largestWALPages.max(pages, ordering: .relaxed)
+        health.log(isLong: pages >= bounds.walPagesMax / 4, bytes: pages * FileFormat.logPageSizeBytes)
         var isReset = false
         do throws(Status) {
             let connection = try open()
@@ -148,22 +190,29 @@ final class Checkpointer: @unchecked Sendable {
             // A snapshot that holds up the copying isn't waited for at once: it may be a long one.
             let isPressing = pages >= min(bounds.walPages * 4, bounds.walPagesMax)
             if isNearlyCopied || isPressing, request == .due || isShrinkable { isReset = try finish(connection, pages) }
+            health.checkpointSucceeded()
         } catch {
-            // Disk full or an I/O error. The WAL keeps what isn't copied, commits meet the same trouble and report it,
-            // and the next commits ask again.
+            // Disk full or an I/O error. The WAL keeps what isn't copied, and all is tried again by and by.
             connection?.close()
             connection = nil
+            counters.failedCheckpoints.add(1, ordering: .relaxed)
+            health.checkpointFailed(error)
+            monitor.withLock { scheduleRetry() }
         }
         gate.endReservation()
+        if isReset { return }
         let now = counters.walPages.load(ordering: .relaxed)
         // The waits for a long snapshot lengthen with the WAL, so they come less often.
-        let next = isReset ? bounds.walPages : now + max(bounds.walPages / 4, now >= bounds.walPages * 4 ? now / 2 : 0)
+        let next = now + max(bounds.walPages / 4, now >= bounds.walPages * 4 ? now / 2 : 0)
         monitor.withLock { duePages = max(bounds.walPages, min(next, bounds.walPagesMax)) }
     }
 
     private func open() throws(Status) -> Connection {
         if let connection { return connection }
-        let opened = try Connection(path: path, configuration: [])
+        let opened = try Connection(path: writer.path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
+        // The log's index is there once something was read.
+        _ = try opened.number("SELECT count(*) FROM sqlite_schema", "cannot checkpoint")
+        options.checkpointConnectionOpened?(opened)
         connection = opened
         return opened
     }
@@ -176,8 +225,12 @@ final class Checkpointer: @unchecked Sendable {
         }
         for _ in 0..<bounds.passesMax {
             pool.releaseIdle()
+            // Only this thread copies. So what isn't fully copied now stays so until the checkpoint has begun, and no
+            // commit begins the log anew under it.
+            guard let index = connection.logIndex, !index.isFullyCopied else { return true }
+            if connection.logIndex?.isFullyCopied != false { counters.unsafeCheckpoints.add(1, ordering: .relaxed) }
             let progress = try connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
-            counters.copiedPages.store(progress.copiedPages, ordering: .relaxed)
+            counters.noteCheckpoint(copied: progress.copiedPages)
             let pages = counters.walPages.load(ordering: .relaxed)
             if pages - progress.copiedPages <= bounds.lockedPages { return true }
             if !progress.isComplete { return false }
@@ -204,7 +257,10 @@ final class Checkpointer: @unchecked Sendable {
         for round in 0...rounds {
             let reads = counters.reads.load(ordering: .relaxed)
             if try waitForReset(connection, mode, milliseconds: patience) { return true }
-            if round < rounds { pool.revoke(begunUpTo: reads) }
+            if round < rounds {
+                let revoked = pool.revoke(begunUpTo: reads)
+                if revoked > 0 { health.revoked(revoked) }
+            }
         }
         return false
     }
@@ -215,49 +271,21 @@ final class Checkpointer: @unchecked Sendable {
             let returns = pool.returnCount
             pool.releaseIdle()
             let progress = try connection.checkpoint(mode)
-            counters.copiedPages.store(progress.copiedPages, ordering: .relaxed)
+            counters.noteCheckpoint(copied: progress.copiedPages)
             if progress.isReset {
                 if mode == SQLITE_CHECKPOINT_TRUNCATE { largestWALPages.store(0, ordering: .relaxed) }
                 counters.walPages.store(0, ordering: .relaxed)
                 counters.copiedPages.store(0, ordering: .relaxed)
+                // What was asked for meanwhile was about the old log. Under the writer's lock, so that no later commit's
+                // request is lost.
+                monitor.withLock {
+                    if request == .due { request = nil }
+                    duePages = bounds.walPages
+                }
                 return true
             }
             if !pool.waitForReturn(after: returns, until: deadline) { return false }
         }
-    }
-}
-
-private func checkpointerMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    if let argument { Unmanaged<Checkpointer>.fromOpaque(argument).takeRetainedValue().run() }
-    return nil
-}
-
-/// When checkpoints are due, in pages.
-public struct WALBounds: Sendable {
-    /// A checkpoint is due. Documents with five random index entries each, 500,000 of them: a checkpoint at 50,000 pages
-    /// allows 2.5 times the commits of one at 1,000. But a log that is written again from its start takes commits in less
-    /// than half the time that one takes which still grows, so it had better not grow for long.
-    public var walPages = 20_000
-    /// The writer waits, and snapshots that hold up the checkpoint are taken away: 4 GiB.
-    public var walPagesMax = 1_000_000
-    /// In quiet moments it pays from here on: readers search a shorter WAL, and a start after a crash is quick.
-    public var quietPages = 1_000
-    /// What may be copied while the writer waits.
-    public var lockedPages = 2_000
-    /// Passes beside the writer at a time.
-    public var passesMax = 8
-    /// How long the writer waits for snapshots that read from the WAL, when the WAL has `walPages`.
-    public var patienceMillisecondsMin = 5
-    /// The same for a long WAL.
-    public var patienceMillisecondsMax = 500
-
-    public init() {}
-
-    /// Grows with the square of the WAL's length: 5 ms, at twice the length 20 ms, at four times 80 ms.
-    func patienceMilliseconds(walPages pages: Int) -> Int {
-        let ratio = Double(pages) / Double(max(1, walPages))
-        let patience = Double(patienceMillisecondsMin) * max(1, ratio * ratio)
-        return Int(min(Double(patienceMillisecondsMax), patience))
     }
 }
 
@@ -270,6 +298,8 @@ extension Connection {
         /// The WAL can be used from its start; RESTART and TRUNCATE only.
         var isReset: Bool
     }
+
+    var logIndex: LogIndex? { LogIndex(handle) }
 
     func checkpoint(_ mode: Int32) throws(Status) -> CheckpointProgress {
         var pages: Int32 = 0

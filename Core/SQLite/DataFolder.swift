@@ -16,13 +16,20 @@ import Darwin
 package final class DataFolder: Sendable {
     let path: String
     private let lock: Int32
+    /// What other users of the machine could do with the folder before, in words; nil when they could do nothing.
+    let notice: String?
+
+    /// What is made is for its owner only.
+    private static let folderMode: mode_t = 0o700
+    private static let fileMode: mode_t = 0o600
 
     /// Makes the folder when it doesn't exist, and locks it.
     init(path: String) throws(Status) {
         self.path = path
         try Self.makeFolder(path)
+        notice = Self.close(path)
         let lockPath = path + "/" + Self.lockName
-        let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        let descriptor = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, Self.fileMode)
         if descriptor < 0 { throw Self.failure("open \(lockPath)") }
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
@@ -44,6 +51,19 @@ package final class DataFolder: Sendable {
     }
 
     deinit { closeDescriptor(lock) }
+
+    /// Shuts other users out of a folder of data that an older version made. A folder that was given to a group stays so,
+    /// and a folder that isn't only for data is left alone: what is made in it is for its owner only.
+    private static func close(_ path: String) -> String? {
+        var information = stat()
+        let othersMask: mode_t = 0o007
+        guard stat(path, &information) == 0, information.st_mode & othersMask != 0,
+            information.st_mode & S_ISVTX == 0, exists(path + "/" + lockName)
+        else { return nil }
+        let sentence = "Other users of this machine could read the data folder \(path)"
+        if chmod(path, folderMode) == 0 { return "\(sentence); now only its owner can." }
+        return "\(sentence), and can still: \(EngineError.describe(errno: errno))."
+    }
 
     /// Gives up the lock before the object's end; nothing may be written afterwards.
     func unlock() { _ = flock(lock, LOCK_UN) }
@@ -72,13 +92,21 @@ package final class DataFolder: Sendable {
 
     /// Makes a folder, durably, and those above it.
     package static func makeFolder(_ path: String) throws(Status) {
-        if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
+        if mkdir(path, folderMode) == 0 { return try synchronize(parent(path)) }
         if errno == ENOENT, parent(path) != path {
             try makeFolder(parent(path))
             // Once only: some file systems answer ENOENT although all that is above is there.
-            if mkdir(path, 0o755) == 0 { return try synchronize(parent(path)) }
+            if mkdir(path, folderMode) == 0 { return try synchronize(parent(path)) }
         }
         if errno != EEXIST { throw failure("make the folder \(path)") }
+    }
+
+    /// Makes an empty file, unless there is one.
+    static func makeFile(_ path: String) throws(Status) {
+        // A file that is there isn't even opened: closing it would give up the locks that SQLite has on it.
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, fileMode)
+        if descriptor >= 0 { return closeDescriptor(descriptor) }
+        if errno != EEXIST { throw failure("make \(path)") }
     }
 
     private static func parent(_ path: String) -> String {
@@ -122,7 +150,7 @@ package final class DataFolder: Sendable {
     /// Writes a small file, durably and all or nothing.
     static func write(_ text: String, _ path: String) throws(Status) {
         let draft = path + ".new"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, fileMode)
         if descriptor < 0 { throw failure("write \(draft)") }
         let bytes = Array(text.utf8)
         let isWritten = pwrite(descriptor, bytes, bytes.count, 0) == bytes.count && fsync(descriptor) == 0

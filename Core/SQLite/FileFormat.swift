@@ -27,6 +27,8 @@ enum FileFormat {
 
     /// Bytes of a page. 8 KiB pages make reads no faster, but a commit of scattered index entries writes whole pages.
     static let pageSizeBytes = 4096
+    /// A page in the WAL, with its header.
+    static let logPageSizeBytes = pageSizeBytes + 24
 
     /// `migrations[n]` takes a file from version n to n + 1. Forward only; what was released is never edited.
     private static let migrations = [

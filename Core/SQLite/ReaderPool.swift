@@ -182,15 +182,16 @@ final class ReaderPool: @unchecked Sendable {
         }
     }
 
-    /// Takes the connections away from snapshots whose number is at most `read`.
-    func revoke(begunUpTo read: UInt64) {
+    /// Takes the connections away from snapshots whose number is at most `read`; returns how many there were.
+    func revoke(begunUpTo read: UInt64) -> Int {
         // A call that runs is waited for, which is why the pool isn't locked meanwhile.
         let candidates = monitor.withLock { all }
         let revoked = candidates.filter { $0.revoke(begunUpTo: read) }
-        if revoked.isEmpty { return }
+        if revoked.isEmpty { return 0 }
         monitor.withLock { all.removeAll { reader in revoked.contains { $0 === reader } } }
         for connection in revoked { memory.remove(connection) }
         counters.revokedSnapshots.add(revoked.count, ordering: .relaxed)
+        return revoked.count
     }
 
     func close(because reason: Status) {
@@ -205,22 +206,4 @@ final class ReaderPool: @unchecked Sendable {
         }
         for connection in open { close(connection, because: reason) }
     }
-}
-
-/// What the threads of a store tell each other without a lock.
-final class StoreCounters: Sendable {
-    /// Commits that are visible; raised after the commit and before `write` returns.
-    let commits = Atomic<UInt64>(0)
-    /// Commits that went to the WAL.
-    let appendings = Atomic<UInt64>(0)
-    /// Read transactions that were begun.
-    let reads = Atomic<UInt64>(0)
-    /// Pages in the WAL after the last commit; 0 when a checkpoint made it reusable.
-    let walPages = Atomic<Int>(0)
-    /// How many of them the last checkpoint has copied, when it wasn't held up.
-    let copiedPages = Atomic<Int>(0)
-    /// Snapshots that were taken away from their holders.
-    let revokedSnapshots = Atomic<Int>(0)
-    /// Commits come faster than the disk takes what they wrote to its place.
-    let isWriterTooFast = Atomic(false)
 }

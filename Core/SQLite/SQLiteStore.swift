@@ -23,40 +23,40 @@ import Darwin
 /// - After any failure of the engine in a transaction nothing more is run in it, and it's rolled back.
 ///
 /// See `FileFormat` for the file and `Checkpointer` for what bounds the WAL.
-public final class SQLiteStore: Store, @unchecked Sendable {
-    // Guards the fields below it.
-    private let gate = WriterGate()
-    private var writer: Connection?
-    /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
-    private var isTailDoubtful = false
-    /// What whoever uses the store after its end fails with.
-    private var closedStatus = Status.unavailable("The database is closed.")
-
+public final class SQLiteStore: Store, Sendable {
     private let path: String
     private let folder: DataFolder?
     private let options: SQLiteStoreOptions
     private let closed = Atomic(false)
     let counters = StoreCounters()
+    private let writer: StoreWriter
     private let pool: ReaderPool
     private let checkpointer: Checkpointer
+    private let health: StoreHealth
 
     /// Opens the store in the file at `path`, which is made when it doesn't exist.
     /// - Throws: FAILED_PRECONDITION when the file isn't ours, is of a newer format, or another process uses it.
     public convenience init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
-        try self.init(path: path, options: options, folder: nil)
+        try self.init(path: path, name: path, options: options, folder: nil)
     }
 
-    /// - Parameter folder: kept locked while the store lives.
-    init(path: String, options: SQLiteStoreOptions, folder: DataFolder?) throws(Status) {
+    /// - Parameters:
+    ///   - name: by which the observer knows it.
+    ///   - folder: kept locked while the store lives.
+    init(path: String, name: String, options: SQLiteStoreOptions, folder: DataFolder?) throws(Status) {
         self.folder = folder
         self.path = path
         self.options = options
+        health = StoreHealth(name: name, observer: options.observer)
         pool = ReaderPool(path: path, options: options, counters: counters)
-        checkpointer = Checkpointer(path: path, bounds: options.bounds, gate: gate, pool: pool, counters: counters)
+        writer = StoreWriter(path: path, options: options, counters: counters)
+        checkpointer = Checkpointer(
+            writer: writer, options: options, pool: pool, counters: counters, health: health)
         if options.isReadOnly {
             try FileFormat.check(try Connection(path: path, configuration: [], isReadOnly: true), path: path)
         } else {
-            _ = try openWriter()
+            let writer = writer
+            _ = try writer.gate.withLock { () throws(Status) in try writer.open() }
         }
     }
 
@@ -67,6 +67,9 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     var isCheckpointing: Bool { checkpointer.isBusy }
 
+    /// Asks for a checkpoint that is not due, for tests.
+    func forceCheckpoint() { checkpointer.force() }
+
     // MARK: Store
 
     public func snapshot() throws(Status) -> any Snapshot { try pool.snapshot(.short) }
@@ -75,7 +78,9 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         let start = MonotonicTime.now
-        let result = try commit(body)
+        var failure: Status?
+        defer { if let failure { report(failure) } }
+        let result = try commit(body, &failure)
         if counters.isWriterTooFast.load(ordering: .relaxed) {
             // Half the pace.
             let spent = MonotonicTime.now.nanoseconds - start.nanoseconds
@@ -86,44 +91,65 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     private static let pauseMicrosecondsMax: Int64 = 50_000
 
-    private func commit<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
-        gate.lock()
-        defer { gate.unlock() }
-        if !isOpen { throw closedStatus }
-        let connection = try openWriter()
+    /// - Parameter failure: set to what the engine said when it, and not the body, failed.
+    private func commit<Result>(
+        _ body: (any StoreTransaction) throws(Status) -> Result, _ failure: inout Status?
+    ) throws(Status) -> Result {
+        writer.gate.lock()
+        defer { writer.gate.unlock() }
+        if !isOpen { throw writer.closedStatus }
+        let connection: Connection
+        do throws(Status) {
+            connection = try writer.open()
+            try connection.control(.begin)
+        } catch {
+            failure = error
+            writer.rollBack()
+            throw error
+        }
         let result: Result
         do throws(Status) {
-            try connection.control(.begin)
             let transaction = SQLiteTransaction(connection, lease: try connection.beginLease())
             defer { transaction.close() }
             result = try body(transaction)
             // The body may have caught it, but what SQLite did up to there is gone.
             if let failure = connection.leaseFailure { throw failure }
         } catch {
-            rollBack(connection)
+            failure = connection.leaseFailure
+            writer.rollBack()
             throw error
         }
         let appendings = counters.appendings.load(ordering: .relaxed)
         do throws(Status) {
             try connection.control(.commit)
         } catch {
-            isTailDoubtful = true
-            rollBack(connection)
-            clearTail()
+            failure = error
+            writer.commitFailed()
             throw error
         }
         // A transaction that changed nothing leaves the log and the readers' states as they are.
         if counters.appendings.load(ordering: .relaxed) != appendings {
-            isTailDoubtful = false
+            writer.commitAppended()
             counters.commits.add(1, ordering: .releasing)
             checkpointer.committed()
         }
         return result
     }
 
+    /// What went wrong in the engine, told to whoever watches; the checkpointer finds out when it is over.
+    private func report(_ failure: Status) {
+        // A value that is too large for the engine, for one, says nothing of the disk.
+        guard [.unavailable, .dataLoss, .internal, .failedPrecondition].contains(failure.code), isOpen,
+            !options.isReadOnly
+        else { return }
+        counters.failedCommits.add(1, ordering: .relaxed)
+        health.commitFailed(failure)
+        checkpointer.commitFailed()
+    }
+
     public func maintain() {
-        gate.withLock { if isTailDoubtful, isOpen { clearTail() } }
-        if options.isReadOnly { return }
+        if options.isReadOnly || !isOpen { return }
+        _ = writer.settleTail()
         checkpointer.quiet()
     }
 
@@ -131,23 +157,32 @@ public final class SQLiteStore: Store, @unchecked Sendable {
 
     public func close(because reason: Status) {
         // Under the lock, so that no commit is under way afterwards.
-        let wasClosed = gate.withLock {
-            if isOpen { closedStatus = reason }
+        let wasClosed = writer.gate.withLock {
+            if isOpen { writer.closedStatus = reason }
             return closed.exchange(true, ordering: .acquiringAndReleasing)
         }
         if wasClosed { return }
         checkpointer.stop()
         pool.close(because: reason)
-        gate.withLock {
-            guard let connection = writer else { return }
-            do throws(Status) {
-                _ = try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
-            } catch {
-                // There is nobody to tell. What wasn't copied stays in the WAL until the next start.
-            }
-            connection.close()
-            writer = nil
+        do throws(Status) {
+            try writer.close()
+        } catch {
+            // What wasn't copied stays in the WAL until the next start.
+            health.checkpointFailed(error)
         }
+        health.closed()
+    }
+
+    public var statistics: StoreStatistics {
+        var statistics = StoreStatistics()
+        (statistics.shortSnapshots, statistics.longSnapshots) = pool.openCounts
+        statistics.revokedSnapshots = counters.revokedSnapshots.load(ordering: .relaxed)
+        statistics.logBytes = counters.walPages.load(ordering: .relaxed) * FileFormat.logPageSizeBytes
+        statistics.checkpoints = counters.checkpoints.load(ordering: .relaxed)
+        statistics.failedCheckpoints = counters.failedCheckpoints.load(ordering: .relaxed)
+        statistics.unsafeCheckpoints = counters.unsafeCheckpoints.load(ordering: .relaxed)
+        statistics.failedCommits = counters.failedCommits.load(ordering: .relaxed)
+        return statistics
     }
 
     public func damage(max: Int) throws(Status) -> [String] {
@@ -172,62 +207,6 @@ public final class SQLiteStore: Store, @unchecked Sendable {
         }
         return sum
     }
-
-    // MARK: The writer
-
-    /// The writer's connection; opens it first when there is none.
-    private func openWriter() throws(Status) -> Connection {
-        if let writer { return writer }
-        if options.isReadOnly { throw .failedPrecondition("\(path) was opened for reading only.") }
-        let connection = try Connection(path: path, configuration: [])
-        try FileFormat.prepare(connection, path: path)
-        for text in options.writerConfiguration { try connection.execute(text, "cannot open \(path)") }
-        let counters = Unmanaged.passUnretained(counters).toOpaque()
-        sqlite3_wal_hook(connection.handle, walWasWritten, counters)
-        writer = connection
-        return connection
-    }
-
-    private func rollBack(_ connection: Connection) {
-        // SQLite rolls back on its own after some failures.
-        guard connection.isInTransaction else { return }
-        do throws(Status) {
-            try connection.control(.rollBack)
-        } catch {
-            // Closing rolls back as well; the next commit opens another connection.
-            connection.close()
-            writer = nil
-        }
-    }
-
-    /// Makes sure that a commit that failed stays so after a crash.
-    ///
-    /// When the failure came late, its pages stand in the WAL behind the last good commit, complete and unseen. This
-    /// process overwrites them by the next commit; a process that starts after a crash would take them for a commit. A
-    /// commit of nothing but the version overwrites the first of them and thereby breaks the chain of checksums. While
-    /// the disk refuses even that, each commit and each `maintain` tries again.
-    private func clearTail() {
-        do throws(Status) {
-            let connection = try openWriter()
-            try connection.execute("PRAGMA user_version = \(FileFormat.version)", "cannot write")
-            isTailDoubtful = false
-        } catch {
-            if let writer { rollBack(writer) }
-        }
-    }
-}
-
-/// Called by SQLite after each commit, with the length of the WAL.
-private func walWasWritten(
-    _ counters: UnsafeMutableRawPointer?, _ handle: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ pages: Int32
-) -> Int32 {
-    if let counters {
-        let counters = Unmanaged<StoreCounters>.fromOpaque(counters).takeUnretainedValue()
-        counters.appendings.add(1, ordering: .relaxed)
-        let before = counters.walPages.exchange(Int(pages), ordering: .relaxed)
-        if pages < before { counters.copiedPages.store(0, ordering: .relaxed) }
-    }
-    return SQLITE_OK
 }
 
 /// What a store may use.
@@ -253,12 +232,17 @@ public struct SQLiteStoreOptions: Sendable {
     public var bounds = WALBounds()
     /// Pages of the database at most: a small disk for tests.
     var pagesMax: Int?
+    /// Is told when commits or checkpoints begin to fail, and when they succeed again.
+    package var observer: (any StoreObserver)?
+    /// How long after a failure the disk is tried again.
+    var retryMilliseconds = 1000
+    /// For tests that look at checkpoints: is given the connection that makes them.
+    var checkpointConnectionOpened: (@Sendable (Connection) -> Void)?
 
     public init() {}
 
     var writerConfiguration: [String] {
         var texts = [
-            "PRAGMA wal_autocheckpoint = 0",
             // Overwriting what is deleted costs writes of pages that are otherwise only unlinked.
             "PRAGMA secure_delete = OFF",
             "PRAGMA cache_size = \(-writerCacheBytes / 1024)",

@@ -16,10 +16,14 @@ import Darwin
 public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let folder: DataFolder
     private let options: SQLiteStoreOptions
-    // Guards `stores` and the files.
+    // Guards the fields below and the names of files. A file itself, which may take long to open, belongs to the thread
+    // that has entered its name in `opening`.
     private let monitor = Monitor()
     // By file, and so by the bytes of the name: to Swift, two spellings of "é" are one string.
     private var stores: [DatabaseFileName: SQLiteStore] = [:]
+    private var opening: Set<DatabaseFileName> = []
+    /// How many stores there may be before those that were closed are forgotten.
+    private var storesMax = 64
     private var isClosed = false
 
     /// Locks the data folder for as long as the provider or a store of it lives.
@@ -42,36 +46,70 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
+    /// What whoever runs the server should know of the folder.
+    package var notice: String? { folder.notice }
+
     public func close() {
         monitor.lock()
         defer { monitor.unlock() }
         if isClosed { return }
         isClosed = true
+        while !opening.isEmpty { monitor.wait() }
         for store in stores.values where store.isOpen { store.close() }
         stores = [:]
         folder.unlock()
     }
 
     public func open(_ database: DatabaseName) throws(Status) -> any Store {
+        let name = DatabaseFileName(database)
+        let file = folder.path + "/" + name.folder + "/" + name.file
+        if let store = try beginOpening(database, name, file) { return store }
+        // Recovery of a log reads all of it: nobody else waits for that.
+        let result = Result { () throws(Status) in
+            try SQLiteStore(
+                path: file + DatabaseFileName.suffix, name: database.text, options: options, folder: folder)
+        }
+        return try monitor.withLock { () throws(Status) in
+            defer {
+                opening.remove(name)
+                monitor.signal()
+            }
+            let store = try result.get()
+            stores[name] = store
+            return store
+        }
+    }
+
+    /// Makes what a store's file needs, and enters its name.
+    /// - Returns: the store when it is open already.
+    private func beginOpening(
+        _ database: DatabaseName, _ name: DatabaseFileName, _ file: String
+    ) throws(Status) -> SQLiteStore? {
         monitor.lock()
         defer { monitor.unlock() }
+        while opening.contains(name) { monitor.wait() }
         if isClosed { throw .unavailable("The server is shutting down.") }
+        try Self.check(database)
+        let project = folder.path + "/" + name.folder
+        try claim(project, id: database.project)
+        try DataFolder.makeFolder(project)
+        try claim(file, id: database.database)
+        if let store = stores[name], store.isOpen { return store }
+        if stores.count >= storesMax {
+            stores = stores.filter(\.value.isOpen)
+            storesMax = max(64, 2 * stores.count)
+        }
+        opening.insert(name)
+        return nil
+    }
+
+    private static func check(_ database: DatabaseName) throws(Status) {
         for id in [database.project, database.database] {
             if id.isEmpty || id.utf8.count > Limits.idSizeBytesMax {
                 throw .invalidArgument(
                     "The id \"\(id.prefix(50))\" must have 1 to \(Limits.idSizeBytesMax) bytes.")
             }
         }
-        let name = DatabaseFileName(database)
-        let project = folder.path + "/" + name.folder
-        let file = project + "/" + name.file
-        try claim(project, id: database.project)
-        try DataFolder.makeFolder(project)
-        try claim(file, id: database.database)
-        if let store = stores[name], store.isOpen { return store }
-        let store = try SQLiteStore(path: file + DatabaseFileName.suffix, options: options, folder: folder)
-        stores[name] = store
-        return store
     }
 
     /// Writes the id of a shortened component beside it, or checks that it's the one that stands there.
@@ -88,6 +126,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     }
 
     public func contains(_ database: DatabaseName) throws(Status) -> Bool {
+        try Self.check(database)
         monitor.lock()
         defer { monitor.unlock() }
         let name = DatabaseFileName(database)
@@ -129,6 +168,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         let name = DatabaseFileName(database)
         let project = folder.path + "/" + name.folder
         let file = project + "/" + name.file
+        while opening.contains(name) { monitor.wait() }
         let ids = (try id(project, component: name.folder), try id(file, component: name.file))
         guard let foundProject = ids.0, UTF8Order.equal(foundProject, database.project), let foundDatabase = ids.1,
             UTF8Order.equal(foundDatabase, database.database)
@@ -142,9 +182,11 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
             throw .notFound("The database \(database) does not exist.")
         }
         try DataFolder.remove(file + DatabaseFileName.suffix + "-wal")
+        try DataFolder.remove(file + DatabaseFileName.suffix + DiskProbe.suffix)
         try DataFolder.remove(file + DatabaseFileName.idSuffix)
         try DataFolder.synchronize(project)
-        // Only when it was the project's last; the system refuses otherwise.
+        // Only when it was the project's last; the system refuses otherwise. The file of one that is opened may come yet.
+        if opening.contains(where: { $0.folder == name.folder }) { return }
         if rmdir(project) == 0 { try DataFolder.remove(project + DatabaseFileName.idSuffix) }
     }
 }

@@ -38,7 +38,7 @@ final class QueryContext {
         self.view = view
         self.meter = meter
         matcher = QueryMatcher(query)
-        overlay = try view.overlay()
+        overlay = try view.overlay(of: ScopeChanges.Scope(query.query), meter)
         fetcher = DocumentFetcher(view.snapshot, reverse: query.nameDescending)
         needsOrderKeys = isMerged || query.hasBounds || overlay != nil
     }
@@ -54,9 +54,10 @@ final class QueryContext {
         return try load(candidate.key)
     }
 
-    /// Reads a document of the present state. Candidates of index scans are never those that the overlay replaces.
+    /// Reads a document as the view shows it.
     func load(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         meter.documentsRead += 1
+        if let overlay, overlay.replaces(key) { return try overlay.document(key) }
         return try fetcher.document(key)
     }
 }
@@ -79,7 +80,8 @@ final class BranchStream: CandidateStream {
         self.context = context
         let isSingle = branch.sources.count == 1
         let scansDocuments =
-            isSingle && branch.sources[0].keyspace == .documents && !(context.keysOnly && branch.residual.isEmpty)
+            isSingle && branch.sources[0].keyspace == .documents
+            && !(context.keysOnly && branch.residual.isEmpty && branch.alternatives.isEmpty)
         self.scansDocuments = scansDocuments
         isFullyOrdered = branch.isFullyOrdered(context.query.orders)
         join = JoinCursor(
@@ -102,7 +104,7 @@ final class BranchStream: CandidateStream {
         guard findComponents(suffix) else { throw Self.damaged }
         let name = branch.nameComplemented ? suffix[(ends.last ?? 0)...].map(~)[...] : suffix[(ends.last ?? 0)...]
         guard let key = documentKey(name) else { throw Self.damaged }
-        if let overlay = context.overlay, overlay.documents[key] != nil { return nil }
+        if let overlay = context.overlay, overlay.replaces(key) { return nil }
         if branch.checksScope, !context.matcher.isInScope(key) { return nil }
         if let names = branch.names, !names.contains(context.query.relativeName(key: key)) { return nil }
         for filter in branch.components where !filter.ranges.contains(component(filter.component, suffix)) {
@@ -117,13 +119,22 @@ final class BranchStream: CandidateStream {
             context.meter.documentsRead += 1
             candidate.document = try StoredDocument(stored: join.value)
         }
-        if !branch.residual.isEmpty {
+        if !branch.residual.isEmpty || !branch.alternatives.isEmpty {
             if candidate.document == nil { candidate.document = try context.load(key) }
             guard let document = candidate.document,
-                try context.matcher.matches(branch.residual, key: key, fields: document.fields)
+                try context.matcher.matches(branch.residual, key: key, fields: document.fields),
+                try matchesAlternative(key, document)
             else { return nil }
         }
         return candidate
+    }
+
+    private func matchesAlternative(_ key: [UInt8], _ document: StoredDocument) throws(Status) -> Bool {
+        if branch.alternatives.isEmpty { return true }
+        for alternative in branch.alternatives {
+            if try context.matcher.matches(alternative, key: key, fields: document.fields) { return true }
+        }
+        return false
     }
 
     private static var damaged: Status { Status(.dataLoss, "An index entry can't be read.") }
@@ -205,6 +216,8 @@ final class RefiningStream: CandidateStream {
         readsDocuments = context.query.orders.count > 1
     }
 
+    deinit { context.meter.release(heldBytes) }
+
     override func next() throws(Status) -> Candidate? {
         while true {
             if position < group.count {
@@ -213,6 +226,7 @@ final class RefiningStream: CandidateStream {
             }
             group.removeAll(keepingCapacity: true)
             position = 0
+            context.meter.release(heldBytes)
             heldBytes = 0
             guard let first = try nextInput() else { return nil }
             if first.isComplete { return first }
@@ -257,7 +271,9 @@ final class RefiningStream: CandidateStream {
         // Contents are read again when they are sent: a sort holds keys only.
         candidate.document = nil
         group.append(candidate)
-        heldBytes += candidate.orderKey.count + candidate.key.count + 96
+        let bytes = Self.heldBytes(candidate)
+        heldBytes += bytes
+        try context.meter.hold(bytes)
         try bound()
     }
 
@@ -266,13 +282,15 @@ final class RefiningStream: CandidateStream {
         if let most = context.resultsMax, group.count > 2 * most + 1000 {
             sort()
             group.removeLast(group.count - most)
-            heldBytes = group.reduce(0) { $0 + $1.orderKey.count + $1.key.count + 96 }
+            let rest = group.reduce(0) { $0 + Self.heldBytes($1) }
+            context.meter.release(heldBytes - rest)
+            heldBytes = rest
         }
-        if heldBytes > Limits.queryMemoryBytesMax {
-            throw .resourceExhausted(
-                "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys in memory. Add an index for its "
-                    + "filters and order, or a limit.")
-        }
+    }
+
+    /// With the allocator's part of two arrays, and the place in the group.
+    private static func heldBytes(_ candidate: Candidate) -> Int {
+        candidate.orderKey.count + candidate.key.count + 2 * 48 + MemoryLayout<Candidate>.stride
     }
 
     private func sort() {
@@ -322,17 +340,33 @@ final class ListStream: CandidateStream {
     private let candidates: [Candidate]
     private var position = 0
 
-    /// The documents of a past state that match a query.
+    /// The documents of a past state that match a query. Their contents are read again when they are sent.
+    /// - Throws: RESOURCE_EXHAUSTED when they are too many to be sorted.
     init(_ overlay: PastOverlay, _ context: QueryContext) throws(Status) {
         var matching: [Candidate] = []
-        for case (let key, let document?) in overlay.documents {
-            guard try context.matcher.matches(key: key, fields: document.fields),
+        var heldBytes = 0
+        func sort() { matching.sort { UTF8Order.compare($0.orderKey, $1.orderKey) < 0 } }
+        for key in overlay.keys where context.matcher.isInScope(key) {
+            guard let document = try context.load(key),
+                try context.matcher.matches(key: key, fields: document.fields),
                 let orderKey = try context.query.orderKey(fields: document.fields, key: key),
                 context.query.isWithinBounds(orderKey)
             else { continue }
-            matching.append(Candidate(key: key, orderKey: orderKey, isComplete: true, document: document))
+            matching.append(Candidate(key: key, orderKey: orderKey, isComplete: true, document: nil))
+            heldBytes += orderKey.count + key.count + 96
+            if let most = context.resultsMax, matching.count > 2 * most + 1000 {
+                sort()
+                matching.removeLast(matching.count - most)
+                heldBytes = matching.reduce(0) { $0 + $1.orderKey.count + $1.key.count + 96 }
+            }
+            if heldBytes > Limits.queryMemoryBytesMax {
+                throw .resourceExhausted(
+                    "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys of documents that have changed "
+                        + "since the time that it reads at.")
+            }
         }
-        candidates = matching.sorted { UTF8Order.compare($0.orderKey, $1.orderKey) < 0 }
+        sort()
+        candidates = matching
     }
 
     override func next() throws(Status) -> Candidate? {

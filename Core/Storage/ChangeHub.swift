@@ -45,9 +45,12 @@ public final class ChangeHub: Sendable {
     }
 
     private let state: Mutex<State>
+    /// Which collections the commits changed that have been handed on.
+    let history: FeedIndex
 
     init(version: Int64) {
         state = Mutex(State(version: version))
+        history = FeedIndex(after: version)
     }
 
     /// Begins to watch.
@@ -89,6 +92,8 @@ public final class ChangeHub: Sendable {
     // MARK: The writer's thread
 
     func committed(_ set: ChangeSet) {
+        // Before listeners hear of it: they may ask what changed.
+        history.append(set)
         state.withLock { state in
             state.version = set.version
             if state.scopes.isEmpty { return }
@@ -103,7 +108,10 @@ public final class ChangeHub: Sendable {
         }
     }
 
-    func cleared(version: Int64) { tellAll(.cleared(version: version)) { $0.version = version } }
+    func cleared(version: Int64) {
+        history.reset(to: version)
+        tellAll(.cleared(version: version)) { $0.version = version }
+    }
 
     func closed(_ reason: Status) { tellAll(.closed(reason)) { $0.isClosed = true } }
 
@@ -120,10 +128,21 @@ public final class ChangeHub: Sendable {
     public static func scopes(of key: [UInt8]) -> [WatchScope] {
         var scopes: [WatchScope] = [.document(key), .everything]
         if let prefix = DocumentKey.collectionPrefix(of: key) { scopes.append(.collection(prefix)) }
-        if let path = DocumentKey.decode(key), path.isDocument {
-            scopes.append(.collectionGroup(Array(path.segments[path.segments.count - 2].utf8)))
-        }
+        if let group = group(of: key) { scopes.append(group) }
         return scopes
+    }
+
+    /// All collections with the id of the one that a document is in.
+    static func group(of key: [UInt8]) -> WatchScope? {
+        var position = 0
+        var start = 0
+        while position < key.count, key[position] != IndexValue.Tag.terminator {
+            guard let end = DocumentKey.segmentEnd(key, position) else { return nil }
+            start = position
+            position = end
+        }
+        guard position < key.count, let id = DocumentKey.readSegment(key, &start) else { return nil }
+        return .collectionGroup(Array(id.utf8))
     }
 }
 
@@ -140,17 +159,18 @@ public struct LiveQuery: Sendable {
     /// Whether a document's place depends on others: a change of one can bring in or push out another.
     public var isWindow: Bool { query.query.limit != nil || query.query.offset > 0 }
 
-    public var scope: WatchScope {
-        switch query.query.scope {
-        case .collection(let id):
-            .collection(DocumentKey.collectionPrefix(query.query.parent.path.appending(id)))
-        case .collectionGroup(let id): .collectionGroup(Array(id.utf8))
-        case .anyCollection, .allDescendants: .everything
-        }
-    }
+    public var scope: WatchScope { query.query.watchScope }
 
     /// Whether a document can belong to the result by its name alone.
     public func concerns(_ key: [UInt8]) -> Bool { ChangeHub.scopes(of: key).contains(scope) }
+
+    /// Whether a document in one state lies behind a position of the query's order (`NormalizedQuery.position`), or isn't of
+    /// the result at all.
+    public func isBehind(_ position: [UInt8], _ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
+        guard let document, try matches(document, key: key) else { return true }
+        guard let orderKey = try query.orderKey(fields: document.fields, key: key) else { return true }
+        return UTF8Order.compare(orderKey, position) > 0
+    }
 
     /// Whether a document in one state belongs to the result, limit and offset left aside.
     public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
@@ -158,5 +178,16 @@ public struct LiveQuery: Sendable {
         if !query.hasBounds { return true }
         guard let orderKey = try query.orderKey(fields: document.fields, key: key) else { return false }
         return query.isWithinBounds(orderKey)
+    }
+}
+
+extension Query {
+    /// The narrowest scope that holds all documents that the query looks at.
+    var watchScope: WatchScope {
+        switch scope {
+        case .collection(let id): .collection(DocumentKey.collectionPrefix(parent.path.appending(id)))
+        case .collectionGroup(let id): .collectionGroup(Array(id.utf8))
+        case .anyCollection, .allDescendants: .everything
+        }
     }
 }

@@ -36,6 +36,7 @@ public struct DatabaseStatistics: Sendable {
     public var openTransactions = 0
     /// Bytes on the disk, or held in place of it; nil when the store can't tell.
     public var sizeBytes: Int?
+    public var store = StoreStatistics()
 
     public init() {}
 }

@@ -85,6 +85,7 @@ public final class Database: Sendable {
         var statistics = pipeline.statistics
         statistics.openTransactions = transactions.openCount
         statistics.sizeBytes = store.sizeBytes
+        statistics.store = store.statistics
         return statistics
     }
 
@@ -139,7 +140,7 @@ public final class Database: Sendable {
         let time = version == promise.committed ? promise.time : version
         return ReadView(
             snapshot: snapshot, version: version, snapshotVersion: version, readTime: Timestamp(microseconds: time),
-            catalog: catalog, owner: self)
+            catalog: catalog, owner: self, history: changes.history)
     }
 
     static func version(of snapshot: any Snapshot) throws(Status) -> Int64 {
@@ -172,7 +173,7 @@ public final class Database: Sendable {
         let present = try Self.version(of: snapshot)
         let view = ReadView(
             snapshot: snapshot, version: min(version, present), snapshotVersion: present, readTime: readTime,
-            catalog: catalog, owner: self)
+            catalog: catalog, owner: self, history: changes.history)
         if version < (try snapshot.get(.meta, Self.earliestKey).map(Self.decode) ?? 0) { throw Self.tooOld }
         return view
     }

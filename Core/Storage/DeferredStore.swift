@@ -48,11 +48,13 @@ public final class DeferredStore: Store, @unchecked Sendable {
     @inline(__always)
     private var lasting: (any Store)? { stage.load(ordering: .acquiring) == Stage.made.rawValue ? made : nil }
 
-    public func snapshot() throws(Status) -> any Snapshot {
-        if let lasting { return try lasting.snapshot() }
+    public func snapshot() throws(Status) -> any Snapshot { try snapshot(.short) }
+
+    public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot {
+        if let lasting { return try lasting.snapshot(use) }
         monitor.lock()
         defer { monitor.unlock() }
-        return try (made ?? memory).snapshot()
+        return try (made ?? memory).snapshot(use)
     }
 
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {

@@ -1,32 +1,179 @@
 import HearthModel
 
-/// What became of a document between two versions.
-public struct DocumentDifference: Sendable {
-    public var key: [UInt8]
-    public var before: StoredDocument?
-    public var after: StoredDocument?
+/// The documents of a scope that changed between two versions, by their keys: what they held is read when it is asked for.
+struct ScopeChanges {
+    /// By key, the first change after the earlier version: its feed record has the state at that version.
+    private(set) var firstVersions: [[UInt8]: Int64] = [:]
+    private(set) var sizeBytes = 0
+
+    /// Of a key in the table, besides its own bytes.
+    private static let entrySizeBytes = 96
+
+    /// Documents of a scope whose keys begin with a prefix.
+    struct Scope: Equatable {
+        var watched: WatchScope
+        var prefix: [UInt8]
+
+        init(_ query: Query) {
+            watched = query.watchScope
+            if case .collection(let prefix) = watched {
+                self.prefix = prefix
+            } else {
+                prefix = DocumentKey.encodeSegments(query.parent.path)
+            }
+        }
+
+        /// Everything below a prefix.
+        init(below prefix: [UInt8]) {
+            watched = .everything
+            self.prefix = prefix
+        }
+
+        /// The documents of one collection.
+        init(collectionPrefix prefix: [UInt8]) {
+            watched = .collection(prefix)
+            self.prefix = prefix
+        }
+
+        func contains(_ key: [UInt8]) -> Bool {
+            guard key.starts(with: prefix) else { return false }
+            guard case .collectionGroup = watched else { return true }
+            return ChangeHub.group(of: key) == watched
+        }
+    }
+
+    /// - Parameters:
+    ///   - earlier: within the retention.
+    ///   - last: later changes don't count.
+    ///   - bytesMax: of keys that are held.
+    ///   - snapshotVersion: that of the last commit that the snapshot shows.
+    /// - Throws: RESOURCE_EXHAUSTED beyond the bound.
+    init(
+        in scope: Scope, after earlier: Int64, through last: Int64, _ snapshot: any Snapshot, snapshotVersion: Int64,
+        _ index: FeedIndex?, _ meter: WorkMeter, bytesMax: Int
+    ) throws(Status) {
+        var reader = FeedReader(snapshot, after: earlier, meter)
+        defer { reader.close() }
+        var after = earlier
+        if let known = index?.versions(in: scope.watched, after: earlier) {
+            for version in known.versions where version <= last {
+                try note(from: &reader, of: version, in: scope, bytesMax)
+            }
+            after = max(earlier, known.through)
+        }
+        // What the index lacks: nothing, the last group of commits, or all.
+        guard after < last else { return }
+        var walk = after == earlier ? index?.walk(after: earlier, snapshotVersion: snapshotVersion) : nil
+        let end = max(last, walk?.end ?? 0)
+        try reader.move(to: Feed.key(after + 1, []))
+        while let (version, key) = reader.current, version <= end {
+            walk?.note(key, version)
+            if version <= last, scope.contains(key) { try note(key, version, bytesMax) }
+            try reader.next()
+        }
+        if let walk { index?.learn(walk) }
+    }
+
+    /// The changes of one commit, of which those of a collection stand together.
+    private mutating func note(
+        from reader: inout FeedReader, of version: Int64, in scope: Scope, _ bytesMax: Int
+    ) throws(Status) {
+        try reader.move(to: Feed.key(version, scope.prefix))
+        while let (found, key) = reader.current, found == version, key.starts(with: scope.prefix) {
+            if scope.contains(key) { try note(key, version, bytesMax) }
+            try reader.next()
+        }
+    }
+
+    private mutating func note(_ key: [UInt8], _ version: Int64, _ bytesMax: Int) throws(Status) {
+        if firstVersions[key] != nil { return }
+        firstVersions[key] = version
+        sizeBytes += key.count + Self.entrySizeBytes
+        if sizeBytes > bytesMax {
+            throw .resourceExhausted(
+                "Too many documents of what is read have changed since the version that is asked for: their keys take more "
+                    + "than \(bytesMax) bytes. Read at a later time.")
+        }
+    }
+}
+
+/// Walks over the keys of the feed.
+private struct FeedReader {
+    private let snapshot: any Snapshot
+    private let begin: Int64
+    private let meter: WorkMeter
+    private var cursor: (any KeyCursor)?
+    /// The record at the present position; nil at the end, and before the first move.
+    private(set) var current: (version: Int64, key: [UInt8])?
+
+    init(_ snapshot: any Snapshot, after version: Int64, _ meter: WorkMeter) {
+        self.snapshot = snapshot
+        begin = version
+        self.meter = meter
+    }
+
+    /// Moves to the first record at or behind a key. Targets ascend.
+    mutating func move(to target: [UInt8]) throws(Status) {
+        if let current, UTF8Order.compare(Feed.key(current.version, current.key), target) >= 0 { return }
+        if cursor == nil { cursor = try snapshot.scan(.feed, Feed.range(after: begin), reverse: false, values: false) }
+        try cursor?.seek(target)
+        try next()
+    }
+
+    mutating func next() throws(Status) {
+        try meter.chargeEntry()
+        guard let cursor, try cursor.next() else {
+            current = nil
+            return
+        }
+        let key = cursor.key
+        guard key.count > 8 else { throw Status(.dataLoss, "A feed record is too short.") }
+        current = (Int64(bitPattern: IndexValue.readBigEndian(key[...])), Array(key[8...]))
+    }
+
+    func close() { cursor?.close() }
+}
+
+/// The documents of a query's scope that changed between two versions, each once, in the order of their keys.
+public struct DocumentChanges {
+    private let view: ReadView
+    private let changes: ScopeChanges
+    public let keys: [[UInt8]]
+
+    fileprivate init(_ changes: ScopeChanges, _ view: ReadView) {
+        self.changes = changes
+        self.view = view
+        keys = changes.firstVersions.keys.sorted { UTF8Order.compare($0, $1) < 0 }
+    }
+
+    /// A document as it was at the earlier version; nil also when there was none.
+    public func before(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        guard let version = changes.firstVersions[key] else { return try view.document(key: key) }
+        return try Feed.stateBefore(version, key, in: view.snapshot)
+    }
+
+    /// The same at the view's version.
+    public func after(_ key: [UInt8]) throws(Status) -> StoredDocument? { try view.document(key: key) }
 }
 
 extension ReadView {
-    /// The documents that changed after an earlier version, each once, in the order of their keys.
-    /// - Parameter changesMax: how many changes may be looked at.
-    /// - Returns: nil when the history doesn't go back so far, or holds more changes.
-    public func differences(since earlier: Int64, changesMax: Int) throws(Status) -> [DocumentDifference]? {
+    /// The documents that a query looks at and that changed after an earlier version.
+    /// - Parameters:
+    ///   - changesMax: how many documents may have changed.
+    ///   - meter: counts the feed records that are looked at.
+    /// - Returns: nil when the history doesn't go back so far, or more have changed.
+    public func changes(
+        in live: LiveQuery, since earlier: Int64, changesMax: Int, meter: WorkMeter
+    ) throws(Status) -> DocumentChanges? {
         guard try reaches(earlier) else { return nil }
-        var before: [[UInt8]: StoredDocument?] = [:]
-        var changes = 0
-        let cursor = try snapshot.scan(.feed, Feed.range(after: earlier), reverse: false, values: true)
-        defer { cursor.close() }
-        while try cursor.next() {
-            let record = try Feed.Record(key: cursor.key, value: cursor.value)
-            if record.version > version { break }
-            changes += 1
-            if changes > changesMax { return nil }
-            // The first change after the version holds the state at it.
-            if before[record.documentKey] == nil { before[record.documentKey] = .some(record.before) }
-        }
-        return try before.keys.sorted { UTF8Order.compare($0, $1) < 0 }.map { key throws(Status) in
-            DocumentDifference(key: key, before: before[key] ?? nil, after: try document(key: key))
+        do throws(Status) {
+            let found = try ScopeChanges(
+                in: ScopeChanges.Scope(live.query.query), after: earlier, through: version, snapshot,
+                snapshotVersion: snapshotVersion, history, meter, bytesMax: Limits.historyKeysBytesMax)
+            return found.firstVersions.count > changesMax ? nil : DocumentChanges(found, self)
+        } catch {
+            if error.code == .resourceExhausted { return nil }
+            throw error
         }
     }
 

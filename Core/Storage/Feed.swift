@@ -66,6 +66,18 @@ enum Feed {
         try snapshot.get(.meta, tombstoneKey(documentKey)).map { Int64(bitPattern: IndexValue.readBigEndian($0[...])) }
     }
 
+    /// A document as it was before one of its changes.
+    /// - Throws: FAILED_PRECONDITION when the change is not known any more.
+    static func stateBefore(_ version: Int64, _ key: [UInt8], in snapshot: any Snapshot) throws(Status)
+        -> StoredDocument?
+    {
+        let record = Feed.key(version, key)
+        guard let value = try snapshot.get(.feed, record) else {
+            throw .failedPrecondition("The requested 'read_time' is too old.")
+        }
+        return try Record(key: record, value: value).before
+    }
+
     /// A document as it was at a version within the retention.
     static func document(
         key: [UInt8], current: StoredDocument?, at version: Int64, in snapshot: any Snapshot

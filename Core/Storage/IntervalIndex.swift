@@ -2,29 +2,67 @@ import HearthModel
 
 /// Ranges of keys with something attached, among which those that hold a key are found without looking at the others.
 ///
-/// The ranges lie sorted by their lower ends, as a balanced tree whose nodes know the greatest upper end beneath them. What
-/// came since the tree was built is looked through one by one, until that is worth building it anew.
+/// The ranges lie in trees of sizes that double, each sorted by lower ends as a balanced tree whose nodes know the greatest
+/// upper end beneath them. A few new ranges are looked through one by one; when they are enough for a tree they are joined
+/// with the small trees into the next larger one. So inserting n ranges costs n log² n, and a look-up log² n and what it finds.
 struct IntervalIndex<Element: AnyObject> {
     private struct Interval {
         var range: KeyRange
         var element: Element
     }
 
-    private var sorted: [Interval] = []
-    /// By position of a node: the greatest upper end of its subtree; nil for none.
-    private var greatest: [[UInt8]?] = []
+    private struct Tree {
+        private(set) var sorted: [Interval]
+        /// By position of a node: the greatest upper end of its subtree; nil for none.
+        private var greatest: [[UInt8]?]
+
+        init(_ intervals: [Interval]) {
+            sorted = intervals.sorted { UTF8Order.compare($0.range.lower, $1.range.lower) < 0 }
+            greatest = Array(repeating: [], count: sorted.count)
+            _ = measure(0, sorted.count)
+        }
+
+        /// - Returns: the greatest upper end of a part of the tree; empty for an empty part.
+        private mutating func measure(_ low: Int, _ high: Int) -> [UInt8]? {
+            if low >= high { return [] }
+            let middle = (low + high) / 2
+            let left = measure(low, middle)
+            let right = measure(middle + 1, high)
+            greatest[middle] = ValueRanges.greater(ValueRanges.greater(left, right), sorted[middle].range.upper)
+            return greatest[middle]
+        }
+
+        /// - Returns: whether the body wanted no more.
+        func visit(_ key: [UInt8], _ low: Int, _ high: Int, _ looked: inout Int, _ body: (Element) -> Bool) -> Bool {
+            if low >= high { return false }
+            let middle = (low + high) / 2
+            looked += 1
+            if let greatest = greatest[middle], UTF8Order.compare(greatest, key) <= 0 { return false }
+            if visit(key, low, middle, &looked, body) { return true }
+            let interval = sorted[middle]
+            if UTF8Order.compare(interval.range.lower, key) > 0 { return false }
+            if interval.range.contains(key), body(interval.element) { return true }
+            return visit(key, middle + 1, high, &looked, body)
+        }
+    }
+
+    private static var recentMax: Int { 16 }
+
+    /// At each level a tree of at most `recentMax << level` ranges, or none.
+    private var trees: [Tree?] = []
     private var recent: [Interval] = []
+    /// Elements whose ranges still lie in a tree.
     private var removed: Set<ObjectIdentifier> = []
 
     private(set) var count = 0
 
     /// An element has one range at most.
     mutating func insert(_ element: Element, _ range: KeyRange) {
-        // One that was removed may still lie in the tree, with another range.
+        // One that was removed may still lie in a tree, with another range.
         if removed.contains(ObjectIdentifier(element)) { rebuild() }
         recent.append(Interval(range: range, element: element))
         count += 1
-        if recent.count > 32 + sorted.count / 8 { rebuild() }
+        if recent.count >= Self.recentMax { carry() }
     }
 
     mutating func remove(_ element: Element) {
@@ -32,46 +70,68 @@ struct IntervalIndex<Element: AnyObject> {
             recent.remove(at: place)
         } else {
             removed.insert(ObjectIdentifier(element))
-            if removed.count > 32 + sorted.count / 8 { rebuild() }
+            if removed.count > 2 * Self.recentMax + count { rebuild() }
         }
         count -= 1
     }
 
-    private mutating func rebuild() {
-        sorted = sorted.filter { !removed.contains(ObjectIdentifier($0.element)) } + recent
-        sorted.sort { UTF8Order.compare($0.range.lower, $1.range.lower) < 0 }
+    /// Joins the new ranges with all trees up to the first free level.
+    private mutating func carry() {
+        var intervals = recent
         recent = []
-        removed = []
-        greatest = Array(repeating: [], count: sorted.count)
-        _ = measure(0, sorted.count)
+        var level = 0
+        while level < trees.count, let tree = trees[level] {
+            intervals += tree.sorted
+            trees[level] = nil
+            level += 1
+        }
+        if level == trees.count { trees.append(nil) }
+        trees[level] = Tree(withoutRemoved(intervals))
     }
 
-    /// - Returns: the greatest upper end of a part of the tree; empty for an empty part.
-    private mutating func measure(_ low: Int, _ high: Int) -> [UInt8]? {
-        if low >= high { return [] }
-        let middle = (low + high) / 2
-        let left = measure(low, middle)
-        let right = measure(middle + 1, high)
-        greatest[middle] = ValueRanges.greater(ValueRanges.greater(left, right), sorted[middle].range.upper)
-        return greatest[middle]
+    private mutating func rebuild() {
+        let intervals = withoutRemoved(trees.flatMap { $0?.sorted ?? [] }) + recent
+        recent = []
+        var level = 0
+        while Self.recentMax << level < intervals.count { level += 1 }
+        trees = Array(repeating: nil, count: level)
+        trees.append(Tree(intervals))
+    }
+
+    private mutating func withoutRemoved(_ intervals: [Interval]) -> [Interval] {
+        if removed.isEmpty { return intervals }
+        return intervals.filter { removed.remove(ObjectIdentifier($0.element)) == nil }
     }
 
     /// Calls `body` for each element whose range holds a key.
-    func forEach(containing key: [UInt8], _ body: (Element) -> Void) {
-        for interval in recent where interval.range.contains(key) { body(interval.element) }
-        visit(key, 0, sorted.count, body)
+    /// - Returns: how many nodes were looked at.
+    @discardableResult
+    func forEach(containing key: [UInt8], _ body: (Element) -> Void) -> Int {
+        var looked = 0
+        _ = visit(key, &looked) { element in
+            body(element)
+            return false
+        }
+        return looked
     }
 
-    private func visit(_ key: [UInt8], _ low: Int, _ high: Int, _ body: (Element) -> Void) {
-        if low >= high { return }
-        let middle = (low + high) / 2
-        if let greatest = greatest[middle], UTF8Order.compare(greatest, key) <= 0 { return }
-        visit(key, low, middle, body)
-        let interval = sorted[middle]
-        if UTF8Order.compare(interval.range.lower, key) > 0 { return }
-        if interval.range.contains(key), !removed.contains(ObjectIdentifier(interval.element)) {
-            body(interval.element)
+    /// Whether an element has a range that holds a key.
+    func holds(_ key: [UInt8]) -> Bool {
+        var looked = 0
+        return visit(key, &looked) { _ in true }
+    }
+
+    private func visit(_ key: [UInt8], _ looked: inout Int, _ body: (Element) -> Bool) -> Bool {
+        for interval in recent {
+            looked += 1
+            if interval.range.contains(key), body(interval.element) { return true }
         }
-        visit(key, middle + 1, high, body)
+        for case let tree? in trees {
+            let isOver = tree.visit(key, 0, tree.sorted.count, &looked) { element in
+                removed.contains(ObjectIdentifier(element)) ? false : body(element)
+            }
+            if isOver { return true }
+        }
+        return false
     }
 }

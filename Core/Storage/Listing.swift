@@ -77,7 +77,9 @@ public enum Listing {
         private let view: ReadView
         private let cursor: any KeyCursor
         private let overlay: PastOverlay?
-        private var past: [Item] = []
+        /// Keys of documents that the overlay replaces, the next one last.
+        private var past: [[UInt8]] = []
+        private var pastHead: Item?
         private var head: Item?
 
         init(prefix: [UInt8], afterSegment: [UInt8]?, view: ReadView) throws(Status) {
@@ -85,20 +87,22 @@ public enum Listing {
             var range = KeyRange(prefix: prefix)
             if let afterSegment { range.lower = prefix + afterSegment + [IndexValue.Tag.terminator, 0] }
             cursor = try view.snapshot.scan(.documents, range, reverse: false, values: true)
-            overlay = try view.overlay()
-            for case (let key, let document?) in overlay?.documents ?? [:]
-            where key.starts(with: prefix) && UTF8Order.compare(key, range.lower) >= 0 {
-                past.append(Item(key: key, document: document))
-            }
-            past.sort { UTF8Order.compare($0.key, $1.key) > 0 }
+            overlay = try view.overlay(of: ScopeChanges.Scope(collectionPrefix: prefix))
+            past = (overlay?.keys ?? []).filter { UTF8Order.compare($0, range.lower) >= 0 }
+            past.sort { UTF8Order.compare($0, $1) > 0 }
         }
 
         deinit { cursor.close() }
 
         func next() throws(Status) -> Item? {
             if head == nil { head = try nextPresent() }
-            if let earlier = past.last, head.map({ UTF8Order.compare(earlier.key, $0.key) < 0 }) ?? true {
-                return past.removeLast()
+            while pastHead == nil, let key = past.popLast() {
+                // It may not have existed then.
+                if let document = try overlay?.document(key) { pastHead = Item(key: key, document: document) }
+            }
+            if let earlier = pastHead, head.map({ UTF8Order.compare(earlier.key, $0.key) < 0 }) ?? true {
+                pastHead = nil
+                return earlier
             }
             defer { head = nil }
             return head
@@ -107,7 +111,7 @@ public enum Listing {
         private func nextPresent() throws(Status) -> Item? {
             while try cursor.next() {
                 let key = cursor.key
-                if let overlay, overlay.documents[key] != nil { continue }
+                if let overlay, overlay.replaces(key) { continue }
                 return Item(key: key, document: try StoredDocument(stored: cursor.value))
             }
             return nil
@@ -125,7 +129,9 @@ public enum Listing {
             self.prefix = prefix
             self.position = position
             snapshot = view.snapshot
-            if let overlay = try view.overlay() { past = try Self.segments(prefix, position, overlay, view).reversed() }
+            if let overlay = try view.overlay(of: ScopeChanges.Scope(below: prefix)) {
+                past = try Self.segments(prefix, position, overlay, view).reversed()
+            }
         }
 
         func nextSegment() throws(Status) -> [UInt8]? {
@@ -156,9 +162,9 @@ public enum Listing {
             let cursor = try view.snapshot.scan(.documents, range, reverse: false, values: false)
             defer { cursor.close() }
             while try cursor.next() {
-                if overlay.documents[cursor.key] == nil { add(cursor.key) }
+                if !overlay.replaces(cursor.key) { add(cursor.key) }
             }
-            for case (let key, .some) in overlay.documents where key.starts(with: prefix) { add(key) }
+            for key in overlay.keys where try overlay.document(key) != nil { add(key) }
             return found.sorted { UTF8Order.compare($0, $1) < 0 }
         }
     }

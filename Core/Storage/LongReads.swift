@@ -45,6 +45,11 @@ package final class LongReads: Sendable {
     /// Reads that wait for their turn.
     package var waitingCount: Int { state.withLock { $0.waiting.count - $0.cancelled } }
 
+    /// Whether those that hold a read without using it should give it back now: others wait, or may have to soon.
+    package var isScarce: Bool {
+        state.withLock { $0.active * 2 > max || $0.waiting.count > $0.cancelled }
+    }
+
     /// A read at once, if one is free and nobody waits for it.
     package func take() -> LongRead? {
         let isFree = state.withLock { state in

@@ -28,7 +28,25 @@ struct Planner {
             guard let constraints = Constraints(conjunction, query: query) else { continue }
             branches.append(try plan(constraints, in: place))
         }
-        return QueryPlan(branches: branches, isDisjoint: query.disjunction.count == 1)
+        return QueryPlan(branches: Self.joined(branches), isDisjoint: query.disjunction.count == 1)
+    }
+
+    /// Alternatives that scan the same entries in the same order, each with a filter of its own, scan them once: a document
+    /// passes when one of the filters lets it.
+    private static func joined(_ branches: [QueryPlan.Branch]) -> [QueryPlan.Branch] {
+        var joined: [QueryPlan.Branch] = []
+        for branch in branches {
+            if let place = joined.firstIndex(where: { $0.scansTheSame(as: branch) }) {
+                joined[place].alternatives.append(branch.residual)
+            } else {
+                joined.append(branch)
+            }
+        }
+        for place in joined.indices where !joined[place].alternatives.isEmpty {
+            joined[place].alternatives.append(joined[place].residual)
+            joined[place].residual = []
+        }
+        return joined
     }
 
     /// A collection group is its root collection, whose documents stand in one range, and its nested collections, which

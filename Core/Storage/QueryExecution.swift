@@ -7,6 +7,12 @@ public struct QueryResult: Sendable {
     public var document: StoredDocument
     /// The distance of a nearest-neighbour search.
     public var distance: Double?
+
+    package init(key: [UInt8], document: StoredDocument, distance: Double? = nil) {
+        self.key = key
+        self.document = document
+        self.distance = distance
+    }
 }
 
 /// A running query: gives its results one after the other, in order, from one view.
@@ -24,7 +30,7 @@ public final class QueryExecution {
     /// Results that the query's offset has passed over so far.
     public private(set) var skippedResults = 0
     public private(set) var resultsReturned = 0
-    private var nearest: [QueryResult]?
+    private var nearest: [Neighbour]?
 
     /// - Parameter requireIndexes: refuse, as production does, what only an index that is not defined would serve well.
     /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
@@ -124,18 +130,57 @@ public final class QueryExecution {
 
     public var indexesUsed: [IndexUse] { plan.indexesUsed(query) }
 
+    /// Whether no result is known before all of them have been found and sorted.
+    package var isSorted: Bool {
+        if query.query.findNearest != nil { return true }
+        return plan.branches.contains { branch in
+            !branch.isFullyOrdered(query.orders)
+                && !branch.parts.contains { if case .constant = $0 { false } else { true } }
+        }
+    }
+
+    /// The keys of all results that were not given yet, with their distances: what has to be kept of a sorted query
+    /// whose documents are read later.
+    package func takeKeys() throws(Status) -> [(key: [UInt8], distance: Double?)] {
+        if query.query.findNearest != nil {
+            if nearest == nil { nearest = try searchNearest() }
+            defer { nearest = [] }
+            return (nearest ?? []).reversed().map { ($0.key, $0.distance) }
+        }
+        var keys: [(key: [UInt8], distance: Double?)] = []
+        while let key = try nextKey() {
+            try meter.hold(key.count + 64)
+            keys.append((key, nil))
+        }
+        return keys
+    }
+
+    private func searchNearest() throws(Status) -> [Neighbour] {
+        try NearestNeighbours.search(query) { () throws(Status) -> QueryResult? in
+            guard let candidate = try self.stream.next() else { return nil }
+            guard let document = try self.context.document(of: candidate) else { return nil }
+            return QueryResult(key: candidate.key, document: document)
+        }.reversed()
+    }
+
     private func nextNearest() throws(Status) -> QueryResult? {
         if nearest == nil {
-            nearest = try NearestNeighbours.search(query) { () throws(Status) -> QueryResult? in
-                guard let candidate = try self.stream.next() else { return nil }
-                guard let document = try self.context.document(of: candidate) else { return nil }
-                return QueryResult(key: candidate.key, document: document)
-            }.reversed()
+            nearest = try searchNearest()
         }
-        guard let result = nearest?.popLast() else { return nil }
-        resultsReturned += 1
-        return result
+        while let neighbour = nearest?.popLast() {
+            guard let document = try view.document(key: neighbour.key) else { continue }
+            resultsReturned += 1
+            return QueryResult(key: neighbour.key, document: document, distance: neighbour.distance)
+        }
+        return nil
     }
+}
+
+/// A result of a nearest-neighbour search. Its document is read again when it is wanted: a thousand of them may take a
+/// gigabyte.
+struct Neighbour {
+    var key: [UInt8]
+    var distance: Double
 }
 
 /// Exact nearest-neighbour search over the results of a query. Source: google.firestore.v1.StructuredQuery.FindNearest.
@@ -143,10 +188,10 @@ enum NearestNeighbours {
     /// - Returns: at most `limit` results, the nearest first; equal distances in the order of names.
     static func search(
         _ query: NormalizedQuery, next: () throws(Status) -> QueryResult?
-    ) throws(Status) -> [QueryResult] {
+    ) throws(Status) -> [Neighbour] {
         guard let search = query.query.findNearest else { return [] }
-        var best: [QueryResult] = []
-        while var result = try next() {
+        var best: [Neighbour] = []
+        while let result = try next() {
             guard case .vector(let vector)? = try FieldsReader(result.document.fields).value(at: search.field),
                 vector.count == search.vector.count
             else { continue }
@@ -155,8 +200,7 @@ enum NearestNeighbours {
                 let isWithin = search.measure == .dotProduct ? distance >= threshold : distance <= threshold
                 if !isWithin { continue }
             }
-            result.distance = distance
-            insert(result, into: &best, search)
+            insert(Neighbour(key: result.key, distance: distance), into: &best, search)
         }
         return best
     }
@@ -179,7 +223,7 @@ enum NearestNeighbours {
     }
 
     /// Keeps `best` sorted and no longer than the limit.
-    private static func insert(_ result: QueryResult, into best: inout [QueryResult], _ search: Query.FindNearest) {
+    private static func insert(_ result: Neighbour, into best: inout [Neighbour], _ search: Query.FindNearest) {
         var low = 0
         var high = best.count
         while low < high {
@@ -191,9 +235,9 @@ enum NearestNeighbours {
         if best.count > search.limit { best.removeLast() }
     }
 
-    private static func precedes(_ lhs: QueryResult, _ rhs: QueryResult, _ search: Query.FindNearest) -> Bool {
-        let left = lhs.distance ?? .nan
-        let right = rhs.distance ?? .nan
+    private static func precedes(_ lhs: Neighbour, _ rhs: Neighbour, _ search: Query.FindNearest) -> Bool {
+        let left = lhs.distance
+        let right = rhs.distance
         if left.isNaN || right.isNaN {
             if left.isNaN != right.isNaN { return right.isNaN }
         } else if left != right {

@@ -3,9 +3,10 @@ import HearthWire
 
 /// Finds, among many queries that look at the same documents, those whose result a change of a document can concern.
 ///
-/// Every alternative of a query is filed under one thing that it demands: a value of a field, an element of an array, or a
-/// range of a field's values. A document concerns only those that are filed under what it has, so a commit costs what the
-/// queries that it may touch cost, however many others there are. Queries that demand nothing of the kind are always looked at.
+/// Every alternative of a query is filed under one thing that it demands: a value of a field, an element of an array, a range
+/// of a field's values or of names. A document concerns only those that are filed under what it has, so a commit costs what
+/// the queries that it may touch cost, and its own fields, however many other queries there are and whatever fields they name.
+/// Queries that demand nothing of the kind are always looked at.
 public struct QueryIndex<Element: AnyObject> {
     private typealias Elements = [ObjectIdentifier: Element]
 
@@ -19,45 +20,38 @@ public struct QueryIndex<Element: AnyObject> {
         var isEmpty: Bool { values.isEmpty && members.isEmpty && ranges.count == 0 }
     }
 
-    /// What a query is filed under.
-    private struct Anchors {
-        var values: [(path: FieldPath, key: [UInt8])] = []
-        var members: [(path: FieldPath, key: [UInt8])] = []
-        var ranges: [FieldPath: KeyRange] = [:]
-        var isAlways = false
+    /// The field paths that queries are filed under, segment by segment, so that a document's fields find theirs. Names are
+    /// compared by their bytes, as everywhere.
+    private struct PathTree {
+        var children: [[UInt8]: PathTree] = [:]
+        /// The whole path, where one ends.
+        var path: FieldPath?
 
-        init(_ query: NormalizedQuery) {
-            for conjunction in query.disjunction {
-                // One that contradicts itself has no results.
-                guard let constraints = Constraints(conjunction, query: query) else { continue }
-                add(constraints)
+        mutating func insert(_ path: FieldPath, _ depth: Int = 0) {
+            if depth == path.segments.count {
+                self.path = path
+            } else {
+                children[Array(path.segments[depth].utf8), default: PathTree()].insert(path, depth + 1)
             }
         }
 
-        private mutating func add(_ constraints: Constraints) {
-            for field in constraints.fields {
-                guard let point = field.ranges.point else { continue }
-                return values.append((field.path, point))
-            }
-            if let membership = constraints.memberships.first {
-                return members.append((membership.path, IndexValue.encode(membership.value)))
-            }
-            guard let field = constraints.fields.first, let first = field.ranges.ranges.first,
-                let last = field.ranges.ranges.last
-            else {
-                isAlways = true
+        mutating func remove(_ path: FieldPath, _ depth: Int = 0) {
+            if depth == path.segments.count {
+                self.path = nil
                 return
             }
-            var hull = KeyRange(lower: first.lower, upper: last.upper)
-            if let known = ranges[field.path] {
-                if UTF8Order.compare(known.lower, hull.lower) < 0 { hull.lower = known.lower }
-                hull.upper = ValueRanges.greater(known.upper, hull.upper)
-            }
-            ranges[field.path] = hull
+            let name = Array(path.segments[depth].utf8)
+            children[name]?.remove(path, depth + 1)
+            if let child = children[name], child.path == nil, child.children.isEmpty { children[name] = nil }
         }
     }
 
+    /// So many paths are looked for in a document one by one.
+    private static var searchedPathsMax: Int { 4 }
+
     private var fields: [FieldPath: FieldAnchors] = [:]
+    private var paths = PathTree()
+    private var names = IntervalIndex<Element>()
     private var always: Elements = [:]
     public private(set) var count = 0
 
@@ -67,25 +61,27 @@ public struct QueryIndex<Element: AnyObject> {
 
     public mutating func insert(_ element: Element, for live: LiveQuery) {
         let id = ObjectIdentifier(element)
-        let anchors = Anchors(live.query)
+        let anchors = QueryAnchors(live.query)
         count += 1
         if anchors.isAlways {
             always[id] = element
             return
         }
-        for (path, key) in anchors.values {
-            fields[path, default: FieldAnchors()].values[key, default: [:]][id] = element
-        }
-        for (path, key) in anchors.members {
-            fields[path, default: FieldAnchors()].members[key, default: [:]][id] = element
-        }
-        for (path, range) in anchors.ranges { fields[path, default: FieldAnchors()].ranges.insert(element, range) }
+        for (path, key) in anchors.values { anchor(at: path) { $0.values[key, default: [:]][id] = element } }
+        for (path, key) in anchors.members { anchor(at: path) { $0.members[key, default: [:]][id] = element } }
+        for (path, range) in anchors.ranges { anchor(at: path) { $0.ranges.insert(element, range) } }
+        if let range = anchors.names { names.insert(element, range) }
+    }
+
+    private mutating func anchor(at path: FieldPath, _ file: (inout FieldAnchors) -> Void) {
+        if fields[path] == nil { paths.insert(path) }
+        file(&fields[path, default: FieldAnchors()])
     }
 
     /// - Parameter live: the query that the element was inserted for.
     public mutating func remove(_ element: Element, for live: LiveQuery) {
         let id = ObjectIdentifier(element)
-        let anchors = Anchors(live.query)
+        let anchors = QueryAnchors(live.query)
         count -= 1
         if anchors.isAlways {
             always[id] = nil
@@ -100,26 +96,95 @@ public struct QueryIndex<Element: AnyObject> {
             if fields[path]?.members[key]?.isEmpty == true { fields[path]?.members[key] = nil }
         }
         for path in anchors.ranges.keys { fields[path]?.ranges.remove(element) }
+        if anchors.names != nil { names.remove(element) }
         for path in Set(anchors.values.map(\.path) + anchors.members.map(\.path) + anchors.ranges.keys)
         where fields[path]?.isEmpty == true {
             fields[path] = nil
+            paths.remove(path)
         }
     }
 
+    // MARK: Changes
+
     /// Those that may match the document before or after the change.
     public func candidates(for change: Change) throws(Status) -> [Element] {
-        if fields.isEmpty { return Array(always.values) }
         var found = always
-        for (path, anchors) in fields {
-            var before: Value?
-            for (place, state) in [change.before, change.after].enumerated() {
-                guard let state, let value = try FieldsReader(state.fields).value(at: path) else { continue }
-                // Most changes leave most fields as they are.
-                if place == 0 { before = value } else if before == value { continue }
-                Self.look(up: value, in: anchors, &found)
-            }
+        _ = try look(at: change) { value, anchors in
+            Self.look(up: value, in: anchors, &found)
+            return false
+        }
+        if names.count > 0, let key = DocumentKey.toPathKey(change.key) {
+            names.forEach(containing: key) { found[ObjectIdentifier($0)] = $0 }
         }
         return Array(found.values)
+    }
+
+    /// Whether there are candidates: the first one decides.
+    public func hasCandidates(for change: Change) throws(Status) -> Bool {
+        if !always.isEmpty { return true }
+        if names.count > 0, let key = DocumentKey.toPathKey(change.key), names.holds(key) { return true }
+        return try look(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }
+    }
+
+    /// What one side of a change has in a map: its reader and the map's entries.
+    private typealias Side = (reader: FieldsReader, entries: [FieldsReader.Entry])
+
+    /// Calls `body` with the values that the document has, before or after, where queries are filed, until it returns true.
+    private func look(
+        at change: Change, _ body: (Value, FieldAnchors) -> Bool
+    ) throws(Status) -> Bool {
+        if fields.isEmpty { return false }
+        let readers = [change.before, change.after].compactMap { $0.map { FieldsReader($0.fields) } }
+        if fields.count <= Self.searchedPathsMax {
+            for (path, anchors) in fields {
+                var ranges: [(FieldsReader, Range<Int>)] = []
+                for reader in readers { if let range = try reader.locate(path) { ranges.append((reader, range)) } }
+                if try look(at: ranges, anchors, body) { return true }
+            }
+            return false
+        }
+        var sides: [Side] = []
+        for reader in readers { sides.append((reader, try reader.entries())) }
+        return try look(at: sides, paths, body)
+    }
+
+    /// Goes over the fields of a document, or of a map in it, and follows those that queries name.
+    private func look(
+        at sides: [Side], _ tree: PathTree, _ body: (Value, FieldAnchors) -> Bool
+    ) throws(Status) -> Bool {
+        var values: [[UInt8]: [(FieldsReader, Range<Int>)]] = [:]
+        for side in sides {
+            for entry in side.entries {
+                let name = Array(side.reader.bytes[entry.name])
+                if tree.children[name] != nil { values[name, default: []].append((side.reader, entry.value)) }
+            }
+        }
+        for (name, ranges) in values {
+            guard let child = tree.children[name] else { continue }
+            if let path = child.path, let anchors = fields[path], try look(at: ranges, anchors, body) { return true }
+            if child.children.isEmpty { continue }
+            var below: [Side] = []
+            for (reader, range) in Self.areEqual(ranges) ? ranges.prefix(1) : ranges[...] {
+                below.append((reader, try reader.entries(ofMap: range)))
+            }
+            if try look(at: below, child, body) { return true }
+        }
+        return false
+    }
+
+    /// Most changes leave most fields as they are: equal values are looked at once.
+    private func look(
+        at ranges: [(FieldsReader, Range<Int>)], _ anchors: FieldAnchors, _ body: (Value, FieldAnchors) -> Bool
+    ) throws(Status) -> Bool {
+        for (reader, range) in Self.areEqual(ranges) ? ranges.prefix(1) : ranges[...] {
+            if body(try reader.value(range), anchors) { return true }
+        }
+        return false
+    }
+
+    private static func areEqual(_ ranges: [(FieldsReader, Range<Int>)]) -> Bool {
+        guard ranges.count == 2 else { return false }
+        return ranges[0].0.bytes[ranges[0].1] == ranges[1].0.bytes[ranges[1].1]
     }
 
     private static func look(up value: Value, in anchors: FieldAnchors, _ found: inout Elements) {
@@ -130,5 +195,12 @@ public struct QueryIndex<Element: AnyObject> {
         for member in members {
             if let elements = anchors.members[IndexValue.encode(member)] { found.merge(elements) { $1 } }
         }
+    }
+
+    private static func isAnchored(_ value: Value, in anchors: FieldAnchors) -> Bool {
+        let key = IndexValue.encode(value)
+        if anchors.values[key] != nil || anchors.ranges.holds(key) { return true }
+        guard !anchors.members.isEmpty, case .array(let members) = value else { return false }
+        return members.contains { anchors.members[IndexValue.encode($0)] != nil }
     }
 }

@@ -21,6 +21,11 @@ struct QueryPlan: Sendable {
         /// The next component of the suffix.
         case scanned
         case name
+
+        var isTheSameForAll: Bool {
+            if case .constant = self { return false }
+            return true
+        }
     }
 
     /// Values that are let through in one component of the suffixes.
@@ -52,12 +57,27 @@ struct QueryPlan: Sendable {
         var components: [ComponentFilter] = []
         /// Filters that the sources leave open.
         var residual: [NormalizedQuery.Predicate]
+        /// Filters of which one must let a document pass, besides `residual`; none when it is empty.
+        var alternatives: [NormalizedQuery.Conjunction] = []
         /// Suffixes may hold documents of deeper collections or of other ids; only those of the scope count.
         var checksScope = false
         /// Every suffix in the ranges of the source, when there is one, is a result of the branch, and there are no others.
         var isExact: Bool
         /// The index that would serve the branch as in production, where this plan has to do without.
         var missingIndex: IndexDefinition?
+
+        /// Whether both walk over the same entries in the same order, and differ in what they filter there.
+        func scansTheSame(as other: Branch) -> Bool {
+            guard sources.count == 1, other.sources.count == 1, !residual.isEmpty, !other.residual.isEmpty,
+                components.isEmpty, other.components.isEmpty, names == nil, other.names == nil,
+                parts.allSatisfy(\.isTheSameForAll), other.parts.allSatisfy(\.isTheSameForAll)
+            else { return false }
+            let (own, its) = (sources[0], other.sources[0])
+            return own.keyspace == its.keyspace && own.prefix == its.prefix && own.ranges == its.ranges
+                && reverse == other.reverse && complemented == other.complemented && parts.count == other.parts.count
+                && namePrefix == other.namePrefix && keyPrefix == other.keyPrefix && nameIsPath == other.nameIsPath
+                && nameComplemented == other.nameComplemented && checksScope == other.checksScope
+        }
 
         func isFullyOrdered(_ orders: [Query.Order]) -> Bool { parts.count == orders.count }
     }

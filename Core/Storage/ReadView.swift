@@ -13,14 +13,16 @@ public final class ReadView {
     /// The time that an answer gives as its read time; a later read at it sees the same.
     public let readTime: Timestamp
     public let catalog: IndexCatalog
-    private var cachedOverlay: PastOverlay?
+    /// Which collections recent commits changed; without it the feed alone tells.
+    let history: FeedIndex?
+    private var cachedOverlay: (scope: ScopeChanges.Scope, overlay: PastOverlay)?
     private var longRead: LongRead?
     /// Keeps the database open while somebody reads it.
     private let owner: AnyObject
 
     init(
         snapshot: any Snapshot, version: Int64, snapshotVersion: Int64, readTime: Timestamp, catalog: IndexCatalog,
-        owner: AnyObject
+        owner: AnyObject, history: FeedIndex? = nil
     ) {
         self.owner = owner
         self.snapshot = snapshot
@@ -28,6 +30,7 @@ public final class ReadView {
         self.snapshotVersion = snapshotVersion
         self.readTime = readTime
         self.catalog = catalog
+        self.history = history
     }
 
     deinit {
@@ -43,12 +46,16 @@ public final class ReadView {
 
     public var isPast: Bool { version < snapshotVersion }
 
-    /// The documents that changed after the view's version, nil when it is the present.
-    func overlay() throws(Status) -> PastOverlay? {
+    /// The documents of a scope that changed after the view's version, nil when it is the present.
+    /// - Throws: RESOURCE_EXHAUSTED when they are too many.
+    func overlay(of scope: ScopeChanges.Scope, _ meter: WorkMeter = WorkMeter()) throws(Status) -> PastOverlay? {
         guard isPast else { return nil }
-        if let cachedOverlay { return cachedOverlay }
-        let overlay = try PastOverlay(snapshot: snapshot, after: version)
-        cachedOverlay = overlay
+        if let cachedOverlay, cachedOverlay.scope == scope { return cachedOverlay.overlay }
+        let changes = try ScopeChanges(
+            in: scope, after: version, through: snapshotVersion, snapshot, snapshotVersion: snapshotVersion, history,
+            meter, bytesMax: Limits.historyKeysBytesMax)
+        let overlay = PastOverlay(changes, snapshot)
+        cachedOverlay = (scope, overlay)
         return overlay
     }
 
@@ -83,18 +90,28 @@ extension ReadView {
     }
 }
 
-/// The documents that differ between a past version and the snapshot, as they were at that version.
+/// The documents of a scope that differ between a past version and the snapshot. It holds their keys; what they were at that
+/// version is read from the feed, one document at a time.
 struct PastOverlay {
-    /// Nil for a document that did not exist then.
-    private(set) var documents: [[UInt8]: StoredDocument?] = [:]
+    private let changes: ScopeChanges
+    private let snapshot: any Snapshot
 
-    init(snapshot: any Snapshot, after version: Int64) throws(Status) {
-        let cursor = try snapshot.scan(.feed, Feed.range(after: version), reverse: false, values: true)
-        defer { cursor.close() }
-        while try cursor.next() {
-            let record = try Feed.Record(key: cursor.key, value: cursor.value)
-            // The first change after the version holds the state at it.
-            if documents[record.documentKey] == nil { documents[record.documentKey] = .some(record.before) }
-        }
+    init(_ changes: ScopeChanges, _ snapshot: any Snapshot) {
+        self.changes = changes
+        self.snapshot = snapshot
+    }
+
+    var isEmpty: Bool { changes.firstVersions.isEmpty }
+
+    /// Whether the snapshot's document isn't that of the past version.
+    func replaces(_ key: [UInt8]) -> Bool { changes.firstVersions[key] != nil }
+
+    /// Their keys, in the order in which the feed has their states.
+    var keys: [[UInt8]] { changes.firstVersions.sorted { $0.value < $1.value }.map(\.key) }
+
+    /// A replaced document as it was; nil when there was none.
+    func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        guard let version = changes.firstVersions[key] else { return nil }
+        return try Feed.stateBefore(version, key, in: snapshot)
     }
 }

@@ -32,6 +32,9 @@ public protocol Store: AnyObject, Sendable {
     /// The room that the data takes, for people who watch; nil when the store can't tell.
     var sizeBytes: Int? { get }
 
+    /// What the store has done and how it stands, for people who watch.
+    var statistics: StoreStatistics { get }
+
     /// Ends all work and frees the files. Snapshots that are still open fail afterwards.
     func close()
 
@@ -52,6 +55,8 @@ extension Store {
     public func close(because reason: Status) { close() }
 
     public var sizeBytes: Int? { nil }
+
+    public var statistics: StoreStatistics { StoreStatistics() }
 
     public func damage(max: Int) throws(Status) -> [String] { [] }
 }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 
 /// Counts what a query looks at, and stops it when its caller is gone or its time is over.
@@ -6,9 +7,47 @@ public final class WorkMeter {
     public internal(set) var documentsRead = 0
     /// Asked every few hundred steps; throws to end the query.
     private let check: () throws(Status) -> Void
+    private let memory: MemoryReservation?
+    private var heldBytes = 0
 
     public init(check: @escaping () throws(Status) -> Void = {}) {
         self.check = check
+        memory = nil
+    }
+
+    /// - Parameter memory: for what the query holds while it sorts; it belongs to the meter.
+    package init(memory: MemoryReservation?, check: @escaping () throws(Status) -> Void) {
+        self.check = check
+        self.memory = memory
+    }
+
+    package func chargeDocument() { documentsRead += 1 }
+
+    /// How much more is taken than is needed at the moment, because each step has to ask what all share.
+    private static let heldStepBytes = 256 << 10
+
+    /// Counts what the query holds from now on.
+    /// - Throws: RESOURCE_EXHAUSTED when that is more than the query may hold, or than queries together leave it.
+    package func hold(_ bytes: Int) throws(Status) {
+        heldBytes += bytes
+        if heldBytes > Limits.queryMemoryBytesMax {
+            throw .resourceExhausted(
+                "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys in memory. Add an index for its "
+                    + "filters and order, or a limit.")
+        }
+        guard let memory else { return }
+        if heldBytes > memory.bytes {
+            if heldBytes <= Self.heldStepBytes / 16 || memory.resize(to: heldBytes + Self.heldStepBytes) { return }
+            throw .resourceExhausted(
+                "Queries that sort in memory hold more than the server has for them. Add an index for the query's filters "
+                    + "and order, or a limit, or try again later.")
+        }
+    }
+
+    /// Counts what the query doesn't hold any more.
+    package func release(_ bytes: Int) {
+        heldBytes -= bytes
+        if let memory, heldBytes + 2 * Self.heldStepBytes < memory.bytes { memory.resize(to: heldBytes) }
     }
 
     @inline(__always)

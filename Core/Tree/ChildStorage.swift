@@ -7,7 +7,7 @@ final class ChildStorage: Sendable {
     /// So many are one chunk at most.
     static let chunkCountMax = 128
     /// When many are put into chunks at once: room is left for more.
-    private static let chunkCountFilled = 96
+    static let chunkCountFilled = 96
     /// Smaller ones are joined with a neighbour.
     private static let chunkCountMin = 32
 
@@ -34,6 +34,9 @@ final class ChildStorage: Sendable {
         }
         self.init(chunks, count: elements.count)
     }
+
+    /// - Parameter chunks: in order, none of them empty or too large.
+    convenience init(chunks: [[Element]]) { self.init(chunks, count: chunks.reduce(0) { $0 + $1.count }) }
 
     private init(_ content: Content, count: Int) {
         self.content = content

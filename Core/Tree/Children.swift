@@ -33,6 +33,9 @@ public struct Children: Sendable {
     /// - Parameter children: in the order of keys, none of them empty.
     init(inOrder children: [Element]) { storage = ChildStorage(inOrder: children) }
 
+    /// - Parameter chunks: as `ChildStorage` has them.
+    init(chunks: [[Element]]) { storage = ChildStorage(chunks: chunks) }
+
     /// Nil where there is none; assigning nil removes.
     public internal(set) subscript(key: TreeKey) -> Node? {
         get {

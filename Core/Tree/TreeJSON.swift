@@ -74,12 +74,11 @@ extension JSONCursor {
         case UInt8(ascii: "{"): return try inner(depth: depth, limits: limits)
         case UInt8(ascii: "["):
             try checkDepth(depth + 1, limits)
-            var children: [Children.Element] = []
+            var children = ChildrenBuilder()
             try array { (cursor, position) throws(TreeDataError) in
-                let child = try cursor.node(depth: depth + 1, limits: limits)
-                if !child.isEmpty { children.append((TreeKey(position), child)) }
+                children.append(TreeKey(position), try cursor.node(depth: depth + 1, limits: limits))
             }
-            return Node.inner(Children(inAnyOrder: children), priority: nil)
+            return Node.inner(children.children(), priority: nil)
         default: return Node(scalar: try leafValue(limits))
         }
     }
@@ -99,7 +98,7 @@ extension JSONCursor {
     /// What an object says: children, a leaf with a priority, or something for the server to work out.
     private mutating func inner(depth: Int, limits: TreeLimits) throws(TreeDataError) -> Node {
         let first = index
-        var children: [Children.Element] = []
+        var children = ChildrenBuilder()
         var memberCount = 0
         var value: Scalar?
         var hasValue = false
@@ -121,7 +120,7 @@ extension JSONCursor {
             }
             guard limits.isValid(key) else { throw .invalidKey(cursor.position(of: nameIndex)) }
             try cursor.checkDepth(depth + 1, limits)
-            children.append((key, try cursor.node(depth: depth + 1, limits: limits)))
+            children.append(key, try cursor.node(depth: depth + 1, limits: limits))
         }
         if let deferred {
             guard memberCount == 1 else {
@@ -129,8 +128,8 @@ extension JSONCursor {
             }
             return Node(.deferred(deferred))
         }
-        guard hasValue else { return .inner(Children(inAnyOrder: children), priority: priority) }
-        guard children.isEmpty else {
+        guard hasValue else { return .inner(children.children(), priority: priority) }
+        guard children.isUntouched else {
             throw TreeDataError("Invalid data; beside .value at \(position(of: first)) only .priority can stand.")
         }
         return Node(scalar: value, priority: priority)

@@ -20,6 +20,8 @@ enum PathCode {
         static let records: UInt8 = 0x01
         static let index: UInt8 = 0x02
         static let priorities: UInt8 = 0x03
+        /// Behind all others: nothing of the tree, but of what is on its way into it (`TreeGraft`).
+        static let staged: UInt8 = 0x04
     }
 
     static let integerTag: UInt8 = 0x01

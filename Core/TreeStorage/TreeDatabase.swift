@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import HearthTree
@@ -14,13 +15,36 @@ public final class TreeDatabase: Sendable {
     private let deferred: DeferredStore?
     private let isClosed = Atomic(false)
 
+    /// Works things out beside the writer, unless somebody else does; it ends with the database.
+    private let thread: WorkerThread<@Sendable () -> Void>?
+
     /// - Parameter store: holds nothing but this tree; closed with it.
     /// - Throws: what the store throws; DATA_LOSS when it is damaged.
-    public init(name: String, store: any Store, clock: any Clock) throws(Status) {
+    public convenience init(name: String, store: any Store, clock: any Clock) throws(Status) {
+        try self.init(name: name, store: store, clock: clock, options: TreeWriterOptions())
+    }
+
+    /// - Parameter run: runs what is worked out beside the writer.
+    package convenience init(
+        name: String, store: any Store, clock: any Clock,
+        run: @escaping TreeBackground.Run
+    ) throws(Status) {
+        try self.init(
+            name: name, store: store, clock: clock, options: TreeWriterOptions(), TreeBackground(run: run))
+    }
+
+    init(
+        name: String, store: any Store, clock: any Clock, options: TreeWriterOptions,
+        _ background: TreeBackground? = nil
+    ) throws(Status) {
         self.name = name
         self.store = store
         deferred = store as? DeferredStore
-        writer = try TreeWriter(store: store, clock: clock)
+        let thread = WorkerThread<@Sendable () -> Void>(name: "hearth-tree-bg") { jobs in for job in jobs { job() } }
+        self.thread = background == nil ? thread : nil
+        writer = try TreeWriter(
+            store: store, clock: clock, options: options,
+            background: background ?? TreeBackground { _, _, job in thread.push(job) })
     }
 
     deinit { close() }
@@ -38,6 +62,8 @@ public final class TreeDatabase: Sendable {
     public static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
         let records = KeyRange(prefix: [PathCode.Space.records])
         if try snapshot.count(.entries, records, limit: 1) > 0 { return true }
+        // The first write may be a large one.
+        if try snapshot.count(.entries, KeyRange(prefix: [PathCode.Space.staged]), limit: 1) > 0 { return true }
         return try snapshot.count(.meta, KeyRange(prefix: TreeMeta.journalPrefix), limit: 1) > 0
     }
 
@@ -55,17 +81,29 @@ public final class TreeDatabase: Sendable {
     /// - Parameter completion: called once: on the writer's thread, or on this one when the write isn't even queued, for it
     ///   holds something invalid or too much is waiting.
     public func submit(_ write: TreeWrite, completion: @escaping @Sendable (TreeOutcome) -> Void) {
-        writer.submit(write, completion)
+        submit(write, for: .server, completion: completion)
     }
 
-    /// Runs something on the writer's thread, after the writes that were submitted before, on the tree as it is there: nothing
-    /// is committed meanwhile. Writes that wait with it are made first, so that they are synced together. What was given
-    /// first runs first.
+    /// - Parameter requester: has its turn among others; what one connection submits and performs is done in that order.
+    package func submit(
+        _ write: TreeWrite, for requester: Requester, completion: @escaping @Sendable (TreeOutcome) -> Void
+    ) {
+        writer.submit(write, for: requester, completion)
+    }
+
+    /// Runs something on the writer's thread, after the writes that the same connection submitted before, on the tree as it is
+    /// there: nothing is committed meanwhile. Writes that wait with it are made first, so that they are synced together. What
+    /// was given first runs first.
     /// - Parameter job: its view is only valid during the call; when the store can't be read, everything that is asked of
     ///   it throws that error.
     /// - Returns: false when the database is closed: the job isn't run.
     @discardableResult
-    public func perform(_ job: @escaping @Sendable (TreeView) -> Void) -> Bool { writer.perform(job) }
+    public func perform(_ job: @escaping @Sendable (TreeView) -> Void) -> Bool { perform(for: .server, job) }
+
+    @discardableResult
+    package func perform(for requester: Requester, _ job: @escaping @Sendable (TreeView) -> Void) -> Bool {
+        writer.perform(for: requester, job)
+    }
 
     /// Whom commits are told to, from the next group of writes on; nil for nobody.
     public func setObserver(_ observer: (any TreeObserver)?) { writer.setObserver(observer) }
@@ -91,7 +129,14 @@ public final class TreeDatabase: Sendable {
     /// Whether entries of indexes are being made or deleted in the background.
     public var isBuilding: Bool { !writer.indexes.all.allSatisfy { $0.state == .ready } }
 
-    public var statistics: TreeStatistics { writer.statistics }
+    /// Whether nothing is left to be done in the background for a large write.
+    var isSettled: Bool { writer.isSettled }
+
+    public var statistics: TreeStatistics {
+        var statistics = writer.statistics
+        statistics.store = store.statistics
+        return statistics
+    }
 
     /// Bytes of the store; nil when it can't tell.
     public var sizeBytes: Int? { store.sizeBytes }
@@ -102,6 +147,7 @@ public final class TreeDatabase: Sendable {
     public func close(because reason: Status = .unavailable("The database is closed.")) {
         if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()
+        thread?.stop()
         store.close(because: reason)
     }
 }
@@ -118,4 +164,5 @@ public struct TreeStatistics: Sendable {
     /// Writes that wait.
     public var queuedWrites = 0
     public var queuedBytes = 0
+    public var store = StoreStatistics()
 }

@@ -25,12 +25,16 @@ final class TreeIndexBuilder: @unchecked Sendable {
         return try store.write { transaction throws(Status) in
             var next = try transaction.get(.meta, TreeMeta.nextIndex).map { TreeMeta.id($0) } ?? 0
             var all: [TreeIndex] = indexes.all.filter { $0.state == .going }
+            var present: [TreeIndexLikeness: TreeIndex] = [:]
+            for index in indexes.kept { present[index.likeness] = index }
             var wanted: [TreeIndex] = []
+            var known: Set<TreeIndexLikeness> = []
             for definition in definitions {
                 // Keys and priorities are always in order.
-                guard let new = TreeIndex(id: next, definition: definition, state: .building) else { continue }
-                if wanted.contains(where: { $0.isLike(new) }) { continue }
-                if let present = indexes.kept.first(where: { $0.isLike(new) }) {
+                guard let new = TreeIndex(id: next, definition: definition, state: .building),
+                    known.insert(new.likeness).inserted
+                else { continue }
+                if let present = present[new.likeness] {
                     wanted.append(present)
                 } else {
                     wanted.append(new)
@@ -38,7 +42,7 @@ final class TreeIndexBuilder: @unchecked Sendable {
                     try transaction.put(.meta, Self.key(new), new.stored)
                 }
             }
-            for var old in indexes.kept where !wanted.contains(where: { $0.id == old.id }) {
+            for var old in indexes.kept where !known.contains(old.likeness) {
                 old.state = .going
                 all.append(old)
                 try transaction.put(.meta, Self.key(old), old.stored)
@@ -52,45 +56,83 @@ final class TreeIndexBuilder: @unchecked Sendable {
 
     // MARK: Slices
 
-    /// Does a part of what there is to do.
-    /// - Returns: the indexes, others than before when one is complete or gone.
+    /// Does a part of what there is to do. Indexes with few children share a part: each of them costs a few steps.
+    /// - Returns: the indexes, others than before when some are complete or gone.
     func slice(of indexes: TreeIndexes) throws(Status) -> TreeIndexes {
-        if let index = indexes.all.first(where: { $0.state == .going }) { return try delete(index, indexes) }
-        guard let index = indexes.all.first(where: { $0.state == .building }) else { return indexes }
-        let start = position.flatMap { $0.index == index.id ? $0.place : nil } ?? [PathCode.Space.records]
-        let next = try store.write { transaction throws(Status) in
-            let view = TreeView(transaction, version: 0, indexes: indexes, isOwner: false)
-            let (found, next) = try index.children(from: start, max: Limits.treeIndexSliceMax, in: view)
-            for (parent, child, key) in found {
-                guard let value = try view.indexed(child, by: index) else { continue }
-                try transaction.put(.entries, index.entry(parent, value, key), [])
-            }
-            if next == nil {
-                var complete = index
-                complete.state = .ready
-                try transaction.put(.meta, Self.key(index), complete.stored)
-            }
-            return next
+        let due = indexes.all.filter { $0.state == .going } + indexes.all.filter { $0.state == .building }
+        let progress = try store.write { transaction throws(Status) in
+            try work(on: due, TreeView(transaction, version: 0, indexes: indexes, isOwner: false), transaction)
         }
-        position = next.map { (index.id, $0) }
-        if next != nil { return indexes }
+        position = progress.position
+        if progress.done.isEmpty { return indexes }
         return TreeIndexes(
-            indexes.all.map { other in
-                var other = other
-                if other.id == index.id { other.state = .ready }
-                return other
+            indexes.all.compactMap { index in
+                guard progress.done.contains(index.id) else { return index }
+                if index.state == .going { return nil }
+                var index = index
+                index.state = .ready
+                return index
             })
     }
 
-    private func delete(_ index: TreeIndex, _ indexes: TreeIndexes) throws(Status) -> TreeIndexes {
-        let isGone = try store.write { transaction throws(Status) in
-            let range = KeyRange(prefix: index.prefix([PathCode.Space.records]))
-            let deleted = try transaction.delete(.entries, range, limit: Limits.treeIndexSliceMax)
-            if deleted == Limits.treeIndexSliceMax { return false }
-            try transaction.delete(.meta, Self.key(index))
-            return true
+    private struct Progress {
+        /// Indexes that are complete or gone.
+        var done: Set<UInt32> = []
+        var position: (index: UInt32, place: [UInt8])?
+    }
+
+    private func work(
+        on due: [TreeIndex], _ view: TreeView, _ transaction: any StoreTransaction
+    ) throws(Status) -> Progress {
+        var progress = Progress()
+        var left = Limits.treeIndexSliceMax
+        for index in due where left > 0 {
+            if index.state == .going {
+                guard try delete(index, &left, transaction) else { break }
+            } else {
+                let place = position.flatMap { $0.index == index.id ? $0.place : nil } ?? [PathCode.Space.records]
+                if let next = try build(index, from: place, &left, view, transaction) {
+                    progress.position = (index.id, next)
+                    break
+                }
+            }
+            progress.done.insert(index.id)
         }
-        return isGone ? TreeIndexes(indexes.all.filter { $0.id != index.id }) : indexes
+        return progress
+    }
+
+    /// What an index costs that has nothing to be built or deleted.
+    private static let stepsPerIndex = 4
+
+    /// - Returns: where to go on; nil when the index is complete.
+    private func build(
+        _ index: TreeIndex, from place: [UInt8], _ left: inout Int, _ view: TreeView,
+        _ transaction: any StoreTransaction
+    ) throws(Status) -> [UInt8]? {
+        let (found, next) = try index.children(from: place, max: left, in: view)
+        for (parent, child, key) in found {
+            guard let value = try view.indexed(child, by: index) else { continue }
+            try transaction.put(.entries, index.entry(parent, value, key), [])
+        }
+        left -= found.count + Self.stepsPerIndex
+        if let next { return next }
+        var complete = index
+        complete.state = .ready
+        try transaction.put(.meta, Self.key(index), complete.stored)
+        return nil
+    }
+
+    /// - Returns: whether nothing of the index is left.
+    private func delete(
+        _ index: TreeIndex, _ left: inout Int, _ transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
+        let range = KeyRange(prefix: index.prefix([PathCode.Space.records]))
+        let limit = left
+        let deleted = try transaction.delete(.entries, range, limit: limit)
+        left -= deleted + Self.stepsPerIndex
+        if deleted == limit { return false }
+        try transaction.delete(.meta, Self.key(index))
+        return true
     }
 }
 

@@ -61,7 +61,7 @@ struct TreeIndex: Sendable {
     }
 
     /// How two definitions are known for the same.
-    func isLike(_ other: TreeIndex) -> Bool { pattern == other.pattern && inside == other.inside }
+    var likeness: TreeIndexLikeness { TreeIndexLikeness(pattern: pattern, inside: inside) }
 
     // MARK: Entries
 
@@ -97,15 +97,37 @@ struct TreeIndex: Sendable {
     }
 }
 
+/// What an index orders, without the names of variables.
+struct TreeIndexLikeness: Hashable, Sendable {
+    let pattern: [TreeKey?]
+    let inside: TreePath?
+}
+
 /// The indexes of a tree at one moment. What changes them makes a new object, so that two moments can be told apart.
 final class TreeIndexes: Sendable {
     let all: [TreeIndex]
     /// Those that writes keep up to date.
     let kept: [TreeIndex]
+    private let patterns: TreeIndexPatterns
 
     init(_ all: [TreeIndex]) {
         self.all = all
         kept = all.filter { $0.state != .going }
+        patterns = TreeIndexPatterns(kept)
+    }
+
+    /// Those that have a child at or above a location.
+    func above(_ path: TreePath) -> [TreeIndex] {
+        var found: [TreeIndex] = []
+        patterns.collect(along: path.keys[...], into: &found)
+        return found
+    }
+
+    /// Those that have children at or below a location's own children.
+    func belowOrAt(_ path: TreePath) -> [TreeIndex] {
+        var found: [TreeIndex] = []
+        patterns.forEach(at: path.keys[...]) { $0.collectAll(into: &found) }
+        return found
     }
 
     static func load(_ snapshot: any Snapshot) throws(Status) -> TreeIndexes {
@@ -115,6 +137,8 @@ final class TreeIndexes: Sendable {
             dropping: TreeMeta.indexPrefix.count)
         defer { cursor.close() }
         while try cursor.next() {
+            // Not an index: the mark of a graft.
+            if TreeMeta.id(cursor.key) == .max { continue }
             guard let index = TreeIndex(id: TreeMeta.id(cursor.key), stored: cursor.value) else {
                 throw Status(.dataLoss, "The record of an index of the tree is damaged.")
             }
@@ -131,8 +155,63 @@ final class TreeIndexes: Sendable {
         case .value: inside = nil
         case .child(let path): inside = path.isRoot ? nil : path
         }
-        return kept.first {
-            $0.state == .ready && $0.pattern.count == path.count && $0.inside == inside && $0.fits(path)
+        var found: TreeIndex?
+        patterns.forEach(at: path.keys[...]) { node in
+            found = found ?? node.indexes.first { $0.state == .ready && $0.inside == inside }
         }
+        return found
+    }
+}
+
+/// Indexes by their patterns, so that those of a location are found without a look at the others. Never changes once it
+/// is made.
+private final class TreeIndexPatterns: @unchecked Sendable {
+    private var children: [TreeKey: TreeIndexPatterns] = [:]
+    /// Of any key.
+    private var any: TreeIndexPatterns?
+    /// Those whose patterns end here.
+    private(set) var indexes: [TreeIndex] = []
+
+    private init() {}
+
+    convenience init(_ indexes: [TreeIndex]) {
+        self.init()
+        for index in indexes {
+            var node = self
+            for part in index.pattern {
+                if let next = node.next(part) {
+                    node = next
+                } else {
+                    let made = TreeIndexPatterns()
+                    if let part { node.children[part] = made } else { node.any = made }
+                    node = made
+                }
+            }
+            node.indexes.append(index)
+        }
+    }
+
+    private func next(_ part: TreeKey?) -> TreeIndexPatterns? {
+        if let part { children[part] } else { any }
+    }
+
+    /// Those whose patterns fit the beginning of a path, but not all of it.
+    func collect(along keys: ArraySlice<TreeKey>, into found: inout [TreeIndex]) {
+        guard let key = keys.first else { return }
+        found += indexes
+        children[key]?.collect(along: keys.dropFirst(), into: &found)
+        any?.collect(along: keys.dropFirst(), into: &found)
+    }
+
+    func forEach(at keys: ArraySlice<TreeKey>, _ body: (TreeIndexPatterns) -> Void) {
+        guard let key = keys.first else { return body(self) }
+        children[key]?.forEach(at: keys.dropFirst(), body)
+        any?.forEach(at: keys.dropFirst(), body)
+    }
+
+    func collectAll(into found: inout [TreeIndex]) {
+        found += indexes
+        for child in children.values { child.collectAll(into: &found) }
+        any?.collectAll(into: &found)
     }
 }

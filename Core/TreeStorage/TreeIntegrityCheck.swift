@@ -119,7 +119,7 @@ public struct TreeIntegrityCheck {
                 "entries of priorities", .entries,
                 KeyRange(prefix: TreeMutation.priorityPrefix([PathCode.Space.records])), priorities
             ),
-            ("long strings", .documents, KeyRange(lower: [], upper: nil), strings),
+            ("long strings", .documents, KeyRange(prefix: [PathCode.Space.records]), strings),
         ]
         for (index, child) in zip(indexes, children) {
             expected.append(

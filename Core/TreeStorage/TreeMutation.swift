@@ -8,13 +8,13 @@ import HearthTree
 struct TreeMutation {
     private let transaction: any StoreTransaction
     private let view: TreeView
-    private let indexes: [TreeIndex]
+    private let indexes: TreeIndexes
 
     /// - Parameter view: of the same transaction.
     init(_ transaction: any StoreTransaction, _ view: TreeView) {
         self.transaction = transaction
         self.view = view
-        indexes = view.indexes.kept
+        indexes = view.indexes
     }
 
     /// Makes changes at once, as `TreeOverlay` shows them.
@@ -36,6 +36,34 @@ struct TreeMutation {
             try setIndexes(below: change.path, change.node)
         }
         return isChanged
+    }
+
+    // MARK: Large replacements
+
+    /// Whether so many nodes, or more, lie at the locations of changes.
+    func hasMany(at changes: [TreeChange], nodes: Int) throws(Status) -> Bool {
+        var left = nodes
+        for change in changes {
+            left -= try transaction.count(.entries, PathCode.below(PathCode.place(change.path)), limit: left)
+            if left <= 0 { return true }
+        }
+        return false
+    }
+
+    /// Makes changes whose records have been staged, by a graft.
+    func apply(_ replacement: TreeReplacement, in transaction: GraftTransaction) throws(Status) {
+        var before: [(touched: [IndexedChild], isEmpty: Bool, priority: Scalar?)] = []
+        for change in replacement.changes {
+            let old = try PresentRecords(PathCode.place(change.path), in: transaction)
+            before.append((try indexedChildren(above: change.path), old.isEmpty, old.priority))
+            if old.isEmpty, !change.node.isEmpty { try openParents(of: change.path) }
+        }
+        try transaction.begin(replacement.graft)
+        for (change, before) in zip(replacement.changes, before) {
+            try setPriorityEntry(change.path, from: before.priority, to: change.node.priority)
+            if change.node.isEmpty, !before.isEmpty { try removeEmptyParents(of: change.path) }
+            for child in before.touched { try update(child) }
+        }
     }
 
     // MARK: A node
@@ -167,7 +195,7 @@ struct TreeMutation {
 
     private func indexedChildren(above path: TreePath) throws(Status) -> [IndexedChild] {
         var found: [IndexedChild] = []
-        for index in indexes where path.count > index.pattern.count && index.fits(path) {
+        for index in indexes.above(path) {
             let parent = PathCode.place(TreePath(keys: Array(path.keys[..<index.pattern.count])))
             let key = path.keys[index.pattern.count]
             var place = parent
@@ -192,7 +220,7 @@ struct TreeMutation {
     /// The entries of places at and below a changed one.
     private func setIndexes(below path: TreePath, _ node: Node) throws(Status) {
         let place = PathCode.place(path)
-        for index in indexes where path.count <= index.pattern.count && index.fits(path) {
+        for index in indexes.belowOrAt(path) {
             var entries: [StoreRecord] = []
             index.collect(from: node, at: place, depth: path.count, into: &entries)
             entries.sort { UTF8Order.compare($0.key, $1.key) < 0 }

@@ -92,8 +92,12 @@ public final class TreeView: TreeData, @unchecked Sendable {
     /// The hash of all that is at a place, as clients compute it; "" of nothing.
     /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
     public func hash(at path: TreePath) throws(Status) -> String {
+        try hash(at: path, sizeBytesMax: Limits.treeReadSizeBytesMax)
+    }
+
+    func hash(at path: TreePath, sizeBytesMax: Int) throws(Status) -> String {
         var builder = NodeHashBuilder()
-        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax)
         try walk.run(&builder)
         return builder.hash
     }

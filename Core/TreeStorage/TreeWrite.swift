@@ -84,7 +84,7 @@ public struct TreeCommit: Sendable {
 public enum TreeOutcome: Sendable {
     case committed(TreeCommit)
     /// The condition didn't hold; nothing was changed.
-    case stale(current: Node)
+    case stale
     /// Nothing was changed.
     case failed(Status)
 

@@ -3,18 +3,24 @@ import HearthTree
 
 /// What a write is asked before it is queued, and what it is made of when its turn comes.
 extension TreeWrite {
-    /// Bytes of what it writes, roughly.
+    struct Size {
+        /// Of what it writes, roughly.
+        var bytes = 0
+        var nodes = 0
+    }
+
+    /// How much it writes.
     /// - Throws: INVALID_ARGUMENT when a key, a depth, a string or the whole is beyond the limits: who parses requests has
     ///   refused that before, but nothing that can't be kept in order may reach the store.
-    func checkedSizeBytes() throws(Status) -> Int {
-        var size = 0
+    func checkedSize() throws(Status) -> Size {
+        var size = Size()
         for change in changes {
             do throws(TreeDataError) {
                 try TreeLimits.standard.check(change.path, allowingPriority: true)
             } catch {
                 throw .invalidArgument(error.message)
             }
-            for key in change.path.keys { size += key.text.utf8.count + 1 }
+            for key in change.path.keys { size.bytes += key.text.utf8.count + 1 }
             if change.isPriority {
                 try Self.check(priority: change.node.value)
                 if change.node.childCount > 0 { throw Self.invalidPriority }
@@ -24,7 +30,7 @@ extension TreeWrite {
         for change in journal {
             let record = change.record?.count ?? 0
             if record > Limits.treeJournalRecordSizeBytesMax { throw Self.tooLarge }
-            size += change.session.utf8.count + (change.entry?.utf8.count ?? 0) + record
+            size.bytes += change.session.utf8.count + (change.entry?.utf8.count ?? 0) + record
         }
         return size
     }
@@ -34,20 +40,21 @@ extension TreeWrite {
     private static let invalidPriority = Status.invalidArgument(
         "Invalid data; .priority has to be a number or a string.")
 
-    private static func add(_ node: Node, depth: Int, to size: inout Int) throws(Status) {
-        size += 16
+    private static func add(_ node: Node, depth: Int, to size: inout Size) throws(Status) {
+        size.bytes += 16
+        size.nodes += 1
         if let priority = node.priority {
             try check(priority: priority)
-            size += priority.string?.utf8.count ?? 8
+            size.bytes += priority.string?.utf8.count ?? 8
         }
         if let text = node.value?.string {
             if text.utf8.count > Limits.treeStringSizeBytesMax {
                 throw .invalidArgument(
                     "Invalid data; a string is longer than \(Limits.treeStringSizeBytesMax) bytes.")
             }
-            size += text.utf8.count
+            size.bytes += text.utf8.count
         }
-        if size > Limits.treeWriteSizeBytesMax { throw tooLarge }
+        if size.bytes > Limits.treeWriteSizeBytesMax { throw tooLarge }
         if node.childCount > 0, depth >= Limits.treeDepthMax {
             throw .invalidArgument("Invalid data; deeper than \(Limits.treeDepthMax) levels.")
         }
@@ -56,7 +63,7 @@ extension TreeWrite {
                 throw .invalidArgument(
                     "Invalid data; the key \"\(key.text.prefix(50))\" can't be empty or contain $ # [ ] / or .")
             }
-            size += key.text.utf8.count
+            size.bytes += key.text.utf8.count
             try add(child, depth: depth + 1, to: &size)
         }
     }

@@ -4,29 +4,25 @@ import HearthStorage
 import HearthTree
 import Synchronization
 
-/// The one way by which a tree changes: a queue, and a thread that takes all that has gathered.
+/// The one way by which a tree changes: a queue, and a thread that takes groups of writes from it, in turn between those
+/// who have written.
 ///
 /// Each write is worked out on the state that the ones before it leave: deferred values, condition, guard. Then its records
 /// are put into the group's transaction, which is synced once. What is refused was refused before anything of it was put.
 /// Then, in this order: the observer is told that the group is durable, and the writes are answered.
+///
+/// Nothing that grows with the tree is done in one piece on this thread. The hash that a condition asks for is worked out on
+/// a snapshot beside it, and the thread only looks whether the location has changed since (`RecentTreeChanges`). A write
+/// with very many nodes, or in the place of very many, is made in slices (`TreeReplacement`).
 final class TreeWriter: Sendable {
-    private struct Request: Sendable {
-        var write: TreeWrite
-        var sizeBytes: Int
-        var completion: @Sendable (TreeOutcome) -> Void
-    }
-
-    private enum Job: Sendable {
-        case write(Request)
-        case perform(@Sendable (TreeView) -> Void)
-        case setIndexes([TreeIndexDefinition], @Sendable (Result<Void, Status>) -> Void)
-        /// A slice of the work on indexes.
-        case build
-    }
-
-    private struct Shared {
+    struct Shared {
         var indexes: TreeIndexes
         var observer: (any TreeObserver)?
+        var queue = TreeWriteQueue()
+        /// Whether the thread will look into the queue.
+        var isAwake = false
+        var isClosing = false
+        var isStopped = false
         var queuedWrites = 0
         var queuedBytes = 0
         var statistics = TreeStatistics()
@@ -35,33 +31,52 @@ final class TreeWriter: Sendable {
         /// Of the last commit that was begun; only the writer's thread changes it.
         var lastVersion: Int64
         var isBuilding = false
+        var undecided: UndecidedTreeWrites
+        /// Only the writer's thread changes them.
+        var changes: RecentTreeChanges
+        var hashes = KeptTreeHashes()
     }
 
-    private let store: any Store
-    private let clock: any Clock
-    private let shared: Mutex<Shared>
+    let store: GraftStore
+    let options: TreeWriterOptions
+    let clock: any Clock
+    let shared: Mutex<Shared>
     private let builder: TreeIndexBuilder
-    private let worker: Mutex<WorkerThread<Job>?>
+    private let worker: Mutex<WorkerThread<Void>?>
+    let background: TreeBackground
 
-    init(store: any Store, clock: any Clock) throws(Status) {
-        self.store = store
+    init(
+        store: any Store, clock: any Clock, options: TreeWriterOptions, background: TreeBackground
+    ) throws(Status) {
+        self.store = try GraftStore(store)
         self.clock = clock
-        let snapshot = try store.snapshot()
+        self.options = options
+        self.background = background
+        let snapshot = try self.store.snapshot()
         defer { snapshot.close() }
         let version = try TreeMeta.version(in: snapshot)
         let indexes = try TreeIndexes.load(snapshot)
-        shared = Mutex(Shared(indexes: indexes, version: version, lastVersion: version))
-        builder = TreeIndexBuilder(store: store)
+        let isUnsettled = try self.store.hasStaged() || self.store.hasGraft
+        shared = Mutex(
+            Shared(
+                indexes: indexes, version: version, lastVersion: version,
+                undecided: UndecidedTreeWrites(isSettling: isUnsettled),
+                changes: RecentTreeChanges(after: version)))
+        builder = TreeIndexBuilder(store: self.store)
         worker = Mutex(nil)
         // The thread must not keep alive what stops it: `stop` comes before the end of this object.
-        let thread = WorkerThread<Job>(name: "hearth-tree-wr", idle: { store.maintain() }) { [weak self] jobs in
-            self?.process(jobs)
+        let thread = WorkerThread<Void>(name: "hearth-tree-wr", idle: { store.maintain() }) { [weak self] _ in
+            self?.process()
         }
         worker.withLock { $0 = thread }
+        if isUnsettled { enqueue(.settle, for: .background, cost: 1) }
         continueBuilding()
     }
 
     var indexes: TreeIndexes { shared.withLock { $0.indexes } }
+
+    /// Whether nothing is left to be done for a large write.
+    var isSettled: Bool { shared.withLock { !$0.undecided.isReplacing } }
 
     var statistics: TreeStatistics {
         shared.withLock { shared in
@@ -97,38 +112,65 @@ final class TreeWriter: Sendable {
 
     // MARK: Queueing
 
-    func submit(_ write: TreeWrite, _ completion: @escaping @Sendable (TreeOutcome) -> Void) {
-        let size: Int
-        do throws(Status) { size = try write.checkedSizeBytes() } catch { return completion(.failed(error)) }
-        let hasRoom = shared.withLock { shared in
+    func submit(
+        _ write: TreeWrite, for requester: Requester, _ completion: @escaping @Sendable (TreeOutcome) -> Void
+    ) {
+        let size: TreeWrite.Size
+        do throws(Status) { size = try write.checkedSize() } catch { return completion(.failed(error)) }
+        let isLarge = size.nodes >= options.replacementNodesMin && TreeReplacement.isPossible(write.changes)
+        let refusal: Status? = shared.withLock { shared in
+            if shared.isStopped { return Self.closed }
             if shared.queuedWrites >= Limits.treeWriteQueueMax
-                || shared.queuedBytes + size > Limits.treeWriteQueueBytesMax
+                || shared.queuedBytes + size.bytes > Limits.treeWriteQueueBytesMax
             {
-                return false
+                return .resourceExhausted("Too many writes are waiting for the disk.")
             }
             shared.queuedWrites += 1
-            shared.queuedBytes += size
-            return true
+            shared.queuedBytes += size.bytes
+            let cost = 1 + (isLarge ? 0 : size.nodes + size.bytes / 256) + (write.condition == nil ? 0 : 100)
+            let request = TreeRequest(
+                ticket: shared.undecided.nextTicket(), write: write, sizeBytes: size.bytes, cost: cost,
+                isLarge: isLarge, requester: requester, completion: completion)
+            shared.queue.append(.write(request), for: requester, cost: cost)
+            return nil
         }
-        if !hasRoom {
-            return completion(.failed(.resourceExhausted("Too many writes are waiting for the disk.")))
-        }
-        let request = Request(write: write, sizeBytes: size, completion: completion)
-        if !push(.write(request)) { answer(request, .failed(Self.closed)) }
+        if let refusal { completion(.failed(refusal)) } else { wake() }
     }
 
     @discardableResult
-    func perform(_ job: @escaping @Sendable (TreeView) -> Void) -> Bool { push(.perform(job)) }
+    func perform(for requester: Requester, _ job: @escaping @Sendable (TreeView) -> Void) -> Bool {
+        enqueue(.perform(job), for: requester, cost: 1)
+    }
 
     func setIndexes(
         _ definitions: [TreeIndexDefinition], _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
-        if !push(.setIndexes(definitions, completion)) { completion(.failure(Self.closed)) }
+        if !enqueue(.setIndexes(definitions, completion), for: .server, cost: 1) { completion(.failure(Self.closed)) }
     }
 
-    private func push(_ job: Job) -> Bool { worker.withLock { $0 }?.push(job) ?? false }
+    @discardableResult
+    func enqueue(_ job: TreeJob, for requester: Requester, cost: Int) -> Bool {
+        let isQueued = shared.withLock { shared in
+            // What is left to be done in the background is done after the next start.
+            if shared.isStopped || shared.isClosing && requester == .background { return false }
+            shared.queue.append(job, for: requester, cost: cost)
+            return true
+        }
+        if isQueued { wake() }
+        return isQueued
+    }
 
-    private func answer(_ request: Request, _ outcome: TreeOutcome) {
+    /// Has the thread look into the queue.
+    func wake() {
+        let isDue = shared.withLock { shared in
+            if shared.isAwake || shared.isStopped { return false }
+            shared.isAwake = true
+            return true
+        }
+        if isDue, worker.withLock({ $0 })?.push(()) != true { end() }
+    }
+
+    func answer(_ request: TreeRequest, _ outcome: TreeOutcome) {
         shared.withLock { shared in
             shared.queuedWrites -= 1
             shared.queuedBytes -= request.sizeBytes
@@ -136,58 +178,80 @@ final class TreeWriter: Sendable {
         request.completion(outcome)
     }
 
-    private static let closed = Status.unavailable("The database is closed.")
+    static let closed = Status.unavailable("The database is closed.")
 
-    /// Ends the thread; what was queued is worked off before.
+    /// Ends the thread; what was queued is worked off before, but for what is undecided.
     func stop() {
+        shared.withLock { $0.isClosing = true }
         let thread = worker.withLock { worker in
             defer { worker = nil }
             return worker
         }
-        for job in thread?.stop() ?? [] {
+        thread?.stop()
+        end()
+    }
+
+    /// Answers whatever is left when there is no thread any more.
+    private func end() {
+        let (jobs, undecided) = shared.withLock { shared in
+            shared.isStopped = true
+            return (shared.queue.removeAll(), shared.undecided.removeAll())
+        }
+        var tickets: Set<UInt64> = []
+        for request in undecided {
+            tickets.insert(request.ticket)
+            answer(request, .failed(Self.closed))
+        }
+        for job in jobs {
             switch job {
-            case .write(let request): answer(request, .failed(Self.closed))
+            case .write(let request): if !tickets.contains(request.ticket) { answer(request, .failed(Self.closed)) }
             case .setIndexes(_, let completion): completion(.failure(Self.closed))
-            case .perform, .build: break
+            case .perform, .build, .stage, .settle: break
             }
         }
     }
 
     // MARK: The writer's thread
 
-    private func process(_ jobs: [Job]) {
-        var group: [Request] = []
-        var groupBytes = 0
-        var waiting: [@Sendable (TreeView) -> Void] = []
-        func flush() {
-            if !group.isEmpty { commit(group) }
-            group = []
-            groupBytes = 0
-        }
-        func settle() {
-            flush()
-            if !waiting.isEmpty { run(waiting) }
-            waiting = []
-        }
-        for job in jobs {
-            switch job {
-            case .write(let request):
-                group.append(request)
-                groupBytes += request.sizeBytes
-                if group.count >= Limits.groupCommitRequestsMax || groupBytes >= Limits.groupCommitBytesMax { flush() }
-            case .perform(let job): waiting.append(job)
-            case .setIndexes(let definitions, let completion):
-                settle()
-                completion(change(definitions))
-            case .build:
-                settle()
-                build()
+    typealias Entry = TreeWriteQueue.Entry
+
+    private func process() {
+        while true {
+            let (group, other) = takeTurn()
+            if group.isEmpty, other == nil { return }
+            if !group.isEmpty { work(group) }
+            switch other {
+            case .setIndexes(let definitions, let completion): completion(change(definitions))
+            case .build: build()
+            case .stage(let ticket): stage(ticket)
+            case .settle: settle()
+            case .write, .perform, nil: break
             }
         }
-        settle()
     }
 
-    private func run(_ jobs: [@Sendable (TreeView) -> Void]) {
+    /// The next writes and what is performed between them, and what else has its turn after them.
+    private func takeTurn() -> (group: [Entry], other: TreeJob?) {
+        shared.withLock { shared in
+            var group: [Entry] = []
+            var cost = 0
+            while group.count < Limits.groupCommitRequestsMax, cost < options.groupCostMax,
+                let entry = shared.queue.popFirst()
+            {
+                switch entry.job {
+                case .write, .perform: group.append(entry)
+                case .setIndexes, .build, .stage, .settle: return (group, entry.job)
+                }
+                cost += entry.cost
+            }
+            if group.isEmpty { shared.isAwake = false }
+            return (group, nil)
+        }
+    }
+
+    private func work(_ group: [Entry]) {
+        let jobs = commit(group)
+        if jobs.isEmpty { return }
         let view: TreeView
         do throws(Status) {
             view = try self.view()
@@ -197,103 +261,6 @@ final class TreeWriter: Sendable {
         }
         for job in jobs { job(view) }
         view.close()
-    }
-
-    private func commit(_ group: [Request]) {
-        let (observer, indexes) = shared.withLock { ($0.observer, $0.indexes) }
-        var outcomes: [TreeOutcome] = []
-        var failure: Status?
-        do throws(Status) {
-            try store.write { transaction throws(Status) in
-                for request in group {
-                    outcomes.append(try self.apply(request.write, to: transaction, indexes, observer))
-                }
-                // When all were refused there is nothing to sync.
-                if let last = outcomes.lazy.compactMap(\.commit).last?.version {
-                    try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(last))
-                }
-            }
-        } catch {
-            failure = error
-        }
-        let commits = failure == nil ? outcomes.count { $0.commit != nil } : 0
-        shared.withLock { shared in
-            shared.statistics.groups += 1
-            shared.statistics.commits += commits
-            if failure == nil { shared.version = shared.lastVersion } else { shared.statistics.failedGroups += 1 }
-        }
-        if failure == nil {
-            observer?.publish()
-            continueBuilding()
-        } else {
-            observer?.discard()
-        }
-        for (index, request) in group.enumerated() {
-            answer(request, failure.map { .failed(Status(.unavailable, $0.message)) } ?? outcomes[index])
-        }
-    }
-
-    /// - Throws: when the store fails, which fails the group; what is wrong with the write is its outcome.
-    private func apply(
-        _ write: TreeWrite, to transaction: any StoreTransaction, _ indexes: TreeIndexes,
-        _ observer: (any TreeObserver)?
-    ) throws(Status) -> TreeOutcome {
-        let version = nextVersion()
-        let view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
-        let changes: [TreeChange]
-        do throws(Status) {
-            switch try judge(write, view) {
-            case .ready(let resolved): changes = resolved
-            case .refused(let outcome): return outcome
-            }
-        } catch {
-            // A damaged record is the trouble of those who write there, not of the group.
-            if error.code == .unavailable { throw error }
-            return .failed(error)
-        }
-        // From here on half of the write may be put: every failure undoes the group.
-        let isChanged = try TreeMutation(transaction, view).apply(changes)
-        for change in write.journal { try change.apply(to: transaction) }
-        let commit = TreeCommit(
-            version: version, changes: changes, isNoChange: !isChanged, base: write.base)
-        if !changes.isEmpty { observer?.prepare(commit, after: view) }
-        return .committed(commit)
-    }
-
-    private func nextVersion() -> Int64 {
-        let now = clock.now().microseconds
-        return shared.withLock { shared in
-            shared.lastVersion = max(now, shared.lastVersion + 1)
-            return shared.lastVersion
-        }
-    }
-
-    // MARK: Judgement
-
-    private enum Judgement {
-        case ready([TreeChange])
-        case refused(TreeOutcome)
-    }
-
-    private func judge(_ write: TreeWrite, _ view: TreeView) throws(Status) -> Judgement {
-        if let condition = write.condition, condition.reveals || write.guard == nil {
-            if let current = try mismatch(condition, view) { return .refused(.stale(current: current)) }
-        }
-        let changes = try write.resolvedChanges(on: view)
-        if let treeGuard = write.guard {
-            let after = TreeOverlay(base: view, changes: changes)
-            try treeGuard.judge(changes, before: view, after: after, now: write.nowMilliseconds)
-            if let condition = write.condition, !condition.reveals, let current = try mismatch(condition, view) {
-                return .refused(.stale(current: current))
-            }
-        }
-        return .ready(changes)
-    }
-
-    /// What is there instead of what a condition asks for; nil when it holds.
-    private func mismatch(_ condition: TreeWrite.Condition, _ view: TreeView) throws(Status) -> Node? {
-        let current = try view.node(at: condition.path)
-        return UTF8Order.equal(current.hash, condition.hash) ? nil : current
     }
 
     // MARK: Indexes
@@ -310,14 +277,16 @@ final class TreeWriter: Sendable {
         }
     }
 
-    private func continueBuilding() {
+    func continueBuilding() {
         let isDue = shared.withLock { shared in
             if shared.isBuilding || shared.indexes.all.allSatisfy({ $0.state == .ready }) { return false }
             shared.isBuilding = true
             return true
         }
-        // Not pushed when the database is being closed: the next start goes on.
-        if isDue, !push(.build) { shared.withLock { $0.isBuilding = false } }
+        // Not queued when the database is being closed: the next start goes on.
+        if isDue, !enqueue(.build, for: .background, cost: Limits.treeIndexSliceMax) {
+            shared.withLock { $0.isBuilding = false }
+        }
     }
 
     private func build() {
@@ -330,4 +299,9 @@ final class TreeWriter: Sendable {
             // The store is in trouble: the next group that it takes goes on.
         }
     }
+}
+
+extension Requester {
+    /// Work that no client waits for.
+    static let background = Requester(account: .max, connection: .max, isAdministrator: true)
 }

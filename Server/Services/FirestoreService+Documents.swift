@@ -165,8 +165,8 @@ extension FirestoreService {
             read(call, opened, consistency, targets, judge: judge) {
                 [paths] grant throws(Status) in
                 let source = BatchGetSource(
-                    paths, grant, database: database, projection: projection, format: call.format)
-                MessageStream(source, to: call, pool: self.pool).start()
+                    paths, grant, of: opened, database: database, projection: projection, format: call.format)
+                MessageStream(source, to: call, pool: self.pool, reads: self.longReads).start()
             }
         }
     }
@@ -185,7 +185,9 @@ enum DocumentID {
 /// The answers of a BatchGetDocuments: the documents found, in the order asked for, then the names of the missing.
 private final class BatchGetSource: MessageSource {
     private let paths: [ResourcePath]
-    private let grant: Database.ViewGrant
+    private let opened: Database
+    private let readTime: Timestamp
+    private var view: ReadView?
     private let database: DatabaseName
     private let projection: Projection?
     private let format: MessageFormat
@@ -195,27 +197,31 @@ private final class BatchGetSource: MessageSource {
     private var transaction: [UInt8]
 
     init(
-        _ paths: [ResourcePath], _ grant: Database.ViewGrant, database: DatabaseName, projection: Projection?,
-        format: MessageFormat
+        _ paths: [ResourcePath], _ grant: Database.ViewGrant, of opened: Database, database: DatabaseName,
+        projection: Projection?, format: MessageFormat
     ) {
+        self.opened = opened
         self.paths = paths
-        self.grant = grant
+        view = grant.view
+        readTime = grant.view.readTime
         self.database = database
         self.projection = projection
         self.format = format
         transaction = grant.newTransaction ?? []
     }
 
-    var isLight: Bool { true }
+    var isLight: Bool { view != nil }
 
-    /// A handful of documents is read in a moment; the view is kept.
-    func suspend() {}
+    var isSuspended: Bool { view == nil }
+    func hold(_ read: LongRead) { view?.hold(read) }
+    func suspend() { view = nil }
+    func resume(_ read: LongRead) throws(Status) { view = try opened.pastView(at: readTime, under: read) }
 
     func next() throws(Status) -> [UInt8]? {
         while position < paths.count {
             let path = paths[position]
             position += 1
-            if let document = try grant.view.document(path) { return try found(document, path) }
+            if let document = try view?.document(path) { return try found(document, path) }
             missing.append(path)
         }
         if missingPosition < missing.count {
@@ -226,7 +232,7 @@ private final class BatchGetSource: MessageSource {
         // Nothing was asked for: the transaction's id comes alone.
         defer { transaction = [] }
         return format.encode(
-            BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(grant.view.readTime)))
+            BatchGetDocumentsResponse(transaction: transaction, readTime: TimestampMessage(readTime)))
     }
 
     private func name(_ path: ResourcePath) -> String { ResourceName(database: database, path: path).text }
@@ -237,12 +243,12 @@ private final class BatchGetSource: MessageSource {
         switch format {
         case .protobuf:
             var writer = ProtobufWriter()
-            writer.batchGetDocumentsResponse(found: encoded, readTime: grant.view.readTime, transaction: transaction)
+            writer.batchGetDocumentsResponse(found: encoded, readTime: readTime, transaction: transaction)
             return writer.bytes
         case .json:
             var writer = JSONWriter()
             try writer.batchGetDocumentsResponse(
-                found: encoded, readTime: grant.view.readTime, transaction: transaction)
+                found: encoded, readTime: readTime, transaction: transaction)
             return writer.bytes
         }
     }
@@ -252,11 +258,11 @@ private final class BatchGetSource: MessageSource {
         switch format {
         case .protobuf:
             var writer = ProtobufWriter()
-            writer.batchGetDocumentsResponse(missing: name, readTime: grant.view.readTime, transaction: transaction)
+            writer.batchGetDocumentsResponse(missing: name, readTime: readTime, transaction: transaction)
             return writer.bytes
         case .json:
             var writer = JSONWriter()
-            writer.batchGetDocumentsResponse(missing: name, readTime: grant.view.readTime, transaction: transaction)
+            writer.batchGetDocumentsResponse(missing: name, readTime: readTime, transaction: transaction)
             return writer.bytes
         }
     }

@@ -37,9 +37,11 @@ extension FirestoreService {
                 try self.access.list(asked, call.identity, view)
             }
             read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
-                self.run(call, requirePool: request.showMissing || !orders.isEmpty || grant.view.isPast, grant) {
-                    view throws(Status) in
-                    try listing.page(after: token, query: query, view: view, format: call.format)
+                let isHeavy = request.showMissing || !orders.isEmpty || grant.view.isPast
+                let memory = self.memory.sorting.reservation(for: call.requester)
+                self.run(call, database, requirePool: isHeavy, grant) { view throws(Status) in
+                    let meter = WorkMeter(memory: memory) { () throws(Status) in try call.cancellation.check() }
+                    return try listing.page(after: token, query: query, view: view, meter, format: call.format)
                 }
             }
         }
@@ -62,7 +64,7 @@ extension FirestoreService {
             else { return }
             read(call, database, consistency, []) {
                 grant throws(Status) in
-                self.run(call, requirePool: grant.view.isPast, grant) { view throws(Status) in
+                self.run(call, database, requirePool: grant.view.isPast, grant) { view throws(Status) in
                     var ids = try Listing.collectionIDs(
                         below: parent.path, after: token.map { String(decoding: $0.position, as: UTF8.self) },
                         limit: most + 1, view: view)
@@ -80,16 +82,14 @@ extension FirestoreService {
 
     /// Makes the one answer of a unary read: here, or on the worker pool when its cost isn't that of the answer.
     func run(
-        _ call: any ServiceCall, requirePool: Bool, _ grant: Database.ViewGrant,
+        _ call: any ServiceCall, _ database: Database, requirePool: Bool, _ grant: Database.ViewGrant,
         _ body: @escaping @Sendable (ReadView) throws(Status) -> [UInt8]
     ) {
         if !requirePool {
             return answer(call) { () throws(Status) in call.respond(try body(grant.view)) }
         }
-        let view = ViewBox(grant.view)
-        let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
-        pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
-            let result = Result { () throws(Status) in try body(view.view) }
+        let readTime = grant.view.readTime
+        let answered: @Sendable (Result<[UInt8], Status>) -> Void = { result in
             call.onLoop {
                 switch result {
                 case .success(let message): call.respond(message)
@@ -97,15 +97,18 @@ extension FirestoreService {
                 }
             }
         }
-    }
-}
-
-/// Hands a view to the one thread that uses it from then on.
-struct ViewBox: @unchecked Sendable {
-    let view: ReadView
-
-    init(_ view: ReadView) {
-        self.view = view
+        // While it waits, the request holds the time and not the view, which keeps a snapshot open.
+        longReads.whenFree(for: call.requester) { [pool] read in
+            switch read {
+            case .failure(let status): answered(.failure(status))
+            case .success(let read):
+                pool.run(
+                    .long, for: call.requester, cancellation: call.cancellation, refused: { answered(.failure($0)) }
+                ) {
+                    answered(Result { () throws(Status) in try body(try database.pastView(at: readTime, under: read)) })
+                }
+            }
+        }
     }
 }
 
@@ -130,7 +133,7 @@ private struct DocumentListing: Sendable {
     }
 
     func page(
-        after token: PageToken?, query: NormalizedQuery, view: ReadView, format: MessageFormat
+        after token: PageToken?, query: NormalizedQuery, view: ReadView, _ meter: WorkMeter, format: MessageFormat
     ) throws(Status) -> [UInt8] {
         var names = DocumentNames(parent.database)
         var documents: [EncodedDocument] = []
@@ -151,7 +154,7 @@ private struct DocumentListing: Sendable {
             hasMore = items.count > pageSize
         } else {
             let rest = token.map { query.continued(after: $0.position, remaining: pageSize + 1, offset: 0) } ?? query
-            let execution = try QueryExecution(rest, view: view)
+            let execution = try QueryExecution(rest, view: view, meter: meter)
             while let result = try execution.next() {
                 if documents.count == pageSize {
                     hasMore = true

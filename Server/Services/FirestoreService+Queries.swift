@@ -23,8 +23,9 @@ extension FirestoreService {
             read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let source = try QuerySource(
                     query, grant, database: database, explain: explain.map { $0.analyze ? .analyze : .plan } ?? .off,
-                    requireIndexes: self.options.requireIndexes, format: call.format, cancellation: call.cancellation)
-                MessageStream(source, to: call, pool: self.pool).start()
+                    requireIndexes: self.options.requireIndexes, format: call.format, cancellation: call.cancellation,
+                    memory: self.memory.sorting.reservation(for: call.requester))
+                MessageStream(source, to: call, pool: self.pool, reads: self.longReads).start()
             }
         }
     }
@@ -52,9 +53,10 @@ extension FirestoreService {
             }
             read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
                 let transaction = grant.newTransaction ?? []
-                self.run(call, requirePool: true, grant) { view throws(Status) in
+                let memory = self.memory.sorting.reservation(for: call.requester)
+                self.run(call, database, requirePool: true, grant) { view throws(Status) in
                     let started = deadline.clock.monotonicNanoseconds()
-                    let meter = WorkMeter { () throws(Status) in
+                    let meter = WorkMeter(memory: memory) { () throws(Status) in
                         try call.cancellation.check()
                         try deadline.check()
                     }
@@ -109,7 +111,7 @@ extension FirestoreService {
             else { return }
             read(call, database, consistency, []) {
                 grant throws(Status) in
-                self.run(call, requirePool: true, grant) { view throws(Status) in
+                self.run(call, database, requirePool: true, grant) { view throws(Status) in
                     let cuts = try Partitions.cuts(
                         normalized, count: Int(clamping: request.partitionCount), view: view)
                     var names = DocumentNames(parent.database)
@@ -147,175 +149,6 @@ struct QueryDeadline: Sendable {
                 .deadlineExceeded,
                 "The query timed out. Please try either limiting the entities scanned, or run with an updated index "
                     + "configuration.")
-        }
-    }
-}
-
-/// The answers of a RunQuery.
-private final class QuerySource: MessageSource {
-    enum ExplainMode {
-        case off
-        case plan
-        case analyze
-    }
-
-    private let database: Database
-    private let query: NormalizedQuery
-    private let readTime: Timestamp
-    private let explain: ExplainMode
-    private let requireIndexes: Bool
-    private let format: MessageFormat
-    private let projection: Projection?
-    private let resultField: FieldPath?
-    private var names: DocumentNames
-    private let meter: WorkMeter
-    private let clock = SystemClock()
-    private let started: UInt64
-    private var execution: QueryExecution?
-    private var transaction: [UInt8]
-    private var hasReportedSkips = false
-    private var hasSentReadTime = false
-    private var isOver = false
-    private var lookahead: QueryResult?
-    private var returned = 0
-    /// The last result that was given out, while the query runs.
-    private var last: QueryResult?
-    /// Where a suspended query goes on.
-    private var lastPosition: [UInt8]?
-
-    init(
-        _ query: NormalizedQuery, _ grant: Database.ViewGrant, database: Database, explain: ExplainMode,
-        requireIndexes: Bool, format: MessageFormat, cancellation: Cancellation
-    ) throws(Status) {
-        self.database = database
-        self.query = query
-        self.explain = explain
-        self.requireIndexes = requireIndexes
-        self.format = format
-        readTime = grant.view.readTime
-        transaction = grant.newTransaction ?? []
-        projection = query.query.projection.map { Projection($0) }
-        resultField = query.query.findNearest?.resultField
-        names = DocumentNames(query.query.parent.database)
-        started = clock.monotonicNanoseconds()
-        let deadline = QueryDeadline()
-        meter = WorkMeter { () throws(Status) in
-            try cancellation.check()
-            try deadline.check()
-        }
-        execution = try QueryExecution(query, view: grant.view, meter: meter, requireIndexes: requireIndexes)
-        isLight = execution!.isLight
-        indexesUsed = execution!.indexesUsed
-    }
-
-    let isLight: Bool
-    private let indexesUsed: [QueryExecution.IndexUse]
-
-    func suspend() {
-        // Sorted and nearest results would have to be found again from the start; they hold keys and no more.
-        guard isLight, explain == .off, execution != nil else { return }
-        do throws(Status) {
-            // A position is smaller than a document.
-            if let last { lastPosition = try query.position(of: last) }
-        } catch {
-            // The document is damaged. The query keeps its snapshot and goes on from it.
-            return
-        }
-        last = nil
-        execution = nil
-    }
-
-    private func present() throws(Status) -> QueryExecution {
-        if let execution { return execution }
-        let view = try database.pastView(at: readTime)
-        let remaining = query.query.limit.map { $0 - returned }
-        let rest = lastPosition.map { query.continued(after: $0, remaining: remaining, offset: 0) } ?? query
-        let resumed = try QueryExecution(rest, view: view, meter: meter)
-        execution = resumed
-        return resumed
-    }
-
-    func next() throws(Status) -> [UInt8]? {
-        if isOver { return nil }
-        if explain == .plan {
-            isOver = true
-            return format.encode(
-                RunQueryResponse(
-                    transaction: transaction,
-                    explainMetrics: ExplainMetricsMessage(planSummary: Explain.planSummary(indexesUsed))))
-        }
-        if !transaction.isEmpty {
-            defer { transaction = [] }
-            return format.encode(RunQueryResponse(transaction: transaction))
-        }
-        let execution = try present()
-        let result = try takeResult(execution)
-        if execution.skippedResults > 0, !hasReportedSkips {
-            hasReportedSkips = true
-            hasSentReadTime = true
-            lookahead = result
-            if result == nil, explain == .off { isOver = true }
-            return format.encode(
-                RunQueryResponse(
-                    readTime: TimestampMessage(readTime), skippedResults: Int32(clamping: execution.skippedResults)))
-        }
-        guard let result else { return end() }
-        returned += 1
-        return try encode(result, execution)
-    }
-
-    private func takeResult(_ execution: QueryExecution) throws(Status) -> QueryResult? {
-        if let result = lookahead {
-            lookahead = nil
-            return result
-        }
-        return try execution.next()
-    }
-
-    /// A query always answers with a read time at least once.
-    private func end() -> [UInt8]? {
-        isOver = true
-        if hasSentReadTime, explain == .off { return nil }
-        return format.encode(
-            RunQueryResponse(
-                readTime: TimestampMessage(readTime), explainMetrics: explain == .analyze ? metrics() : nil))
-    }
-
-    private func metrics() -> ExplainMetricsMessage {
-        ExplainMetricsMessage(
-            planSummary: Explain.planSummary(indexesUsed),
-            executionStats: Explain.statistics(
-                results: returned, meter: meter, nanoseconds: clock.monotonicNanoseconds() - started))
-    }
-
-    private func encode(_ result: QueryResult, _ execution: QueryExecution) throws(Status) -> [UInt8] {
-        hasSentReadTime = true
-        if isLight { last = result }
-        var document = result.document.encoded(name: try names.name(key: result.key))
-        if let resultField, let distance = result.distance {
-            var fields = try FieldsCodec.decode(document.fields)
-            fields.set(resultField, .double(distance))
-            document.fields = FieldsCodec.encode(fields)
-        }
-        if let projection { document.fields = try projection.apply(to: document.fields) }
-        var metrics: ExplainMetricsMessage?
-        if explain == .analyze {
-            // The metrics ride on the last document, so one has to look ahead.
-            lookahead = try execution.next()
-            if lookahead == nil {
-                metrics = self.metrics()
-                isOver = true
-            }
-        }
-        switch format {
-        case .protobuf:
-            var writer = ProtobufWriter()
-            writer.runQueryResponse(document, readTime: readTime, explainMetrics: metrics)
-            return writer.bytes
-        case .json(let options):
-            var writer = JSONWriter()
-            try writer.runQueryResponse(document, readTime: readTime, explainMetrics: metrics, options: options)
-            return writer.bytes
         }
     }
 }

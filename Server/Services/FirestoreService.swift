@@ -21,6 +21,8 @@ public final class FirestoreService: Sendable {
     let pool: WorkerPool
     let options: Options
     let large: LargeRequests
+    let memory: ServerMemory
+    let longReads: LongReads
     let listeners = Listeners()
     let streams = OpenStreams()
     let resultCounts = ResultCounts()
@@ -29,8 +31,8 @@ public final class FirestoreService: Sendable {
     let access: AccessControl
 
     init(
-        registry: DatabaseRegistry, pool: WorkerPool, memory: ServerMemory = ServerMemory(), options: Options,
-        authenticator: Authenticator, access: AccessControl
+        registry: DatabaseRegistry, pool: WorkerPool, memory: ServerMemory = ServerMemory(),
+        longReads: LongReads = LongReads(), options: Options, authenticator: Authenticator, access: AccessControl
     ) {
         self.authenticator = authenticator
         self.access = access
@@ -39,6 +41,8 @@ public final class FirestoreService: Sendable {
         readiness = Readiness { () throws(Status) in _ = try registry.databases() }
         self.pool = pool
         self.options = options
+        self.memory = memory
+        self.longReads = longReads
         large = LargeRequests(pool: pool, memory: memory)
     }
 

@@ -14,13 +14,23 @@ final class LifecycleThreads: @unchecked Sendable {
     private var isStopping = false
     private let threadsMax: Int
     private let name: String
+    private let runner: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     init(threadsMax: Int = 4, name: String = "hearth-open") {
         self.threadsMax = threadsMax
         self.name = name
+        runner = nil
+    }
+
+    /// Has jobs run by somebody else, at any time and in any order: for tests.
+    init(runner: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+        threadsMax = 0
+        name = ""
+        self.runner = runner
     }
 
     func run(_ job: @escaping @Sendable () -> Void) {
+        if let runner { return runner(job) }
         let isRefused = monitor.withLock {
             jobs.append(job)
             if idleCount >= jobs.count || threads.count >= threadsMax {

@@ -1,32 +1,46 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
+import HearthStorage
 
 /// Where the messages of a streamed answer come from. Used by one thread at a time.
 protocol MessageSource: AnyObject {
-    /// Whether each message costs little, so that the event loop may make them itself.
+    /// Whether the next messages cost little, so that the event loop may make them itself.
     var isLight: Bool { get }
-    /// The next message; nil at the end.
+    /// The next message; nil at the end. Not while the source is suspended.
     func next() throws(Status) -> [UInt8]?
-    /// Lets go of what can't be held for long while a client doesn't read; `next` goes on where it was.
+
+    /// Whether the source has let its snapshot go.
+    var isSuspended: Bool { get }
+    /// Keeps the snapshot for a long read.
+    func hold(_ read: LongRead)
+    /// Lets the snapshot go, if the source can do without; `resume` gets another one of the same state.
     func suspend()
+    func resume(_ read: LongRead) throws(Status)
 }
 
 /// Sends the messages of a source, as fast as the client takes them and no faster.
 ///
 /// Light sources are asked on the call's loop, some messages a turn; others on a worker's thread, a batch at a time, and
-/// never while an earlier batch waits for the client. `@unchecked Sendable`: the source is used by the loop or by one
-/// worker, never by both; `isAsking` says whose turn it is, and belongs to the loop.
+/// never while an earlier batch waits for the client. Beyond the first turn a source needs a long read: while it waits for
+/// one, and while others wait for one and its client takes nothing, it is suspended.
+///
+/// `@unchecked Sendable`: the source is used by the loop or by one worker, never by both; `isAsking` says whose turn it
+/// is, and belongs to the loop.
 final class MessageStream: @unchecked Sendable {
     private static let batchMessagesMax = 256
     private static let batchBytesMax = 512 << 10
-    /// How long a client may take nothing before its source lets go of its snapshot.
+    /// How long a client may take nothing before its source lets go of its snapshot, though nobody waits for one.
     private static let patienceMilliseconds = 1000
 
     private let call: any ServiceCall
     private let source: any MessageSource
     private let pool: WorkerPool
+    private let reads: LongReads
     private let completion: (Status) -> Void
     private var isAsking = false
+    /// Whether the source's snapshot is that of a long read.
+    private var isHeld = false
     private var suspension: Timer?
 
     private struct Batch: Sendable {
@@ -37,11 +51,13 @@ final class MessageStream: @unchecked Sendable {
 
     /// - Parameter completion: told on the loop when everything is sent or the source has failed; nil: ends the call.
     init(
-        _ source: any MessageSource, to call: any ServiceCall, pool: WorkerPool, completion: ((Status) -> Void)? = nil
+        _ source: any MessageSource, to call: any ServiceCall, pool: WorkerPool, reads: LongReads,
+        completion: ((Status) -> Void)? = nil
     ) {
         self.source = source
         self.call = call
         self.pool = pool
+        self.reads = reads
         self.completion = completion ?? { call.finish($0) }
     }
 
@@ -56,17 +72,52 @@ final class MessageStream: @unchecked Sendable {
         suspension?.cancel()
         suspension = nil
         isAsking = true
-        if source.isLight {
+        if source.isLight, !source.isSuspended {
             deliver(makeBatch())
+        } else if isHeld, !source.isSuspended {
+            work(under: nil)
+        } else if !source.isSuspended, let read = reads.take() {
+            source.hold(read)
+            isHeld = true
+            work(under: nil)
         } else {
-            let refused: @Sendable (Status) -> Void = { [self] status in
-                call.loop.execute { [self] in deliver(Batch(failure: status)) }
-            }
-            pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) { [self] in
-                let batch = makeBatch()
-                call.loop.execute { [self] in deliver(batch) }
+            source.suspend()
+            waitForRead()
+        }
+    }
+
+    private func waitForRead() {
+        reads.whenFree(for: call.requester) { [self] result in
+            switch result {
+            // A read that nobody takes is free again as soon as this closure is gone.
+            case .success(let read): work(under: read)
+            case .failure(let status): failed(status)
             }
         }
+    }
+
+    /// Makes a batch on a worker. To be called by whose turn it is.
+    private func work(under read: LongRead?) {
+        pool.run(
+            .long, for: call.requester, cancellation: call.cancellation, refused: { [self] in failed($0) }
+        ) { [self] in
+            do throws(Status) {
+                if let read {
+                    if source.isSuspended { try source.resume(read) } else { source.hold(read) }
+                }
+            } catch {
+                return failed(error)
+            }
+            let batch = makeBatch()
+            call.loop.execute { [self] in
+                isHeld = true
+                deliver(batch)
+            }
+        }
+    }
+
+    private func failed(_ status: Status) {
+        call.loop.execute { [self] in deliver(Batch(failure: status)) }
     }
 
     private func makeBatch() -> Batch {
@@ -94,6 +145,7 @@ final class MessageStream: @unchecked Sendable {
         if let failure = batch.failure { return end(failure) }
         if batch.isLast { return end(.ok) }
         if call.isFinished { return end(.ok) }
+        keep()
         if hasRoom {
             call.loop.execute { [self] in proceed() }
         } else {
@@ -102,17 +154,36 @@ final class MessageStream: @unchecked Sendable {
         }
     }
 
+    /// The snapshot is wanted beyond this turn.
+    private func keep() {
+        if source.isSuspended || isHeld { return }
+        if let read = reads.take() {
+            source.hold(read)
+            isHeld = true
+        } else {
+            source.suspend()
+        }
+    }
+
     private func waitForClient() {
         call.onWritable = { [self] in proceed() }
+        if reads.isScarce { return letGo() }
         suspension = call.loop.schedule(afterMilliseconds: Self.patienceMilliseconds) { [weak self] in
             guard let self, !self.isAsking else { return }
-            self.source.suspend()
+            self.letGo()
         }
+    }
+
+    private func letGo() {
+        source.suspend()
+        if source.isSuspended { isHeld = false }
     }
 
     private func end(_ status: Status) {
         suspension?.cancel()
         call.onWritable = nil
+        // The call may outlive its messages.
+        source.suspend()
         completion(status)
     }
 }

@@ -11,15 +11,18 @@ struct RESTFrontEnd: HTTPHandler {
     private let observer: RequestObserver
     /// Whether anybody may clear a database or end the server.
     private let servesEmulatorRoutes: Bool
+    /// Whether the disk takes what is written.
+    private let health: StorageHealth
 
     init(
         _ service: FirestoreService, extensions: [any HTTPExtension], observer: RequestObserver,
-        servesEmulatorRoutes: Bool, shutdown: @escaping @Sendable () -> Void
+        servesEmulatorRoutes: Bool, health: StorageHealth, shutdown: @escaping @Sendable () -> Void
     ) {
         self.service = service
         self.extensions = extensions
         self.observer = observer
         self.servesEmulatorRoutes = servesEmulatorRoutes
+        self.health = health
         self.shutdown = shutdown
     }
 
@@ -57,6 +60,7 @@ struct RESTFrontEnd: HTTPHandler {
     }
 
     private func ready(_ exchange: HTTPExchange) {
+        if let failure = health.failure { return text(exchange, 503, failure + "\n") }
         service.readiness.ask(on: exchange.loop) { status in
             if let status { text(exchange, 503, status.message + "\n") } else { text(exchange, 200, "Ok\n") }
         }

@@ -15,6 +15,8 @@ public final class Server: Sendable {
         /// Threads for what would hold up an event loop: half of them for work whose cost is that of a request or an
         /// answer, the others for scans.
         public var workersMax = 4
+        /// The length of a database's write-ahead log from which it is copied into the database.
+        public var checkpointBytes = 80 << 20
         /// Index definitions to bring databases of any project up to, by database id.
         public var indexes: [String: IndexConfiguration] = [:]
         public var log = Log()
@@ -43,6 +45,7 @@ public final class Server: Sendable {
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
     private let memory: ServerMemory
+    private let longReads: LongReads
     private let streams: OpenStreams
     private let network: NetworkServer
     private let stopRequest: SharedRequest
@@ -63,15 +66,20 @@ public final class Server: Sendable {
     /// - Throws: a status with one plain sentence when the data folder can't be used.
     public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
         let provider: any StoreProvider
+        let log = configuration.log
+        let health = StorageHealth(log: log)
         if let folder = configuration.dataFolder {
-            provider = try SQLiteStoreProvider(path: folder)
+            let opened = try SQLiteStoreProvider(
+                path: folder, options: Self.storeOptions(configuration, .firestore, health))
+            if let notice = opened.notice { log.warning(notice) }
+            provider = opened
+            Self.warnOfEngine(log)
         } else {
             provider = MemoryStoreProvider()
         }
         lifecycle = LifecycleThreads()
         room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
-        let log = configuration.log
         self.log = log
         registry = DatabaseRegistry(
             provider: provider, threads: lifecycle, room: room, clock: clock,
@@ -91,14 +99,16 @@ public final class Server: Sendable {
         pool = WorkerPool(
             shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
         memory = ServerMemory()
+        longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool, memory, (lifecycle, room), clock)
+        realtime = try Self.realtime(
+            configuration, authenticator, pool, memory, longReads, (lifecycle, room), health, clock)
         let service = FirestoreService(
-            registry: registry, pool: pool, memory: memory, options: configuration.firestore,
+            registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
@@ -119,9 +129,11 @@ public final class Server: Sendable {
         let observer = RequestObserver(metrics: requests, log: configuration.logsRequests ? log : nil)
         let watchedNetwork = watchedNetwork
         let realtime = realtime
-        let metrics = ServerMetrics(
+        var metrics = ServerMetrics(
             requests: requests, network: { watchedNetwork.value?.statistics ?? NetworkStatistics() },
-            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) })
+            databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
+            health: health)
+        metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
         network = NetworkServer(
             configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
@@ -136,10 +148,27 @@ public final class Server: Sendable {
                     AdminHTTP(
                         admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
                 ],
-                observer: observer, servesEmulatorRoutes: configuration.isEmulator,
+                observer: observer, servesEmulatorRoutes: configuration.isEmulator, health: health,
                 shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
+    }
+
+    private static func storeOptions(
+        _ configuration: Configuration, _ product: StorageHealth.Product, _ health: StorageHealth
+    ) -> SQLiteStoreOptions {
+        var options = SQLiteStoreOptions()
+        options.bounds = WALBounds(checkpointBytes: configuration.checkpointBytes)
+        options.observer = health.observer(of: product)
+        return options
+    }
+
+    /// Said once a start: other programs that use this library may lose data by it.
+    private static func warnOfEngine(_ log: Log) {
+        if !SQLiteLibrary.hasLogResetDefect { return }
+        log.warning(
+            "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
+            ("version", .text(SQLiteLibrary.version)), ("corrected", .text("3.51.3, 3.50.7, 3.44.6")))
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
@@ -147,19 +176,24 @@ public final class Server: Sendable {
 
     private static func realtime(
         _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
-        _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ clock: any Clock
+        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth,
+        _ clock: any Clock
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
-        if let folder { provider = try SQLiteStoreProvider(path: folder) } else { provider = MemoryStoreProvider() }
+        if let folder {
+            provider = try SQLiteStoreProvider(path: folder, options: storeOptions(configuration, .realtime, health))
+        } else {
+            provider = MemoryStoreProvider()
+        }
         return try RealtimeService(
             RealtimeService.Configuration(
                 isEmulator: configuration.isEmulator, project: configuration.project,
                 rules: RealtimeRulesFiles.Paths(
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
-            provider: provider, authenticator: authenticator, pool: pool, memory: memory, lifecycle: lifecycle,
-            clock: clock)
+            provider: provider, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
+            lifecycle: lifecycle, clock: clock)
     }
 
     /// Files and sockets that the process may have open.
@@ -202,6 +236,7 @@ public final class Server: Sendable {
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)
         watchedNetwork.value = nil
+        longReads.close()
         ticks.value?.stop()
         upkeep.stop()
         readiness.stop()

@@ -11,14 +11,19 @@ final class ServerMemory: Sendable {
     let received: MemoryBudget
     /// What large requests become when they are decoded.
     let working: WorkingMemory
+    /// What queries hold while they sort, and while they wait for their clients.
+    let sorting: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
             bytesMax: Limits.receivedBytesMax, shareBytesMax: Limits.receivedShareBytesMax,
             smallBytesMax: Limits.receivedSmallBytesMax),
-        working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax)
+        working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
+        sorting: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax)
     ) {
         self.received = received
         self.working = working
+        self.sorting = sorting
     }
 }

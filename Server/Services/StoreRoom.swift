@@ -66,7 +66,7 @@ final class StoreRoom: @unchecked Sendable {
     /// Makes a store after room was made for it; may wait for others to be closed.
     /// - Throws: what `make` throws; RESOURCE_EXHAUSTED when too many stores are in use.
     func enter(_ make: () throws(Status) -> any Store) throws(Status) -> any Store {
-        if openCount >= bounds.openMax { closeUnused(existing: true, max: Self.closedAtOnce) }
+        if openCount >= bounds.openMax { closeUnused(existing: true, max: max(1, bounds.openMax / Self.closedPart)) }
         try monitor.withLock { () throws(Status) in
             if count >= bounds.usedMax {
                 throw .resourceExhausted("The server has \(count) databases in use, and opens no more.")
@@ -82,7 +82,7 @@ final class StoreRoom: @unchecked Sendable {
     }
 
     /// Looking for what is unused costs a look at all that is open: done once for some that are opened.
-    private static let closedAtOnce = 8
+    private static let closedPart = 16
 
     /// A store is closed.
     func leave() { monitor.withLock { count -= 1 } }

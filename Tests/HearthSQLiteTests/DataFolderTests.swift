@@ -34,6 +34,66 @@ struct DataFolderTests {
         }
     }
 
+    private func mode(_ path: String) -> mode_t {
+        var information = stat()
+        return stat(path, &information) == 0 ? information.st_mode & 0o777 : 0
+    }
+
+    @Test func nobodyElseMayReadWhatIsMade() throws {
+        let folder = TemporaryFolder()
+        let data = folder.path + "/data"
+        let provider = try SQLiteStoreProvider(path: data)
+        let long = DatabaseName(
+            project: String(repeating: "p", count: 200), database: String(repeating: "d", count: 300))
+        for name in [DatabaseName(project: "p"), long] {
+            let store = try provider.open(name)
+            try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+            try store.snapshot().close()
+        }
+        #expect(mode(data) == 0o700)
+        var files = 0
+        for component in try DataFolder.names(data) {
+            let path = data + "/" + component
+            if !DataFolder.isFolder(path) {
+                #expect(mode(path) == 0o600, "\(component)")
+                continue
+            }
+            #expect(mode(path) == 0o700, "\(component)")
+            for file in try DataFolder.names(path) {
+                #expect(mode(path + "/" + file) == 0o600, "\(file)")
+                files += 1
+            }
+        }
+        // Two databases with their logs, and the id of the long name.
+        #expect(files >= 5 && provider.notice == nil)
+        provider.close()
+    }
+
+    @Test(arguments: [(0o755 as mode_t, 0o700 as mode_t), (0o777, 0o700), (0o750, 0o750), (0o700, 0o700)])
+    func anOpenFolderOfDataIsClosed(before: mode_t, after: mode_t) throws {
+        let folder = TemporaryFolder()
+        try SQLiteStoreProvider(path: folder.path + "/data").close()
+        chmod(folder.path + "/data", before)
+        let provider = try SQLiteStoreProvider(path: folder.path + "/data")
+        #expect(mode(folder.path + "/data") == after)
+        #expect((provider.notice != nil) == (before != after))
+        provider.close()
+    }
+
+    @Test func aFolderThatIsNotOnlyForDataIsLeftAlone() throws {
+        let folder = TemporaryFolder()
+        for (name, mode) in [("new", 0o755 as mode_t), ("shared", 0o1777)] {
+            let path = folder.path + "/" + name
+            mkdir(path, 0o755)
+            chmod(path, mode)
+            for _ in 0..<(name == "new" ? 1 : 2) {
+                let provider = try SQLiteStoreProvider(path: path)
+                #expect(self.mode(path) == mode & 0o777 && provider.notice == nil)
+                provider.close()
+            }
+        }
+    }
+
     @Test func oddIdsComeBackFromAFolder() throws {
         let folder = TemporaryFolder()
         var expected: Set<[UInt8]> = []

@@ -24,6 +24,67 @@ struct ReaderPoolTests {
         try store.snapshot().close()
     }
 
+    @Test func longReadsLeaveTheShortOnesTheirReaders() throws {
+        let folder = TemporaryFolder()
+        let store = try SQLiteStore(path: folder.path + "/a.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+        var long = try (0..<32).map { _ in try store.snapshot(.long) }
+        // A short one that turns out to be long frees its place.
+        for _ in 0..<32 {
+            let snapshot = try store.snapshot()
+            snapshot.becomeLong()
+            snapshot.becomeLong()
+            long.append(snapshot)
+        }
+        #expect(store.statistics.longSnapshots == 64 && store.statistics.shortSnapshots == 0)
+        #expect(throws: Status.self) { try store.snapshot(.long) }
+        let short = try (0..<64).map { _ in try store.snapshot() }
+        for snapshot in long + short { #expect(try snapshot.get(.meta, [1]) == [1]) }
+        for snapshot in long + short { snapshot.close() }
+        #expect(store.statistics.longSnapshots == 0 && store.statistics.shortSnapshots == 0)
+    }
+
+    @Test func whatIsTakenAwayOrClosedIsCountedOut() throws {
+        let folder = TemporaryFolder()
+        let store = try SQLiteStore(path: folder.path + "/a.sqlite")
+        let open = [try store.snapshot(.long), try store.snapshot()]
+        store.close()
+        for snapshot in open { snapshot.close() }
+        #expect(store.statistics.longSnapshots == 0 && store.statistics.shortSnapshots == 0)
+        #expect(throws: Status.self) { try store.snapshot(.long) }
+        #expect(store.statistics.longSnapshots == 0)
+    }
+
+    @Test func readersOfAllDatabasesShareOneBudget() throws {
+        let folder = TemporaryFolder()
+        let memory = ReaderMemory(bytesMax: 16 << 20, readersMax: 48, readersIdleMax: 40)
+        var options = SQLiteStoreOptions()
+        options.readerMemory = memory
+        let stores = try (0..<4).map { try SQLiteStore(path: folder.path + "/\($0).sqlite", options: options) }
+        #expect(memory.pagesPerReader * FileFormat.pageSizeBytes == 8 << 20)
+        var open: [any Snapshot] = []
+        for round in 0..<12 {
+            for store in stores { open.append(try store.snapshot(round.isMultiple(of: 2) ? .short : .long)) }
+            #expect(memory.pagesPerReader * FileFormat.pageSizeBytes * memory.readerCount <= 16 << 20)
+        }
+        // Those that were opened first had more, and have given it back.
+        for snapshot in open {
+            let connection = try #require(snapshot as? SQLiteSnapshot).connection
+            #expect(connection.cachePagesNow == memory.pagesPerReader)
+        }
+        #expect(memory.readerCount == 48)
+        #expect(throws: Status.resourceExhausted("Too many reads at a time in all databases.")) {
+            try stores[0].snapshot()
+        }
+        // Idle ones make room for others.
+        for snapshot in open { snapshot.close() }
+        let more = try (0..<20).map { _ in try stores[3].snapshot() }
+        #expect(memory.readerCount <= 48)
+        for snapshot in more { snapshot.close() }
+        for store in stores { store.close() }
+        #expect(memory.readerCount == 0 && memory.pagesPerReader * FileFormat.pageSizeBytes == 8 << 20)
+    }
+
     @Test func manySnapshotsShowTheirOwnStates() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite", options: .shortWAL)

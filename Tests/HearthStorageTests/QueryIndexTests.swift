@@ -49,6 +49,7 @@ import Testing
                 for change in changes {
                     let found = try index.candidates(for: change)
                     #expect(Set(found.map { ObjectIdentifier($0) }).count == found.count)
+                    #expect(try index.hasCandidates(for: change) == !found.isEmpty)
                     #expect(found.allSatisfy { inserted[ObjectIdentifier($0)] != nil })
                     for watcher in inserted.values {
                         let isConcerned =
@@ -78,9 +79,10 @@ import Testing
         return LiveQuery(try NormalizedQuery(query))
     }
 
-    private func change(_ value: Value) -> Change {
+    private func change(_ value: Value, _ others: (String, Value)...) -> Change {
         var fields = MapValue()
         fields.set("n", value)
+        for (name, value) in others { fields.set(name, value) }
         let document = StoredDocument(createVersion: 1, updateVersion: 1, fields: FieldsCodec.encode(fields))
         return Change(key: DocumentKey.encode(ResourcePath(["c", "a"])), before: nil, after: document)
     }
@@ -120,6 +122,72 @@ import Testing
         let found = try index.candidates(for: change(.array([.integer(7), .integer(9), .integer(7)])))
         #expect(
             Set(found.map { ObjectIdentifier($0) }) == [ObjectIdentifier(watchers[7]), ObjectIdentifier(watchers[9])])
+    }
+
+    private func page(_ order: String, from: Int, to: Int, descending: Bool = false) throws -> LiveQuery {
+        let parent = ResourceName(database: testDatabaseName, path: ResourcePath([]))
+        var query = Query(parent: parent, scope: .collection("c"))
+        query.orders = [Query.Order(field: FieldPath(order), descending: descending)]
+        let (first, last) = descending ? (to, from) : (from, to)
+        query.start = Query.Cursor(values: [.integer(Int64(first))], before: true)
+        query.end = Query.Cursor(values: [.integer(Int64(last))], before: true)
+        query.limit = 5
+        return LiveQuery(try NormalizedQuery(query))
+    }
+
+    /// Pages of one order are told apart by their cursors.
+    @Test func oneOfManyPagesIsFound() throws {
+        for descending in [false, true] {
+            for count in [10, 100, 1000] {
+                var index = QueryIndex<Watcher>()
+                for number in 0..<count {
+                    let page = try page("n", from: 10 * number, to: 10 * number + 9, descending: descending)
+                    let watcher = Watcher(page)
+                    index.insert(watcher, for: watcher.live)
+                }
+                #expect(try index.candidates(for: change(.integer(57))).count == 1)
+                #expect(try !index.hasCandidates(for: change(.integer(-3))))
+            }
+        }
+    }
+
+    /// Queries that name n different fields cost a document its own fields.
+    @Test func fieldsThatADocumentLacksCostNothing() throws {
+        for count in [10, 100, 1000] {
+            var index = QueryIndex<Watcher>()
+            let watchers = try (0..<count).map { number in
+                Watcher(try live(.field(FieldPath(segments: ["m", "f\(number)"]), .equal, .integer(1))))
+            }
+            for watcher in watchers { index.insert(watcher, for: watcher.live) }
+            var inner = MapValue()
+            inner.set("f7", .integer(1))
+            let found = try index.candidates(for: change(.integer(1), ("m", .map(inner))))
+            #expect(found.count == 1 && found.first === watchers[7])
+            #expect(try index.candidates(for: change(.integer(1))).isEmpty)
+        }
+    }
+
+    /// The nodes that a look-up visits grow with the logarithm of the ranges.
+    @Test func intervalsAreFoundWithoutALookAtOthers() {
+        final class Item {}
+        var looked: [Int] = []
+        for count in [1000, 10_000] {
+            var index = IntervalIndex<Item>()
+            for number in 0..<count {
+                let lower = withUnsafeBytes(of: UInt32(number * 10).bigEndian) { Array($0) }
+                let upper = withUnsafeBytes(of: UInt32(number * 10 + 5).bigEndian) { Array($0) }
+                index.insert(Item(), KeyRange(lower: lower, upper: upper))
+            }
+            var most = 0
+            for number in stride(from: 0, to: count, by: 37) {
+                let key = withUnsafeBytes(of: UInt32(number * 10 + 2).bigEndian) { Array($0) }
+                var found = 0
+                most = max(most, index.forEach(containing: key) { _ in found += 1 })
+                #expect(found == 1)
+            }
+            looked.append(most)
+        }
+        #expect(looked[1] < 2 * looked[0] && looked[1] < 250, "\(looked)")
     }
 
     /// Against a look at every range.

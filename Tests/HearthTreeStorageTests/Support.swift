@@ -121,7 +121,7 @@ extension TreeDatabase {
     func write(_ write: TreeWrite) throws -> TreeCommit {
         switch begin(write).wait() {
         case .committed(let commit): return commit
-        case .stale(let current): throw Status.aborted("stale: \(current)")
+        case .stale: throw Status.aborted("stale")
         case .failed(let status): throw status
         }
     }
@@ -141,10 +141,30 @@ extension TreeDatabase {
         }
     }
 
+    /// Waits until nothing is left to be done for large writes.
+    func finishSettling() {
+        while !isSettled {
+            let promise = Promise<Bool>()
+            perform { _ in promise.fulfil(true) }
+            _ = promise.wait()
+        }
+    }
+
     func read<Value>(_ body: (TreeView) throws -> Value) throws -> Value {
         let view = try view()
         defer { view.close() }
         return try body(view)
+    }
+}
+
+extension TreeWriterOptions {
+    /// Nearly every write is made in slices, of a few records each.
+    static func sliced(nodes: Int = 3, records: Int = 2) -> TreeWriterOptions {
+        var options = TreeWriterOptions()
+        options.replacementNodesMin = nodes
+        options.slices.recordsMax = records
+        options.compareBytesMax = 60
+        return options
     }
 }
 

@@ -33,6 +33,7 @@ import Testing
         let database = try TreeDatabase(name: "other", store: store, clock: SystemClock())
         try database.define(definitions)
         try database.write(TreeWrite((.root, root)))
+        database.finishSettling()
         let all = try contents(store)
         database.close()
         return all
@@ -69,6 +70,7 @@ import Testing
             #expect(window.children.map(\.key) == query.orderedChildren(of: model.node(at: room)).map(\.key))
             number += 1
         }
+        database.finishSettling()
         #expect(before > 0)
         #expect(try entries(store) == wanted(model, Self.definitions))
         for room in 0..<70 {
@@ -90,6 +92,7 @@ import Testing
         database.close()
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         database.finishBuilding()
+        database.finishSettling()
         let root = Node(children: [(TreeKey("rooms"), rooms)])
         #expect(try entries(store) == wanted(root, Self.definitions))
 
@@ -98,6 +101,7 @@ import Testing
         database.close()
         database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
         database.finishBuilding()
+        database.finishSettling()
         let bytes = try entries(store).keys.filter { $0[1] == PathCode.Space.index }
         #expect(bytes.count == 50)
         database.close()
@@ -110,6 +114,7 @@ import Testing
         try database.write(TreeWrite(("rooms", Self.rooms(5))))
         try database.define(Self.definitions)
         database.finishBuilding()
+        database.finishSettling()
         let before = try contents(store)
         let others = [
             TreeIndexDefinition(pattern: ["$other"], index: .value), Self.definitions[1],
@@ -124,6 +129,7 @@ import Testing
         try database.define([])
         try database.define(Self.definitions)
         database.finishBuilding()
+        database.finishSettling()
         #expect(try contents(store).count == before.count)
         #expect(try contents(store) != before)
     }
@@ -147,6 +153,7 @@ import Testing
         try database.write(TreeWrite((.root, root)))
         try database.define([TreeIndexDefinition(pattern: ["b"], index: .child("v"))])
         database.finishBuilding()
+        database.finishSettling()
         let found = try contents(store).keys.filter { $0[1] == PathCode.Space.index }
         #expect(found.count == 3)
         var query = TreeQuery()

@@ -45,6 +45,29 @@ import Testing
         #expect(children == Node(children: keys.shuffled().map { ($0, node.child($0)) }).children, "\(say)")
     }
 
+    /// Texts of any order and length become what their members are, whether they are put together on the way or not.
+    @Test func textsBecomeWhatTheirMembersAre() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var chance = Chance(seed: seed)
+        for count in [0, 1, 95, 96, 97, 128, 129, 192, 500] {
+            for isShuffled in [false, true] {
+                var keys = (0..<count).map { $0 * 2 }
+                if isShuffled {
+                    for _ in 0..<3 where count > 1 { keys.swapAt(chance.below(count), chance.below(count)) }
+                    if count > 0 { keys.append(keys[chance.below(count)]) }
+                }
+                let members = keys.enumerated().map { ($1, chance.below(5) == 0 ? nil : $0) }
+                let text = members.map { "\"\($0)\":\($1.map(String.init) ?? "null")" }.joined(separator: ",")
+                let node = try TreeJSON.node(Array("{\(text)}".utf8))
+                var model: [TreeKey: Int] = [:]
+                for (key, value) in members { model[TreeKey(key)] = value }
+                let expected = Node(children: model.map { ($0.key, Node(.integer(Int64($0.value)))) })
+                #expect(node == expected, "seed \(seed), \(text)")
+                #expect(node.children.map(\.key) == model.keys.sorted(), "seed \(seed), \(text)")
+            }
+        }
+    }
+
     @Test func aLargeNodeIsTakenApart() throws {
         let all = (0..<1000).map { (TreeKey($0), Node(.integer(Int64($0)))) }
         let node = Node(children: all.shuffled())

@@ -15,7 +15,10 @@ enum ServeCommand {
         // Before any thread is started, so that all of them leave the signals to this one.
         let signals = SignalWaiter()
         FileLimit.raise()
+        // Data, rules, journals and spools are for the user that runs the server only.
+        umask(0o077)
         let log = Log(format: settings.logFormat, level: settings.logLevel)
+        defer { log.flush() }
         for warning in settings.warnings { log.warning(warning) }
         let server = try start(settings, log)
         announce(settings, port: server.port, databasePort: server.furtherPorts.first, log)
@@ -31,6 +34,7 @@ enum ServeCommand {
         var configuration = Server.Configuration()
         configuration.dataFolder = settings.dataFolder
         configuration.workersMax = settings.workers
+        configuration.checkpointBytes = settings.checkpointKiB << 10
         configuration.indexes = settings.indexes
         configuration.log = log
         configuration.logsRequests = settings.logsRequests

@@ -40,6 +40,9 @@ enum ServeOptions {
             "Open databases whose newest commit lies an hour or more ahead of the clock; else they are refused."),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
+        Option(
+            "checkpoint-kib", "N",
+            "KiB of a database's write-ahead log from which it is copied into the database. Default 81920."),
         Option("grace", "SECONDS", "How long requests may finish after SIGTERM. Default 5."),
         Option("config", "FILE", "Configuration to read in place of hearth.json."),
     ]
@@ -103,6 +106,7 @@ struct ServeSettings: Sendable, Equatable {
     var bundles: [String: BundleDefinition] = [:]
     var loops = 0
     var workers = 4
+    var checkpointKiB = 81_920
     var graceSeconds = 5
     /// Sentences about what was found and is without effect.
     var warnings: [String] = []

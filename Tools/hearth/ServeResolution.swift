@@ -139,6 +139,7 @@ struct ServeResolution {
         }
         settings.loops = try origin("loops")?.integer(0...256) ?? 0
         settings.workers = try origin("workers")?.integer(1...256) ?? 4
+        settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB
         settings.graceSeconds = try origin("grace")?.integer(0...3600) ?? 5
         return settings
     }

@@ -21,6 +21,8 @@ enum Tool {
     private static let hidden: [Command] = [ConstantCommand.command]
 
     static func main() -> Never {
+        // A file that may not become larger is an ordinary error of the write, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
         do throws(ToolFailure) {
             try run(Array(CommandLine.arguments.dropFirst()))
             exit(0)

@@ -76,6 +76,17 @@ public struct FieldsReader {
         }
     }
 
+    /// The entries of the map that a value is; none for other values and for vectors.
+    package func entries(ofMap value: Range<Int>) throws(Status) -> [Entry] {
+        try reading { buffer throws(Status) in
+            guard let range = try Self.mapEntries(buffer, value) else { return [] }
+            var entries: [Entry] = []
+            var reader = ProtobufReader(buffer, range)
+            while let entry = try reader.nextEntry(tag: ProtobufReader.mapEntryTag) { entries.append(entry) }
+            return entries
+        }
+    }
+
     private func reading<T>(
         _ body: (UnsafeRawBufferPointer) throws(Status) -> T
     ) throws(Status) -> T {

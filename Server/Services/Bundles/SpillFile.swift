@@ -1,7 +1,7 @@
 import Glibc
 import HearthBundle
+import HearthConcurrency
 import HearthModel
-import Synchronization
 
 /// Bytes that are kept in memory while they are few and in a file without a name when they are many. Written by one
 /// thread, then read by any.
@@ -10,7 +10,7 @@ import Synchronization
 public final class SpillFile: @unchecked Sendable {
     private let folder: String
     private let memoryBytesMax: Int
-    private let budget: SpillBudget?
+    private let budget: MemoryReservation?
     private var memory: [UInt8] = []
     private var descriptor: Int32 = -1
     public private(set) var count: Int64 = 0
@@ -20,8 +20,8 @@ public final class SpillFile: @unchecked Sendable {
         self.init(folder: folder, memoryBytesMax: memoryBytesMax, budget: nil)
     }
 
-    /// - Parameter budget: what all files of its kind together may take; nil for no bound.
-    init(folder: String, memoryBytesMax: Int, budget: SpillBudget?) {
+    /// - Parameter budget: of what files of its kind may take together, for nobody else; nil for no bound.
+    init(folder: String, memoryBytesMax: Int, budget: MemoryReservation?) {
         self.folder = folder
         self.memoryBytesMax = memoryBytesMax
         self.budget = budget
@@ -29,7 +29,7 @@ public final class SpillFile: @unchecked Sendable {
 
     deinit {
         if descriptor >= 0 { close(descriptor) }
-        budget?.release(count)
+        budget?.resize(to: 0)
     }
 
     var isInMemory: Bool { descriptor < 0 }
@@ -39,7 +39,7 @@ public final class SpillFile: @unchecked Sendable {
 
     /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
     public func append(_ bytes: [UInt8]) throws(Status) {
-        if let budget, !budget.reserve(Int64(bytes.count)) {
+        if let budget, !budget.grow(by: bytes.count) {
             throw .unavailable("The server holds too many large answers.")
         }
         count += Int64(bytes.count)
@@ -95,23 +95,6 @@ public final class SpillFile: @unchecked Sendable {
         let code: Status.Code = errno == ENOSPC || errno == EDQUOT ? .resourceExhausted : .unavailable
         return Status(code, "Cannot \(what) in \(folder): \(String(cString: strerror(errno))).")
     }
-}
-
-/// Bytes that files of one kind take together.
-final class SpillBudget: Sendable {
-    private let bytesMax: Int64
-    private let taken = Atomic<Int64>(0)
-
-    init(bytesMax: Int64) { self.bytesMax = bytesMax }
-
-    /// False when there is no room.
-    func reserve(_ bytes: Int64) -> Bool {
-        if taken.add(bytes, ordering: .relaxed).newValue <= bytesMax { return true }
-        release(bytes)
-        return false
-    }
-
-    func release(_ bytes: Int64) { taken.subtract(bytes, ordering: .relaxed) }
 }
 
 /// The documents of a bundle that is being made.

@@ -8,8 +8,7 @@ import Synchronization
 ///     2025-11-21T11:09:08.123Z info  request method=Commit code=OK ms=1.2
 ///     {"time":"2025-11-21T11:09:08.123Z","level":"info","message":"request","method":"Commit","code":"OK","ms":1.2}
 ///
-/// A line is written by one call of `write`, so that lines of several threads don't mix. A reader that doesn't read holds
-/// up the writer, as is usual on standard error.
+/// Lines go to a `LogWriter`, whose thread writes them: whoever logs waits for nobody.
 public final class Log: Sendable {
     public enum Format: String, Sendable, CaseIterable {
         case text
@@ -55,19 +54,34 @@ public final class Log: Sendable {
     private let level: Level
     private let now: @Sendable () -> Timestamp
     private let write: @Sendable ([UInt8]) -> Void
+    private let writer: LogWriter?
 
     /// - Parameters:
     ///   - level: what is below it is left out.
-    ///   - write: takes one whole line; standard error when nothing else is said.
+    ///   - write: takes one whole line, on the thread that logs; nil writes to standard error.
     public init(
         format: Format = .text, level: Level = .info, now: @escaping @Sendable () -> Timestamp = { Log.wallClock() },
-        write: @escaping @Sendable ([UInt8]) -> Void = { Log.writeToStandardError($0) }
+        write: (@Sendable ([UInt8]) -> Void)? = nil
     ) {
         self.format = format
         self.level = level
         self.now = now
-        self.write = write
+        if let write {
+            writer = nil
+            self.write = write
+        } else {
+            let formatter = Log(format: format, level: level, now: now, write: { _ in })
+            let writer = LogWriter(STDERR_FILENO) { count in
+                formatter.line(
+                    .warning, "records of the log were dropped: nobody reads it", [("count", .integer(count))])
+            }
+            self.writer = writer
+            self.write = { writer.write($0) }
+        }
     }
+
+    /// Waits until what was logged is written, or for a second when nobody reads it.
+    public func flush() { writer?.flush() }
 
     public func isEnabled(_ level: Level) -> Bool { level >= self.level }
 
@@ -78,9 +92,13 @@ public final class Log: Sendable {
 
     public func record(_ level: Level, _ message: String, _ fields: [Field]) {
         guard level >= self.level else { return }
+        write(line(level, message, fields))
+    }
+
+    private func line(_ level: Level, _ message: String, _ fields: [Field]) -> [UInt8] {
         switch format {
-        case .text: write(text(level, message, fields))
-        case .json: write(json(level, message, fields))
+        case .text: text(level, message, fields)
+        case .json: json(level, message, fields)
         }
     }
 
@@ -168,18 +186,5 @@ public final class Log: Sendable {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
-    }
-
-    public static func writeToStandardError(_ line: [UInt8]) {
-        line.withUnsafeBytes { buffer in
-            var rest = buffer[...]
-            while !rest.isEmpty {
-                let count = Glibc.write(STDERR_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if count < 0, errno == EINTR { continue }
-                // There is nowhere to complain to.
-                if count <= 0 { return }
-                rest = rest.dropFirst(count)
-            }
-        }
     }
 }

@@ -10,6 +10,8 @@ public struct ServerMetrics: Sendable {
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
+    var workload: WorkloadMetrics?
+    let health: StorageHealth?
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
     /// likes and each label costs whoever keeps the figures.
@@ -19,10 +21,19 @@ public struct ServerMetrics: Sendable {
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
         databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase] = { [] }
     ) {
+        self.init(requests: requests, network: network, databases: databases, trees: trees, health: nil)
+    }
+
+    init(
+        requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
+        databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase],
+        health: StorageHealth?
+    ) {
         self.requests = requests
         self.network = network
         self.databases = databases
         self.trees = trees
+        self.health = health
     }
 
     public func text() -> [UInt8] {
@@ -32,8 +43,10 @@ public struct ServerMetrics: Sendable {
         writeProcess(to: &text)
         requests.write(to: &text)
         Self.write(network(), to: &text)
+        workload?.write(to: &text)
         Self.write(databases(), to: &text)
         RealtimeMetrics.write(trees(), to: &text)
+        StoreMetrics.write(databases(), trees(), failing: health?.failingCount ?? 0, to: &text)
         return text.writer.bytes
     }
 

@@ -61,9 +61,9 @@ struct LongPollHTTP: HTTPExtension {
         _ exchange: HTTPExchange, _ parameters: LongPollParameters, formerSession: String?,
         _ namespace: RealtimeNamespace
     ) throws(Status) {
+        let head = exchange.head
         let sessions = sessions
         let streams = streams
-        let head = exchange.head
         let peer = RealtimePeer(address: head.remoteAddress, connection: head.connectionNumber)
         let session = LongPollSession(
             loop: exchange.loop, peer: peer, callback: parameters.callback ?? "", id: Self.newID(),
@@ -79,7 +79,7 @@ struct LongPollHTTP: HTTPExtension {
         }
         if let dropped { dropped.loop.execute { dropped.makeRoom() } }
         session.begin(
-            namespace, service, host: exchange.head.authority, formerSession: formerSession,
+            namespace, service, host: head.authority, formerSession: formerSession,
             LongPollRequest(exchange, home: exchange.loop))
         streams.add(session) { _ in session.loop.execute { session.finish() } }
     }

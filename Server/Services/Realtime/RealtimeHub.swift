@@ -56,15 +56,19 @@ final class RealtimeHub: @unchecked Sendable {
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
     /// state has.
-    /// - Parameter afterWrites: whether the state has to have the writes that are queued now.
+    /// - Parameter requester: whose queued writes the state has to have; nil when it need not have any.
     func read<Content: Sendable>(
-        on loop: EventLoop, afterWrites: Bool = false,
+        on loop: EventLoop, for requester: Requester = .server, afterWrites: Bool = false,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
-        if afterWrites, database.perform({ [self] _ in self.read(on: loop, read, done) }) { return }
+        if afterWrites,
+            database.perform(for: requester, { [self] _ in self.read(on: loop, for: requester, read, done) })
+        {
+            return
+        }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
-        pool.run(.long, for: .server, refused: refused) { [self] in
+        pool.run(.long, for: requester, refused: refused) { [self] in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()

@@ -26,32 +26,32 @@ struct RealtimeReading: Sendable {
         call.exchange.onBody = { _ in }
         do throws(Status) {
             let view = try namespace.database.view()
-            var isHandedOver = false
-            defer { if !isHandedOver { view.close() } }
+            defer { view.close() }
             try check(view)
             if try isSmall(view) { return deliver(try answer(view)) }
-            isHandedOver = true
-            service.pool.run(
-                .long, for: call.requester, cancellation: call.cancellation,
-                refused: { [call] status in
-                    view.close()
-                    call.onLoop { call.fail(status) }
-                }
-            ) { [self] in
-                let result = Result { () throws(Status) in
-                    defer { view.close() }
-                    return try answer(view)
-                }
-                call.onLoop { [self] in
-                    switch result {
-                    case .success(let answer): deliver(answer)
-                    case .failure(let status): call.fail(status)
-                    }
-                }
-            }
+            readLater()
         } catch {
             call.fail(error)
         }
+    }
+
+    /// The snapshot is taken when a worker begins: what waits holds none.
+    private func readLater() {
+        let request = service.longReads.whenFree(for: call.requester) { [self] result in
+            call.onLoop { [call] in call.onCancel = nil }
+            switch result {
+            case .failure(let status): call.onLoop { [call] in call.fail(status) }
+            case .success(let read):
+                service.answer(call) { [self] () throws(Status) in
+                    let view = try namespace.database.view(under: read)
+                    defer { view.close() }
+                    try check(view)
+                    let answer = try answer(view)
+                    call.onLoop { [self] in deliver(answer) }
+                }
+            }
+        }
+        if let request { call.onCancel = { request.cancel() } }
     }
 
     private func check(_ view: TreeView) throws(Status) {

@@ -50,7 +50,7 @@ struct RealtimeRulesStore: Sendable {
             return memory.rules.withLock { $0[name] = Stored(base: base, text: text) }
         }
         let draft = path + ".new"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         if descriptor < 0 { throw DataFolder.failure("write \(draft)") }
         var rest = (Array("\(Self.mark)\(base)\n".utf8) + text)[...]
         var isWritten = true

@@ -41,7 +41,11 @@ final class RealtimeService: Sendable {
     /// Where large answers are written down: `/tmp` may be memory.
     let spoolFolder: String
     /// What they take there.
-    let spools = SpillBudget(bytesMax: Limits.realtimeSpoolBytesMax)
+    let spools = MemoryBudget(
+        bytesMax: Limits.realtimeSpoolBytesMax, shareBytesMax: Limits.realtimeSpoolShareBytesMax,
+        smallBytesMax: Limits.realtimeSpoolSmallBytesMax)
+    /// Snapshots that are read by workers.
+    let longReads: LongReads
     private let store: RealtimeRulesStore
     private let provider: any StoreProvider
     private let registry: Registry<String, RealtimeNamespace>
@@ -53,13 +57,14 @@ final class RealtimeService: Sendable {
     /// - Throws: INVALID_ARGUMENT with what is wrong in a file of rules, FAILED_PRECONDITION for one that isn't there.
     init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
-        memory: ServerMemory = ServerMemory(),
+        memory: ServerMemory = ServerMemory(), longReads: LongReads = LongReads(),
         lifecycle: (threads: LifecycleThreads, room: StoreRoom)? = nil, clock: any Clock = SystemClock()
     ) throws(Status) {
         isEmulator = configuration.isEmulator
         project = configuration.project
         self.provider = provider
         self.pool = pool
+        self.longReads = longReads
         large = LargeRequests(pool: pool, memory: memory)
         self.clock = clock
         log = configuration.log
@@ -178,12 +183,12 @@ final class RealtimeService: Sendable {
             // Indexes that rules define are not worth a file before there is data.
             let store = DeferredStore(
                 isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
-            let database = try TreeDatabase(name: name, store: store, clock: clock)
+            let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
             return RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
         }
         let store = try make()
         do throws(Status) {
-            let database = try TreeDatabase(name: name, store: store, clock: clock)
+            let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
             let namespace = RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
             do throws(Status) {
                 try namespace.runAbandoned(self)
@@ -197,6 +202,11 @@ final class RealtimeService: Sendable {
             room.leave()
             throw error
         }
+    }
+
+    /// Where databases work out what their writers must not be held up by.
+    private var background: TreeBackground.Run {
+        { [pool] requester, refused, job in pool.run(.long, for: requester, refused: refused, job) }
     }
 
     /// Names are known to all projects, so their files need no folder for each.

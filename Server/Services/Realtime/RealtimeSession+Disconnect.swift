@@ -8,6 +8,7 @@ struct SessionDisconnect {
     /// Answers that wait for the journal.
     fileprivate var unkept: [RealtimeSession.Answer] = []
     fileprivate var isKeeping = false
+    fileprivate var requester: Requester?
     /// Whether the journal has, or may have, anything of the session.
     fileprivate var isKept = false
     /// What the journal has of the identity; nil when it has to be written whole.
@@ -15,6 +16,14 @@ struct SessionDisconnect {
 }
 
 extension RealtimeSession {
+    /// On whose account writes are: on that of those before them until these are done, because only what is on one account
+    /// is done in the order in which it was asked for.
+    var writeRequester: Requester {
+        if let former = disconnect.requester, writesInFlight > 0 || disconnect.isKeeping { return former }
+        disconnect.requester = requester
+        return requester
+    }
+
     /// Judges a wish, takes it in, and answers when it would survive a crash.
     func wish(_ changes: [TreeChange], _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void) {
         let treeGuard: (any TreeGuard)?
@@ -27,7 +36,7 @@ extension RealtimeSession {
         let now = service.nowMilliseconds
         let held = LoopBound((answer, apply))
         hold()
-        namespace.hub.read(on: loop, afterWrites: writesInFlight > 0) { view throws(Status) in
+        namespace.hub.read(on: loop, for: writeRequester, afterWrites: writesInFlight > 0) { view throws(Status) in
             var resolved: [TreeChange] = []
             for change in changes { resolved.append(try change.resolved(nowMilliseconds: now, old: view)) }
             let after = TreeOverlay(base: view, changes: resolved)
@@ -54,12 +63,13 @@ extension RealtimeSession {
     /// Writes to the journal what has gathered; one write at a time.
     private func keep() {
         if disconnect.isKeeping || disconnect.unkept.isEmpty || isEnded { return }
+        let requester = writeRequester
         disconnect.isKeeping = true
         let answers = LoopBound(disconnect.unkept)
         disconnect.unkept = []
         disconnect.isKept = true
         let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
-        namespace.database.submit(write) { [self] outcome in
+        namespace.database.submit(write, for: requester) { [self] outcome in
             loop.execute { [self] in
                 disconnect.isKeeping = false
                 if case .failed = outcome { disconnect.keptIdentity = nil }
@@ -101,7 +111,8 @@ extension RealtimeSession {
     func runDisconnectWrites(_ done: @escaping () -> Void) {
         if !disconnect.isKept { return done() }
         let done = LoopBound(done)
-        DisconnectRecord(identity, disconnect.writes).run(session: id, namespace, service) { [self] in
+        DisconnectRecord(identity, disconnect.writes).run(session: id, for: writeRequester, namespace, service) {
+            [self] in
             loop.execute { done.value() }
         }
     }
@@ -202,20 +213,20 @@ struct DisconnectRecord: Sendable {
     /// the write are left out.
     /// - Parameter done: on any thread.
     func run(
-        session: String, _ namespace: RealtimeNamespace, _ service: RealtimeService,
+        session: String, for requester: Requester, _ namespace: RealtimeNamespace, _ service: RealtimeService,
         _ done: @escaping @Sendable () -> Void
     ) {
         let treeGuard: (any TreeGuard)?
         do throws(Status) {
             treeGuard = try service.access.writeGuard(identity, namespace)
         } catch {
-            return Self.submit([], nil, session, namespace, service) { _ in done() }
+            return Self.submit([], nil, session, for: requester, namespace, service) { _ in done() }
         }
         let changes = changes
-        Self.submit(changes, treeGuard, session, namespace, service) { refused in
+        Self.submit(changes, treeGuard, session, for: requester, namespace, service) { refused in
             guard refused, let treeGuard else { return done() }
             let now = service.nowMilliseconds
-            let isQueued = namespace.database.perform { view in
+            let isQueued = namespace.database.perform(for: requester) { view in
                 let allowed = changes.filter { change in
                     do throws(Status) {
                         let resolved = [try change.resolved(nowMilliseconds: now, old: view)]
@@ -226,10 +237,10 @@ struct DisconnectRecord: Sendable {
                         return false
                     }
                 }
-                Self.submit(allowed, treeGuard, session, namespace, service) { refused in
+                Self.submit(allowed, treeGuard, session, for: requester, namespace, service) { refused in
                     // Together they are refused still; nothing can be said for one and against another.
                     guard refused else { return done() }
-                    Self.submit([], nil, session, namespace, service) { _ in done() }
+                    Self.submit([], nil, session, for: requester, namespace, service) { _ in done() }
                 }
             }
             // The database is closed: the next start finds the journal.
@@ -238,13 +249,14 @@ struct DisconnectRecord: Sendable {
     }
 
     private static func submit(
-        _ changes: [TreeChange], _ treeGuard: (any TreeGuard)?, _ session: String, _ namespace: RealtimeNamespace,
-        _ service: RealtimeService, _ done: @escaping @Sendable (_ isRefused: Bool) -> Void
+        _ changes: [TreeChange], _ treeGuard: (any TreeGuard)?, _ session: String, for requester: Requester,
+        _ namespace: RealtimeNamespace, _ service: RealtimeService,
+        _ done: @escaping @Sendable (_ isRefused: Bool) -> Void
     ) {
         let write = TreeWrite(
             changes: changes, guard: treeGuard, nowMilliseconds: service.nowMilliseconds,
             journal: [.end(session)])
-        namespace.database.submit(write) { outcome in
+        namespace.database.submit(write, for: requester) { outcome in
             if case .failed(let status) = outcome { done(status.code == .permissionDenied) } else { done(false) }
         }
     }
@@ -259,7 +271,7 @@ extension RealtimeNamespace {
         defer { view.close() }
         for kept in try view.journal() {
             do throws(Status) {
-                try DisconnectRecord(kept).run(session: kept.session, self, service) {}
+                try DisconnectRecord(kept).run(session: kept.session, for: .server, self, service) {}
             } catch {
                 service.log.error(
                     "what a client wanted written at its end is lost", ("namespace", .text(name)),

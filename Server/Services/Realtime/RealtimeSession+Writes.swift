@@ -20,7 +20,7 @@ extension RealtimeSession {
                 service: service, namespace: namespace, identity: identity,
                 target: RealtimeTarget(path: update.path, query: nil))
             let held = LoopBound((write, answer))
-            namespace.hub.read(on: loop) { view throws(Status) in
+            namespace.hub.read(on: loop, for: writeRequester) { view throws(Status) in
                 try reading.judge(view)
             } _: { [self] result, _ in
                 var (write, answer) = held.value
@@ -35,9 +35,10 @@ extension RealtimeSession {
 
     private func submit(_ write: TreeWrite, _ answer: Answer) {
         if isEnded { return }
+        let requester = writeRequester
         writesInFlight += 1
         let answer = LoopBound(answer)
-        namespace.database.submit(write) { [self] outcome in
+        namespace.database.submit(write, for: requester) { [self] outcome in
             // After what the commit has to tell, which was handed to the loop before.
             loop.execute { [self] in
                 writesInFlight -= 1

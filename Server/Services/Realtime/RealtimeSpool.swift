@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
@@ -13,13 +14,13 @@ final class RealtimeSpool {
 
     private let call: RealtimeCall
     private let folder: String
-    private let budget: SpillBudget
+    private let budget: MemoryBudget
     private var memory: [UInt8] = []
     private var file: SpillFile?
     private var pretty = PrettyJSON()
     private var sizeBytes = 0
 
-    init(_ call: RealtimeCall, folder: String, _ budget: SpillBudget) {
+    init(_ call: RealtimeCall, folder: String, _ budget: MemoryBudget) {
         self.call = call
         self.folder = folder
         self.budget = budget
@@ -46,7 +47,7 @@ final class RealtimeSpool {
     }
 
     private func spill() throws(Status) {
-        file = SpillFile(folder: folder, memoryBytesMax: 0, budget: budget)
+        file = SpillFile(folder: folder, memoryBytesMax: 0, budget: budget.reservation(for: call.requester))
         if let callback = call.parameters.callback { try appendAsIs(RealtimeCall.prefix(ofCall: callback)) }
         let begun = memory
         memory = []

@@ -135,7 +135,7 @@ struct RealtimeWriting: Sendable {
         namespace.database.submit(
             TreeWrite(
                 changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
-                base: call.method == "PATCH" ? path : nil)
+                base: call.method == "PATCH" ? path : nil), for: call.requester
         ) { [self] outcome in
             // The writer has others to serve.
             if isLarge || outcome.isStale {
@@ -209,10 +209,12 @@ struct RealtimeWriting: Sendable {
         switch outcome {
         case .failed(let status):
             throw status.code == .permissionDenied ? RealtimeAccess.denied : status
-        case .stale(let current):
+        case .stale:
+            let view = try namespace.database.view()
+            defer { view.close() }
             var json: [UInt8] = []
-            TreeJSON.append(current, to: &json, form: .plain)
-            let tag = RealtimeReading.tag(ofHash: current.hash)
+            try view.appendJSON(at: path, to: &json, form: .plain)
+            let tag = RealtimeReading.tag(ofHash: try view.hash(at: path))
             call.onLoop { [call, json] in call.conflict(json, tag: tag) }
         case .committed(let commit):
             let json = json(write, commit)

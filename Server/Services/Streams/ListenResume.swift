@@ -33,7 +33,6 @@ final class ListenResume: MessageSource {
         var key: [UInt8]
         var was: Bool
         var now: Bool
-        var document: StoredDocument?
     }
 
     /// - Parameters:
@@ -58,7 +57,14 @@ final class ListenResume: MessageSource {
 
     var isLight: Bool { false }
 
+    /// Two states are compared in one go; both are held until then.
+    var isSuspended: Bool { false }
+    func hold(_ read: LongRead) {
+        view.hold(read)
+        past.hold(read)
+    }
     func suspend() {}
+    func resume(_ read: LongRead) throws(Status) {}
 
     func next() throws(Status) -> [UInt8]? {
         if !isPrepared { try prepare() }
@@ -73,7 +79,7 @@ final class ListenResume: MessageSource {
 
     private func message(_ difference: Difference) throws(Status) -> [UInt8] {
         let name = try names.name(key: difference.key)
-        guard let document = difference.document else {
+        guard let document = try view.document(key: difference.key) else {
             return format.encode(
                 ListenResponse(
                     documentDelete: DocumentDeleteMessage(
@@ -122,7 +128,7 @@ final class ListenResume: MessageSource {
             if let document, document.updateVersion <= past.version { continue }
             // That a document is missing is said each time: a client may not have kept it.
             let was = try past.document(key: key) != nil
-            found.append(Difference(key: key, was: was, now: document != nil, document: document))
+            found.append(Difference(key: key, was: was, now: document != nil))
         }
         return (found, count)
     }
@@ -137,31 +143,29 @@ final class ListenResume: MessageSource {
             window[result.key] = result.document.updateVersion
             let was = known.remove(result.key) != nil
             if was, result.document.updateVersion <= past.version { continue }
-            found.append(Difference(key: result.key, was: was, now: true, document: result.document))
+            found.append(Difference(key: result.key, was: was, now: true))
         }
         for key in known.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
-            found.append(Difference(key: key, was: true, now: false, document: try view.document(key: key)))
+            found.append(Difference(key: key, was: true, now: false))
         }
         return (found, window.count)
     }
 
     private func changes(_ shared: SharedQuery) throws(Status) -> ([Difference]?, Int) {
-        guard let all = try view.differences(since: past.version, changesMax: Limits.listenResumeChangesMax) else {
-            return (nil, 0)
-        }
-        let found = try Self.matching(all, shared.live)
+        guard let found = try matching(shared.live, since: past.version) else { return (nil, 0) }
         return (found, expectedCount == nil ? 0 : try count(shared, found))
     }
 
-    private static func matching(
-        _ differences: [DocumentDifference], _ live: LiveQuery
-    ) throws(Status) -> [Difference] {
+    /// What changed of a query's result. Documents are read one by one, and again when they are sent.
+    private func matching(_ live: LiveQuery, since version: Int64) throws(Status) -> [Difference]? {
+        let changes = try view.changes(
+            in: live, since: version, changesMax: Limits.listenResumeChangesMax, meter: meter)
+        guard let changes else { return nil }
         var found: [Difference] = []
-        for difference in differences where live.concerns(difference.key) {
-            let was = try live.matches(difference.before, key: difference.key)
-            let now = try live.matches(difference.after, key: difference.key)
-            guard was || now else { continue }
-            found.append(Difference(key: difference.key, was: was, now: now, document: difference.after))
+        for key in changes.keys where live.concerns(key) {
+            let was = try live.matches(try changes.before(key), key: key)
+            let now = try live.matches(try changes.after(key), key: key)
+            if was || now { found.append(Difference(key: key, was: was, now: now)) }
         }
         return found
     }
@@ -173,9 +177,7 @@ final class ListenResume: MessageSource {
         if let known = counts.entry(database, shared.text), known.version <= view.version {
             var since: [Difference]? = found
             if known.version != past.version {
-                since = try view.differences(since: known.version, changesMax: Limits.listenResumeChangesMax).map {
-                    all throws(Status) in try Self.matching(all, shared.live)
-                }
+                since = try matching(shared.live, since: known.version)
             }
             if let since { count = known.count + Self.growth(since) }
         }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthStorage
@@ -8,7 +9,7 @@ extension ListenStream {
     /// Notes what a commit did to a document that concerns a target; `proceed` sends it.
     func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
         pending.note(key, target, was: was, now: now, after)
-        if pending.sizeBytes > Limits.listenPendingBytesMax { startOver() }
+        if pending.isTooLarge { startOver() }
     }
 
     func noteWindow(_ target: ListenTarget) { windows[ObjectIdentifier(target)] = target }
@@ -18,7 +19,10 @@ extension ListenStream {
         clearPending()
         let known = targets.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
         for target in known { target.since = .max }
-        jobs = known.map { .reload($0) } + jobs
+        var all = Queue<Job>()
+        for target in known { all.append(.reload(target)) }
+        while let job = jobs.popFirst() { all.append(job) }
+        jobs = all
         reloadsPending += known.count
     }
 
@@ -31,15 +35,21 @@ extension ListenStream {
     /// first, later. Meanwhile `isFlushing` is true, and at the end `later` is called.
     func flush(_ later: @escaping () -> Void) {
         guard let listeners, !pending.isEmpty || !windows.isEmpty else { return }
+        // Who judges lets it proceed.
+        if judgementsPending > 0 { return }
+        if listeners.isUnsettled { return listeners.proceedLater(self) }
         let version = listeners.seen
         let moved = windows.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
         let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
         clearPending()
-        if moved.isEmpty { return send(snapshot) }
         isFlushing = true
+        if moved.isEmpty {
+            if send(snapshot) { isFlushing = false } else if !call.isFinished { afterFlush = later }
+            return
+        }
         for target in moved {
             guard case .query(let shared) = target.kind else { continue }
-            shared.results(at: version, in: listeners, service.pool, for: call.requester) { [self] result in
+            shared.results(at: version, in: listeners, service, for: call.requester) { [self] result in
                 windowMoved(target, result, snapshot)
             }
         }
@@ -59,8 +69,11 @@ extension ListenStream {
         }
         snapshot.windowsMissing -= 1
         guard snapshot.windowsMissing == 0 else { return }
+        if send(snapshot) { finishFlush() }
+    }
+
+    private func finishFlush() {
         isFlushing = false
-        send(snapshot)
         let later = afterFlush
         afterFlush = nil
         later?()
@@ -82,14 +95,31 @@ extension ListenStream {
         target.window = result.versions
     }
 
-    func send(_ snapshot: PendingSnapshot) {
+    /// Targets and documents that one turn of the loop sends of a snapshot.
+    private static let sendSteps = 20_000
+
+    /// Sends a snapshot: what is left of it after so much in later turns, which end with `finishFlush`.
+    /// - Returns: whether all is sent, or nothing more will be.
+    private func send(_ snapshot: PendingSnapshot) -> Bool {
+        var steps = Self.sendSteps
         do throws(Status) {
-            var hasChanged = false
-            for (key, net) in snapshot.changes.changes where try send(net, key, snapshot.version) { hasChanged = true }
-            if hasChanged { boundary(version: snapshot.version, Timestamp(microseconds: snapshot.version)) }
+            while let (key, net) = snapshot.next() {
+                steps -= 10 + net.targets.count
+                if try send(net, key, snapshot.version) { snapshot.hasChanged = true }
+                if call.isFinished { return true }
+                guard steps < 0, !snapshot.isOver else { continue }
+                call.loop.execute { [self] in
+                    if !call.isFinished, send(snapshot) { finishFlush() }
+                }
+                return false
+            }
+            if snapshot.hasChanged {
+                boundary(version: snapshot.version, Timestamp(microseconds: snapshot.version))
+            }
         } catch {
             end(error)
         }
+        return true
     }
 
     func send(_ net: PendingChanges.Net, _ key: [UInt8], _ version: Int64) throws(Status) -> Bool {

@@ -55,7 +55,8 @@ extension ListenStream {
                     source = try ListenLoad(
                         shared.live, view, of: database, target.id, target.projection,
                         requireIndexes: service.options.requireIndexes,
-                        format: call.format, cancellation: call.cancellation)
+                        format: call.format, cancellation: call.cancellation,
+                        memory: service.memory.sorting.reservation(for: call.requester))
                 } catch {
                     return refused(target, error)
                 }
@@ -103,19 +104,23 @@ extension ListenStream {
         // One that waits to be loaded is judged then.
         if target.isToBeJudged || target.since == .max { return }
         do throws(Status) {
-            // As things are now, which is never before what the stream will tell next.
-            try judge(target, try listeners.database.view())
-            if target.isToBeJudged { call.loop.execute { [weak self] in self?.judgeAgain(target) } }
+            try judge(target, try listeners.viewForJudgement())
+            if target.isToBeJudged { judgeWhenSettled(target) }
         } catch {
             if error.code == .permissionDenied { return remove(target.id, cause: error) }
             end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
         }
     }
 
-    /// The rules have changed.
-    func judgeAll() {
-        for target in targets.values { judgeAgain(target) }
-        proceed()
+    /// Judges a target about the state of a moment later than this one, and tells nothing before.
+    private func judgeWhenSettled(_ target: ListenTarget) {
+        judgementsPending += 1
+        listeners?.settle { [weak self] _ in
+            guard let self else { return }
+            self.judgementsPending -= 1
+            self.judgeAgain(target)
+            self.listeners?.proceedLater(self)
+        }
     }
 
     /// The state that a client knows; nil when the history doesn't go back so far.
@@ -140,7 +145,7 @@ extension ListenStream {
     }
 
     func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
-        MessageStream(source, to: call, pool: service.pool) { [self] status in
+        MessageStream(source, to: call, pool: service.pool, reads: service.longReads) { [self] status in
             // A call that is over has let go of what holds it, and must not be given more.
             if call.isFinished { return }
             call.onWritable = { [self] in
@@ -185,7 +190,7 @@ extension ListenStream {
         if target.once { ending.append(target) }
         owedBoundary = (version, readTime)
         finishLoad()
-        if target.isToBeJudged { judgeAgain(target) }
+        if target.isToBeJudged { judgeWhenSettled(target) }
         proceed()
         // It goes out now even when the client takes nothing else.
         payBoundary()

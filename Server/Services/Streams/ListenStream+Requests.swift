@@ -74,8 +74,8 @@ extension ListenStream {
             do throws(Status) {
                 payBoundary()
                 flush { [self] in proceed() }
-                if isFlushing || call.isFinished || jobs.isEmpty { return }
-                let job = jobs.removeFirst()
+                if isFlushing || call.isFinished { return }
+                guard let job = jobs.popFirst() else { return }
                 if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
                 if !isFull { call.resumeReading() }
                 switch job {
@@ -191,7 +191,6 @@ extension ListenStream {
         if let target = targets.removeValue(forKey: id) {
             listeners?.remove(target)
             windows[ObjectIdentifier(target)] = nil
-            pending.forget(target)
         }
         if let cause {
             refuse(id, cause)

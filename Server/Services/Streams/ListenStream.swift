@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthStorage
@@ -35,7 +36,7 @@ final class ListenStream: @unchecked Sendable {
     var joining: DatabaseName?
     var names: DocumentNames?
     var targets: [Int32: ListenTarget] = [:]
-    var jobs: [Job] = []
+    var jobs = Queue<Job>()
     /// Bytes of requests among the jobs.
     var waitingBytes = 0
     var nextAssignedID: Int32 = 1
@@ -47,6 +48,8 @@ final class ListenStream: @unchecked Sendable {
     var isFlushing = false
     /// What comes after that.
     var afterFlush: (() -> Void)?
+    /// Judgements that have to be made before anything more is told.
+    var judgementsPending = 0
     /// A target is being loaded, or is about to be.
     var isLoading = false
     weak var loading: ListenTarget?
@@ -112,7 +115,8 @@ final class ListenStream: @unchecked Sendable {
 
     /// Nothing will be said until something happens.
     var isIdle: Bool {
-        joining == nil && !isLoading && !isFlushing && jobs.isEmpty && pending.isEmpty && windows.isEmpty
+        joining == nil && !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty && pending.isEmpty
+            && windows.isEmpty
     }
 
     /// How many documents the targets should have.
@@ -170,7 +174,7 @@ final class ListenStream: @unchecked Sendable {
         expiry?.cancel()
         for target in targets.values { listeners?.remove(target) }
         targets = [:]
-        jobs = []
+        jobs = Queue()
         ending = []
         afterFlush = nil
         clearPending()

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthStorage
@@ -16,6 +17,16 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     var encodings = ListenEncodings()
     private let tables = Mutex(Tables())
     private var queriesByText: [[UInt8]: SharedQuery] = [:]
+    /// What is to be worked in, in the order of commits; see `work`.
+    private var jobs = Queue<Job>()
+    private var present: Progress?
+    private var toBeJudged = Queue<(target: ListenTarget, stream: ListenStream)>()
+    private var touched: [ObjectIdentifier: ListenStream] = [:]
+    private var toProceed = Queue<ListenStream>()
+    private var isWorking = false
+    private var isScheduled = false
+    /// Of `seen`, while a slice of judgements goes on.
+    private var judgementView: ReadView?
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
     init(_ database: Database, _ loop: EventLoop) {
@@ -34,14 +45,30 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         func concerns(_ change: Change, _ scopes: [WatchScope]) throws(Status) -> Bool {
             if documents[change.key] != nil || dependents[change.key] != nil { return true }
             for scope in scopes {
-                if let index = queries[scope], try !index.candidates(for: change).isEmpty { return true }
+                if let index = queries[scope], try index.hasCandidates(for: change) { return true }
             }
             return false
         }
     }
 
+    private enum Job {
+        case event(ChangeEvent)
+        case settled(Int64, @Sendable (Int64) -> Void)
+    }
+
+    /// A commit that is being worked in.
+    private struct Progress {
+        var set: ChangeSet
+        var scopes: [[WatchScope]]
+        var next = 0
+    }
+
+    /// So many changes of a commit are looked at by the writer's thread; larger commits go to every loop that watches one of
+    /// their collections.
+    private static let changesLookedAtMax = 64
+
     func receive(_ event: ChangeEvent) {
-        if case .committed(let set, let scopes) = event {
+        if case .committed(let set, let scopes) = event, set.changes.count <= Self.changesLookedAtMax {
             let isOfConcern = tables.withLock { tables in
                 do throws(Status) {
                     for (change, scopes) in zip(set.changes, scopes) where try tables.concerns(change, scopes) {
@@ -55,7 +82,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             }
             if !isOfConcern { return }
         }
-        loop.execute { [self] in take(event) }
+        loop.execute { [self] in add(.event(event)) }
     }
 
     func add(_ stream: ListenStream) { streams[ObjectIdentifier(stream)] = stream }
@@ -127,7 +154,11 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// The rules have changed.
     func judgeAll() {
-        for stream in streams.values { stream.judgeAll() }
+        for stream in streams.values {
+            for target in stream.targets.values { toBeJudged.append((target, stream)) }
+            touched[ObjectIdentifier(stream)] = stream
+        }
+        work()
     }
 
     func remove(_ target: ListenTarget) {
@@ -154,51 +185,123 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     func settle(_ body: @escaping @Sendable (Int64) -> Void) {
         // What was handed on before is in the loop's queue before this job.
         database.changes.withVersion { version in
-            loop.execute { [self] in
-                seen = max(seen, version)
-                body(seen)
-            }
+            loop.execute { [self] in add(.settled(version, body)) }
         }
     }
 
-    private func take(_ event: ChangeEvent) {
-        switch event {
-        case .committed(let set, let scopes): take(set, scopes)
-        case .cleared(let version):
+    // MARK: Work in slices
+
+    /// What one turn of the loop does, in steps of about a microsecond.
+    private static let sliceSteps = 5000
+    /// What a judgement costs, or a stream that proceeds.
+    private static let stepsOfJudgement = 20
+
+    /// A commit is being worked in, or rights that it may have changed are being judged: nothing of the new state may be
+    /// told yet. A stream that waits for that calls `proceedLater`.
+    var isUnsettled: Bool { present != nil || !toBeJudged.isEmpty }
+
+    func proceedLater(_ stream: ListenStream) { touched[ObjectIdentifier(stream)] = stream }
+
+    private func add(_ job: Job) {
+        jobs.append(job)
+        work()
+    }
+
+    /// Works in commits, judges whom they concern, and lets the streams proceed: some of it now, the rest in later turns of
+    /// the loop, so that others on it are served in between.
+    private func work() {
+        if isWorking { return }
+        isWorking = true
+        var steps = Self.sliceSteps
+        while steps > 0, step(&steps) {}
+        judgementView = nil
+        isWorking = false
+        if steps > 0 || isScheduled { return }
+        isScheduled = true
+        loop.execute { [self] in
+            isScheduled = false
+            work()
+        }
+    }
+
+    /// - Returns: false when there is nothing left to do.
+    private func step(_ steps: inout Int) -> Bool {
+        if present != nil {
+            takeNext(&steps)
+        } else if let (target, stream) = toBeJudged.popFirst() {
+            steps -= Self.stepsOfJudgement
+            stream.judgeAgain(target)
+            touched[ObjectIdentifier(stream)] = stream
+        } else if let stream = toProceed.popFirst() {
+            steps -= Self.stepsOfJudgement
+            stream.proceed()
+        } else if !touched.isEmpty {
+            for stream in touched.values { toProceed.append(stream) }
+            touched = [:]
+        } else if let job = jobs.popFirst() {
+            steps -= 1
+            take(job)
+        } else {
+            return false
+        }
+        return true
+    }
+
+    private func take(_ job: Job) {
+        switch job {
+        case .settled(let version, let body):
             seen = max(seen, version)
+            body(seen)
+        case .event(.committed(let set, let scopes)):
+            seen = max(seen, set.version)
+            present = Progress(set: set, scopes: scopes)
+        case .event(.cleared(let version)):
+            seen = max(seen, version)
+            for shared in queriesByText.values { shared.forgetWindow(version) }
             for stream in streams.values {
                 stream.startOver()
-                stream.proceed()
+                touched[ObjectIdentifier(stream)] = stream
             }
-        case .closed(let reason):
+        case .event(.closed(let reason)):
             for stream in streams.values { stream.end(reason) }
         }
     }
 
-    private func take(_ set: ChangeSet, _ scopes: [[WatchScope]]) {
-        seen = max(seen, set.version)
-        var touched: [ObjectIdentifier: ListenStream] = [:]
-        var toBeJudged: [ListenTarget] = []
-        for (change, scopes) in zip(set.changes, scopes) {
-            do throws(Status) {
-                toBeJudged += try take(change, scopes, set.version, &touched)
-            } catch {
-                // What is stored can't be read: nobody can be told the truth.
-                for stream in streams.values { stream.end(error) }
-                return
+    /// Works in the next change of a commit.
+    private func takeNext(_ steps: inout Int) {
+        guard var progress = present else { return }
+        guard progress.next < progress.set.changes.count else {
+            present = nil
+            return
+        }
+        let change = progress.set.changes[progress.next]
+        let scopes = progress.scopes[progress.next]
+        progress.next += 1
+        present = progress
+        do throws(Status) {
+            // Before anything of the new state is told.
+            for target in try take(change, scopes, progress.set.version, &steps) {
+                toBeJudged.append((target, target.stream))
             }
+        } catch {
+            // What is stored can't be read: nobody can be told the truth.
+            present = nil
+            for stream in streams.values { stream.end(error) }
         }
-        // Before anything of the new state is told.
-        for target in toBeJudged {
-            target.stream.judgeAgain(target)
-            touched[ObjectIdentifier(target.stream)] = target.stream
-        }
-        for stream in touched.values { stream.proceed() }
+    }
+
+    /// The state that is told next, for judgements about it: what a later commit says must not decide about what an earlier
+    /// one shows.
+    func viewForJudgement() throws(Status) -> ReadView {
+        if let judgementView, judgementView.version == seen { return judgementView }
+        let view = try database.view(atVersion: seen)
+        if isWorking { judgementView = view }
+        return view
     }
 
     /// - Returns: targets of which the change may decide who may see them.
     private func take(
-        _ change: Change, _ scopes: [WatchScope], _ version: Int64, _ touched: inout [ObjectIdentifier: ListenStream]
+        _ change: Change, _ scopes: [WatchScope], _ version: Int64, _ steps: inout Int
     ) throws(Status) -> [ListenTarget] {
         let (watching, dependents, queries) = try tables.withLock { tables throws(Status) in
             var queries: [SharedQuery] = []
@@ -207,28 +310,33 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             }
             return (tables.documents[change.key], tables.dependents[change.key], queries)
         }
+        steps -= 5
         let was = change.before != nil
         let now = change.after != nil
         for target in (watching ?? [:]).values where version > target.since {
             target.stream.note(change.key, target, was: was, now: now, change.after)
+            steps -= 1
             touched[ObjectIdentifier(target.stream)] = target.stream
         }
-        for shared in queries { try take(change, version, shared, &touched) }
+        for shared in queries { try take(change, version, shared, &steps) }
         return dependents.map { Array($0.values) } ?? []
     }
 
     private func take(
-        _ change: Change, _ version: Int64, _ shared: SharedQuery, _ touched: inout [ObjectIdentifier: ListenStream]
+        _ change: Change, _ version: Int64, _ shared: SharedQuery, _ steps: inout Int
     ) throws(Status) {
+        steps -= 2
         let was = try shared.live.matches(change.before, key: change.key)
         let now = try shared.live.matches(change.after, key: change.key)
         guard was || now else { return }
+        if shared.live.isWindow, try !shared.isInWindow(change, version) { return }
         for target in shared.targets.values where version > target.since {
             if shared.live.isWindow {
                 target.stream.noteWindow(target)
             } else {
                 target.stream.note(change.key, target, was: was, now: now, change.after)
             }
+            steps -= 1
             touched[ObjectIdentifier(target.stream)] = target.stream
         }
     }

@@ -1,57 +1,94 @@
+import HearthModel
 import HearthStorage
 
 /// What commits did to the documents of a stream's targets since the client's last snapshot: of each document only where it
 /// stood then and where it stands now.
 struct PendingChanges {
     struct Net {
-        var targets: [(target: ListenTarget, was: Bool, now: Bool)] = []
-        var after: StoredDocument?
+        fileprivate(set) var targets: [(target: ListenTarget, was: Bool, now: Bool)] = []
+        fileprivate(set) var after: StoredDocument?
+        /// Where each target stands in `targets`; kept when there are many.
+        fileprivate var places: [ObjectIdentifier: Int]?
+
+        /// Up to here a look at each costs less than a table.
+        private static let scannedMax = 16
+
+        /// - Returns: whether the target is new here.
+        fileprivate mutating func note(
+            _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?
+        ) -> Bool {
+            self.after = after
+            let id = ObjectIdentifier(target)
+            let known = places.map { $0[id] } ?? targets.firstIndex { $0.target === target }
+            if let known {
+                targets[known].now = now
+                return false
+            }
+            targets.append((target, was, now))
+            if places != nil {
+                places?[id] = targets.count - 1
+            } else if targets.count > Self.scannedMax {
+                places = Dictionary(
+                    targets.enumerated().map { (ObjectIdentifier($0.element.target), $0.offset) }
+                ) { $1 }
+            }
+            return true
+        }
     }
 
     private var nets: [[UInt8]: Net] = [:]
     private var order: [[UInt8]] = []
     private(set) var sizeBytes = 0
+    /// Targets over all documents.
+    private(set) var targetCount = 0
 
     var isEmpty: Bool { nets.isEmpty }
 
+    /// Whether so much has gathered that sending everything anew costs less.
+    var isTooLarge: Bool {
+        sizeBytes > Limits.listenPendingBytesMax || targetCount > Limits.listenPendingTargetsMax
+    }
+
     mutating func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
-        var net: Net
-        if let known = nets.removeValue(forKey: key) {
-            net = known
-        } else {
-            net = Net()
+        let known = nets[key]?.after?.fields.count
+        if known == nil, nets[key] == nil {
             order.append(key)
             sizeBytes += key.count + 128
         }
-        sizeBytes += (after?.fields.count ?? 0) - (net.after?.fields.count ?? 0)
-        net.after = after
-        if let place = net.targets.firstIndex(where: { $0.target === target }) {
-            net.targets[place].now = now
-        } else {
-            net.targets.append((target, was, now))
-        }
-        nets[key] = net
+        sizeBytes += (after?.fields.count ?? 0) - (known ?? 0)
+        let isNew = nets[key, default: Net()].note(target, was: was, now: now, after)
+        if isNew { targetCount += 1 }
     }
 
-    /// A target is no more; its documents stay noted, which costs no message.
-    mutating func forget(_ target: ListenTarget) {
-        for key in nets.keys { nets[key]?.targets.removeAll { $0.target === target } }
-    }
+    var count: Int { order.count }
 
     /// In the order in which they were noted first.
-    var changes: [(key: [UInt8], net: Net)] { order.compactMap { key in nets[key].map { (key, $0) } } }
+    func change(at place: Int) -> (key: [UInt8], net: Net)? { nets[order[place]].map { (order[place], $0) } }
 }
 
-/// A snapshot in the making: all that is to be told of one version. Belongs to the stream's loop.
-final class PendingSnapshot {
+/// A snapshot in the making: all that is to be told of one version. `@unchecked Sendable`: belongs to the stream's loop.
+final class PendingSnapshot: @unchecked Sendable {
     let version: Int64
     var changes: PendingChanges
     /// Windows that have yet to be moved to the version.
     var windowsMissing: Int
+    /// Something of it was sent.
+    var hasChanged = false
+    private var sentCount = 0
 
     init(version: Int64, _ changes: PendingChanges, windowsMissing: Int) {
         self.version = version
         self.changes = changes
         self.windowsMissing = windowsMissing
+    }
+    var isOver: Bool { sentCount == changes.count }
+
+    /// The next document to be sent; nil at the end.
+    func next() -> (key: [UInt8], net: PendingChanges.Net)? {
+        while sentCount < changes.count {
+            sentCount += 1
+            if let change = changes.change(at: sentCount - 1) { return change }
+        }
+        return nil
     }
 }

@@ -9,6 +9,11 @@ final class SharedQuery: @unchecked Sendable {
     let live: LiveQuery
     private(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
     private var window: WindowResult?
+    /// Where the last result of a full window stands; nil when that isn't known. What lies behind it before and after a
+    /// change is not seen in the window.
+    private var edge: [UInt8]?
+    /// The version of the last change that was not behind the edge.
+    private var lastSeenVersion: Int64 = 0
     private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
 
     init(text: [UInt8], _ live: LiveQuery) {
@@ -20,13 +25,39 @@ final class SharedQuery: @unchecked Sendable {
 
     func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
 
+    /// Whether a change of a matching document can be seen in the window of a query with a limit or an offset.
+    func isInWindow(_ change: Change, _ version: Int64) throws(Status) -> Bool {
+        if let edge, try live.isBehind(edge, change.before, key: change.key),
+            try live.isBehind(edge, change.after, key: change.key)
+        {
+            return false
+        }
+        edge = nil
+        lastSeenVersion = max(lastSeenVersion, version)
+        return true
+    }
+
+    /// Everything was deleted.
+    func forgetWindow(_ version: Int64) {
+        edge = nil
+        window = nil
+        lastSeenVersion = max(lastSeenVersion, version)
+    }
+
+    private func noteEdge(of result: WindowResult) throws(Status) {
+        guard result.version >= lastSeenVersion, let limit = live.query.query.limit, limit > 0,
+            result.documents.count == limit, let last = result.documents.last
+        else { return }
+        edge = try live.query.position(of: last)
+    }
+
     /// Results above this number are found by a worker.
     private static let inlineResultsMax = 300
 
     /// Finds the results of a query with a limit or an offset at a version.
     /// - Parameter done: called on the loop, now or later.
     func results(
-        at version: Int64, in listeners: LoopListeners, _ pool: WorkerPool, for requester: Requester,
+        at version: Int64, in listeners: LoopListeners, _ service: FirestoreService, for requester: Requester,
         _ done: @escaping (Result<WindowResult, Status>) -> Void
     ) {
         if let window, window.version == version { return done(.success(window)) }
@@ -39,6 +70,7 @@ final class SharedQuery: @unchecked Sendable {
             let size = (live.query.query.limit ?? .max).addingReportingOverflow(live.query.query.offset)
             if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax {
                 let result = try run.finish()
+                try noteEdge(of: result)
                 // For the other streams of this turn; it holds a snapshot.
                 window = result
                 listeners.loop.execute { [weak self] in self?.window = nil }
@@ -47,11 +79,27 @@ final class SharedQuery: @unchecked Sendable {
             waiting[version] = [done]
             let found: @Sendable (Result<WindowResult, Status>) -> Void = { [self] result in
                 listeners.loop.execute { [self] in
+                    let result = result.flatMap { found in
+                        Result { () throws(Status) in
+                            try noteEdge(of: found)
+                            return found
+                        }
+                    }
                     for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
                 }
             }
-            pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
-                found(Result { () throws(Status) in try run.finish() })
+            let (database, live, pool) = (listeners.database, live, service.pool)
+            service.longReads.whenFree(for: requester) { read in
+                switch read {
+                case .failure(let status): found(.failure(status))
+                case .success(let read):
+                    pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
+                        found(
+                            Result { () throws(Status) in
+                                try WindowRun(live, try database.view(atVersion: version, under: read)).finish()
+                            })
+                    }
+                }
             }
         } catch {
             done(.failure(error))

@@ -16,13 +16,17 @@ struct ForwardBody: Sendable {
     init(_ body: [UInt8]) throws(Status) {
         var count: Int64?
         var offset: Int64 = 0
-        for field in try Self.fields(body) {
+        var position = 0
+        while let field = try Self.nextField(of: body, &position) {
             switch field.name {
             case "headers": headers = Self.headers(String(decoding: field.value, as: UTF8.self))
             case "count": count = try Self.number(field)
             case "ofs": offset = try Self.number(field)
             default:
                 guard let place = Self.place(field.name) else { continue }
+                if messages.count == Limits.webChannelMessagesMax {
+                    throw .invalidArgument("A body has at most \(Limits.webChannelMessagesMax) messages.")
+                }
                 messages.append((place, field.value))
             }
         }
@@ -60,17 +64,33 @@ struct ForwardBody: Sendable {
         }
     }
 
-    /// The fields of a form. Source: application/x-www-form-urlencoded of the URL standard.
-    private static func fields(_ body: [UInt8]) throws(Status) -> [(name: String, value: [UInt8])] {
-        var fields: [(name: String, value: [UInt8])] = []
-        for pair in body.split(separator: UInt8(ascii: "&")) {
-            let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            let value = equals < pair.endIndex ? pair[(equals + 1)...] : []
-            guard let name = URLText.decode(pair[..<equals]), let value = URLText.decode(value) else {
-                throw .invalidArgument("The body is no form: an escape is malformed.")
+    /// Names that mean something here are shorter.
+    private static let nameBytesMax = 64
+
+    /// The next field of a form that may mean something. Nothing is kept of the others, of which a body may have millions.
+    /// Source: application/x-www-form-urlencoded of the URL standard.
+    private static func nextField(
+        of body: [UInt8], _ position: inout Int
+    ) throws(Status) -> (name: String, value: [UInt8])? {
+        while position < body.count {
+            let start = position
+            var equals: Int?
+            while position < body.count, body[position] != UInt8(ascii: "&") {
+                if equals == nil, body[position] == UInt8(ascii: "=") { equals = position }
+                position += 1
             }
-            fields.append((String(decoding: name, as: UTF8.self), value))
+            let end = position
+            position += 1
+            let nameEnd = equals ?? end
+            if nameEnd == start || nameEnd - start > nameBytesMax { continue }
+            guard let name = URLText.decode(body[start..<nameEnd]) else { throw malformed }
+            let text = String(decoding: name, as: UTF8.self)
+            guard text == "headers" || text == "count" || text == "ofs" || place(text) != nil else { continue }
+            guard let value = URLText.decode(equals.map { body[($0 + 1)..<end] } ?? []) else { throw malformed }
+            return (text, value)
         }
-        return fields
+        return nil
     }
+
+    private static let malformed = Status.invalidArgument("The body is no form: an escape is malformed.")
 }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthWire
@@ -20,6 +21,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var session: WebChannelSession
     private var observation: RequestObserver.Observation?
     private let forget: () -> Void
+    private let rank: (SessionRank) -> Void
+    /// The client's messages that wait, for their turn or for the stream.
+    private let held: MemoryReservation
     private(set) var isFinished = false
     private var hasRoom = true
     private var isFlushScheduled = false
@@ -37,10 +41,13 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var isDelivering = false
     private var waitingPosts: [@Sendable ([UInt8]) -> Void] = []
 
-    /// - Parameter forget: called when the session is over.
+    /// - Parameters:
+    ///   - memory: for messages that wait.
+    ///   - rank: told what the session is doing.
+    ///   - forget: called when the session is over.
     init(
         id: String, _ identity: Identity, _ requester: Requester, loop: EventLoop,
-        observation: RequestObserver.Observation,
+        observation: RequestObserver.Observation, memory: MemoryBudget, rank: @escaping (SessionRank) -> Void,
         forget: @escaping () -> Void
     ) {
         self.loop = loop
@@ -48,7 +55,12 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         self.requester = requester
         self.observation = observation
         self.forget = forget
-        session = WebChannelSession(id: id)
+        self.rank = rank
+        held = memory.reservation(for: requester)
+        // Whoever has shown no identity has no room to fill.
+        var earlyBytesMax = Limits.webChannelEarlyBytesMax
+        if case .client(nil) = identity { earlyBytesMax = Limits.webChannelNobodysEarlyBytesMax }
+        session = WebChannelSession(id: id, earlyBytesMax: earlyBytesMax)
         scheduleTimer()
     }
 
@@ -94,6 +106,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         onWritable = nil
         inbox = []
         inboxBytes = 0
+        _ = countHeld()
         answerPosts()
     }
 
@@ -116,15 +129,22 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
             if waitingPosts.count >= Limits.webChannelWaitingPostsMax || inboxBytes > Limits.webChannelEarlyBytesMax {
                 throw .resourceExhausted("The client sends faster than its stream takes.")
             }
+            guard countHeld() else {
+                throw .resourceExhausted("The server holds too many messages that wait for earlier ones.")
+            }
         } catch {
             abandon()
             throw error
         }
+        if !body.messages.isEmpty, backChannel == nil { rank(.unattended) }
         waitingPosts.append(answer)
         deliver()
         if let missing = session.missingNumber { watchGap(missing) }
         if backChannel == nil { scheduleTimer() }
     }
+
+    /// False when the messages that wait are more than the server has memory for.
+    private func countHeld() -> Bool { held.resize(to: session.earlyBytes + inboxBytes) }
 
     /// What a client has sent and nobody got is never sent again.
     private func watchGap(_ missing: Int64) {
@@ -145,6 +165,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         }
         isDelivering = false
         inbox.removeFirst(min(taken, inbox.count))
+        if taken > 0 { _ = countHeld() }
         if inbox.isEmpty { answerPosts() }
     }
 
@@ -175,6 +196,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         backChannel?.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
         if let id { session.acknowledge(id) }
         backChannel = new
+        rank(.attended)
         session.attach(polls: pollMilliseconds != nil)
         attachedAt = EventLoop.monotonicNanoseconds()
         writtenAt = attachedAt
@@ -188,6 +210,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
 
     private func detached() {
         backChannel = nil
+        rank(.unattended)
         session.detach()
         hasRoom = session.hasRoom
         scheduleTimer()

@@ -1,6 +1,5 @@
 import HearthModel
 import HearthNetwork
-import Synchronization
 
 /// `/google.firestore.v1.Firestore/{Listen,Write}/channel`: streams for clients that have only HTTP requests.
 ///
@@ -9,7 +8,7 @@ import Synchronization
 struct WebChannelHTTP: HTTPExtension {
     private let service: FirestoreService
     private let observer: RequestObserver
-    private let sessions = WebChannelSessions()
+    private let sessions = SessionTable<WebChannelCall>(sessionsMax: Limits.webChannelSessionsMax)
 
     private typealias Begin = @Sendable (any StreamCall, FirestoreService) -> Void
     private static let prefix = "/google.firestore.v1.Firestore/"
@@ -47,14 +46,17 @@ struct WebChannelHTTP: HTTPExtension {
     private func post(
         _ exchange: HTTPExchange, _ parameters: Parameters, _ method: (observed: RequestMetrics.Method, begin: Begin)
     ) {
-        // A message's characters may take three bytes each.
-        exchange.collectBody(limitBytes: Limits.requestSizeBytesMax * 4) { [self] result in
+        // A message's characters may take three bytes each. The first request of a session carries headers and what an SDK
+        // has queued until then: targets, or the handshake of a Write stream.
+        let limitBytes =
+            parameters.session == nil ? Limits.webChannelHandshakeBytesMax : Limits.requestSizeBytesMax * 4
+        exchange.collectBody(limitBytes: limitBytes) { [self] result in
             do throws(Status) {
                 let bytes = try result.get()
                 guard bytes.count >= LargeRequests.sizeBytesMin else {
                     return try take(ForwardBody(bytes), exchange, parameters, method)
                 }
-                decodeLater(bytes, exchange) { [self] body throws(Status) in
+                decodeLater(bytes, exchange, parameters) { [self] body throws(Status) in
                     try take(body, exchange, parameters, method)
                 }
             } catch {
@@ -65,17 +67,24 @@ struct WebChannelHTTP: HTTPExtension {
 
     /// Has a large body read by a worker.
     private func decodeLater(
-        _ bytes: [UInt8], _ exchange: HTTPExchange, _ taken: @escaping @Sendable (ForwardBody) throws(Status) -> Void
+        _ bytes: [UInt8], _ exchange: HTTPExchange, _ parameters: Parameters,
+        _ taken: @escaping @Sendable (ForwardBody) throws(Status) -> Void
     ) {
-        let requester = Identity.nobody.requester(
-            at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
+        let requester =
+            parameters.session.flatMap { sessions[$0] }?.requester
+            ?? Identity.nobody.requester(at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
         let decoded: @Sendable (Result<ForwardBody, Status>) -> Void = { body in
             Self.onLoop(exchange) {
                 do throws(Status) { try taken(try body.get()) } catch { Self.refuse(exchange, error) }
             }
         }
+        let held = service.memory.received.reservation(for: requester)
+        guard held.grow(by: bytes.count) else {
+            return Self.refuse(exchange, .resourceExhausted("The server holds too many large requests of yours."))
+        }
         service.pool.run(.short, for: requester, refused: { decoded(.failure($0)) }) {
             decoded(Result { () throws(Status) in try ForwardBody(bytes) })
+            held.resize(to: 0)
         }
     }
 
@@ -110,16 +119,20 @@ struct WebChannelHTTP: HTTPExtension {
         _ body: ForwardBody, _ exchange: HTTPExchange, _ identity: Result<Identity, Status>,
         _ method: (observed: RequestMetrics.Method, begin: Begin)
     ) throws(Status) {
-        let id = WebChannelSessions.newID()
+        let id = Self.newID()
         let sessions = sessions
-        let caller = (try? identity.get()) ?? .nobody
+        var caller = Identity.nobody
+        if case .success(let known) = identity { caller = known }
+        let requester = caller.requester(
+            at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
         let call = WebChannelCall(
-            id: id, caller,
-            caller.requester(at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber),
-            loop: exchange.loop,
+            id: id, caller, requester, loop: exchange.loop,
             observation: observer.begin(method.observed, .webChannel, remote: exchange.head.remoteAddress),
-            forget: { sessions[id] = nil })
-        guard sessions.add(call, id) else {
+            memory: service.memory.received, rank: { sessions.change(id, to: $0) }, forget: { sessions.remove(id) })
+        switch sessions.add(call, id: id, for: requester) {
+        case .admitted(let dropped):
+            if let dropped { dropped.onLoop { dropped.abandon() } }
+        case .refused:
             call.abandon()
             throw .resourceExhausted("The server has too many sessions.")
         }
@@ -235,26 +248,9 @@ extension WebChannelHTTP {
     }
 }
 
-/// The open sessions, by id.
-private final class WebChannelSessions: Sendable {
-    private let calls = Mutex<[String: WebChannelCall]>([:])
-
-    subscript(id: String) -> WebChannelCall? {
-        get { calls.withLock { $0[id] } }
-        set { calls.withLock { $0[id] = newValue } }
-    }
-
-    /// False when there are too many.
-    func add(_ call: WebChannelCall, _ id: String) -> Bool {
-        calls.withLock { calls in
-            if calls.count >= Limits.webChannelSessionsMax { return false }
-            calls[id] = call
-            return true
-        }
-    }
-
+extension WebChannelHTTP {
     /// Whoever knows it may speak for the session, so nobody must guess it.
-    static func newID() -> String {
+    private static func newID() -> String {
         var random = SystemRandomNumberGenerator()
         return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
     }

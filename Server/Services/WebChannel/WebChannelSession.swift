@@ -33,7 +33,8 @@ struct WebChannelSession {
     // What the client says.
     private var nextNumber: Int64 = 0
     private var early: [Int64: [UInt8]] = [:]
-    private var earlyBytes = 0
+    private(set) var earlyBytes = 0
+    private let earlyBytesMax: Int
 
     // What the server says; those below `firstKept` are acknowledged.
     private var arrays: [QueuedArray] = []
@@ -45,8 +46,10 @@ struct WebChannelSession {
     private var backChannel: BackChannel?
     private(set) var isClosed = false
 
-    init(id: String) {
+    /// - Parameter earlyBytesMax: of messages that came before one with a lower number.
+    init(id: String, earlyBytesMax: Int = Limits.webChannelEarlyBytesMax) {
         self.id = id
+        self.earlyBytesMax = earlyBytesMax
     }
 
     // MARK: The client's messages
@@ -65,7 +68,7 @@ struct WebChannelSession {
             nextNumber += 1
             due.append(message)
         }
-        if early.count > Limits.webChannelEarlyMessagesMax || earlyBytes > Limits.webChannelEarlyBytesMax {
+        if early.count > Limits.webChannelEarlyMessagesMax || earlyBytes > earlyBytesMax {
             throw .resourceExhausted("Too many messages came before message \(nextNumber).")
         }
         return due

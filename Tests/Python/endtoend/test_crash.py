@@ -12,6 +12,8 @@ After each kill `hearth check` looks at the folder before anybody opens it, then
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import random
 import threading
@@ -336,3 +338,94 @@ class TestTheJudge:
             assert any(found in sentence for sentence in broken_promises(db, promises))
         finally:
             server.kill()
+
+
+#: Kills of the test below: 1,000 with HEARTH_TEST_KILLS=1000 take about half an hour.
+KILLS = int(os.environ.get("HEARTH_TEST_KILLS", str(8 * EFFORT)))
+#: The log is copied after so many KiB, which is after every few commits.
+CHECKPOINT_KIB = os.environ.get("HEARTH_TEST_CHECKPOINT_KIB", "64")
+WRITERS = 4
+KEYS = 20
+
+
+class Writer(threading.Thread):
+    """Overwrites documents of its own by numbers that only grow, until the server is gone."""
+
+    def __init__(self, port: int, name: str, start: int, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.port = port
+        self.path = f"/v1/projects/k/databases/(default)/documents/{name}"
+        self.asked = start
+        self.acknowledged: dict[int, int] = {}
+        self.tried: dict[int, int] = {}
+        self.choice = random.Random(seed)
+        self.faults: list[str] = []
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            while True:
+                self.asked += 1
+                key = self.choice.randrange(KEYS)
+                fields = {
+                    "n": {"integerValue": str(self.asked)},
+                    "text": {"bytesValue": "x" * 4 * self.choice.randrange(1, 3000)},
+                }
+                self.tried[key] = self.asked
+                connection.request("PATCH", f"{self.path}/{key}", json.dumps({"fields": fields}))
+                answer = connection.getresponse()
+                body = answer.read()
+                if answer.status != 200:
+                    self.faults.append(f"{answer.status} {body!r}")
+                    return
+                self.acknowledged[key] = self.asked
+        except (OSError, http.client.HTTPException):
+            # The server was killed.
+            return
+        finally:
+            connection.close()
+
+
+def numbers(server: Program, name: str) -> dict[int, int]:
+    status, body = server.send("GET", f"/v1/projects/k/databases/(default)/documents/{name}?pageSize=300&mask.fieldPaths=n")
+    assert status == 200, body
+    documents = json.loads(body).get("documents", [])
+    return {int(d["name"].rsplit("/", 1)[1]): int(d["fields"]["n"]["integerValue"]) for d in documents}
+
+
+def test_killed_while_the_log_is_copied(tmp_path: Path) -> None:
+    seed = int(os.environ.get("HEARTH_TEST_SEED", str(random.randrange(10**6))))
+    choice = random.Random(seed)
+    expected: dict[str, dict[int, tuple[int, int]]] = {f"w{number}": {} for number in range(WRITERS)}
+    commits, started = 0, time.monotonic()
+    for kill in range(KILLS):
+        where = f"seed {seed}, kill {kill}"
+        server = Program(tmp_path, "--checkpoint-kib", CHECKPOINT_KIB)
+        writers: list[Writer] = []
+        try:
+            for name, bounds in expected.items():
+                found = numbers(server, name)
+                for key, (low, high) in bounds.items():
+                    assert low <= found.get(key, 0) <= high, (where, name, key, found.get(key), low, high)
+                    # What is there now is what counts, also of requests that were never answered.
+                    bounds[key] = (found.get(key, 0), found.get(key, 0))
+                top = max([high for _, high in bounds.values()], default=0) + 1000
+                writers.append(Writer(server.port, name, top, choice.randrange(10**9)))
+            for writer in writers:
+                writer.start()
+            time.sleep(choice.random() ** 2 * 0.4)
+            if kill % 50 == 0:
+                assert b"\nhearth_checkpoints_unsafe 0\n" in server.send("GET", "/metrics")[1], where
+        finally:
+            server.kill()
+        for writer, bounds in zip(writers, expected.values()):
+            writer.join(20)
+            assert not writer.is_alive() and not writer.faults, (where, writer.faults)
+            commits += len(writer.acknowledged)
+            for key, tried in writer.tried.items():
+                bounds[key] = (max(bounds.get(key, (0, 0))[0], writer.acknowledged.get(key, 0)), tried)
+        assert_sound(tmp_path / "hearth-data")
+        if kill % 100 == 99:
+            print(f"{kill + 1} kills", flush=True)
+    print(f"seed {seed}: {KILLS} kills in {time.monotonic() - started:.0f} s, {commits} documents acknowledged last")
+    assert commits > KILLS, where

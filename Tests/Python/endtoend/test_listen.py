@@ -410,3 +410,59 @@ def test_every_snapshot_shows_whole_commits(
     finisher.join()
     assert not failure and snapshots > 10
     assert states[2] == states[4] == {f"c/{d.id}": d.get("n") for d in db.collection("c").get()}
+
+
+# Windows, and many targets
+
+
+def test_what_lies_behind_a_full_window(db: firestore.Client, listen: Listen) -> None:
+    """A change behind the last result is not told, however often; one that moves a document over the edge is."""
+    fill(db, a=10, b=20, d=30, e=40)
+    listen.add_query(2, "c", order=[("n", ASCENDING)], limit=2)
+    listen.snapshot()
+    # The first change finds the edge.
+    fill(db, a=11)
+    assert listen.snapshot() == [("change", "c/a", 11, [2], [])]
+    fill(db, d=31, f=50)
+    db.document("c/e").delete()
+    assert listen.is_silent()
+    fill(db, d=5)
+    assert sorted(listen.snapshot()) == [("change", "c/b", 20, [], [2]), ("change", "c/d", 5, [2], [])]
+    fill(db, b=21)
+    assert listen.is_silent()
+    db.document("c/a").delete()
+    assert sorted(listen.snapshot()) == [("change", "c/b", 21, [2], []), ("delete", "c/a", [2])]
+    # What was behind comes to the edge, and what was at the edge goes behind.
+    fill(db, f=12, b=60)
+    assert sorted(listen.snapshot()) == [("change", "c/b", 60, [], [2]), ("change", "c/f", 12, [2], [])]
+    for name in ("d", "f"):
+        db.document(f"c/{name}").delete()
+    seen = {}
+    while seen != {"c/b": 60}:
+        for message in listen.snapshot():
+            if message[0] == "change":
+                seen[message[1]] = message[2]
+            elif message[0] == "delete":
+                seen.pop(message[1], None)
+
+
+def test_a_commit_that_many_targets_show_is_one_snapshot(db: firestore.Client, listen: Listen) -> None:
+    """It is worked in and sent in many turns of the loop; nothing of it is told as whole before it is."""
+    count = 120
+    for target in range(1, count + 1):
+        listen.add_query(target, "c", where=[("n", GREATER, -target)])
+    waiting = set(range(1, count + 1))
+    while (message := listen.next()) != ("boundary",) or waiting:
+        if message[0] == "CURRENT":
+            waiting -= set(message[1])
+    for number in range(3):
+        fill(db, **{f"d{place}": 1000 * number + place for place in range(400)})
+    told: dict[str, int] = {}
+    while len(told) < 400 or min(told.values()) < 2000:
+        numbers = set()
+        for message in listen.snapshot():
+            assert message[0] == "change" and message[3] == list(range(1, count + 1)) and message[4] == []
+            told[message[1]] = message[2]
+            numbers.add(message[2] // 1000)
+        # Each commit writes all documents: a snapshot has all of them, of one version.
+        assert len(told) == 400 and len(numbers) == 1

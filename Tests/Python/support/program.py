@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +27,10 @@ def environment_of_a_child(changes: dict[str, str] | None = None) -> dict[str, s
 class Program:
     """One run of `hearth serve` in a folder."""
 
-    def __init__(self, folder: Path, *options: str, environment: dict[str, str] | None = None) -> None:
-        self.process = self.spawn(folder, *options, environment=environment)
+    def __init__(
+        self, folder: Path, *options: str, environment: dict[str, str] | None = None, file_bytes_max: int | None = None
+    ) -> None:
+        self.process = self.spawn(folder, *options, environment=environment, file_bytes_max=file_bytes_max)
         self.block: list[str] = []
         assert self.process.stdout is not None
         for line in self.process.stdout:
@@ -38,12 +41,22 @@ class Program:
         raise AssertionError(self.process.communicate()[1])
 
     @staticmethod
-    def spawn(folder: Path, *options: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
-        """Only the process, before it is known to serve."""
+    def spawn(
+        folder: Path, *options: str, environment: dict[str, str] | None = None, file_bytes_max: int | None = None
+    ) -> subprocess.Popen[str]:
+        """Only the process, before it is known to serve.
+
+        `file_bytes_max` bounds the size of its files, as `ulimit -f` does, so that it can be raised again.
+        """
+        def limit() -> None:
+            if file_bytes_max is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, resource.RLIM_INFINITY))
+
         return subprocess.Popen(
             [BINARY, "serve", "--port", "0", *options],
             cwd=folder,
             env=environment_of_a_child(environment),
+            preexec_fn=limit,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

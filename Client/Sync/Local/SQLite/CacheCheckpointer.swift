@@ -45,7 +45,7 @@ final class CacheCheckpointer: @unchecked Sendable {
                 try opened.execute("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0")
                 database = opened
             }
-            try database?.checkpoint()
+            try database?.checkpointBesideWriter()
         } catch {
             database?.close()
             database = nil

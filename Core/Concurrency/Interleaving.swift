@@ -1,0 +1,259 @@
+#if DEBUG
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Runs threads one at a time, in an order that a seed determines, to find what goes wrong in few orders only.
+///
+/// For tests; not there in a release build. The threads that take part change at each step of a `Monitor`, at the start and
+/// the end of a `NamedThread`, and at `Interleaving.point()`. Their locks are kept here instead of by the system, and their
+/// clock goes to the earliest deadline when all wait, and now and then before. So one seed is one order, at any load of
+/// the machine. A state in which nobody can go on ends the process with the seed.
+package final class Interleaving: @unchecked Sendable {
+    private enum Condition {
+        case ready
+        case locking(ObjectIdentifier)
+        case waiting(ObjectIdentifier, until: Int64?)
+        case joining(Int)
+        case over
+    }
+
+    // Guards the fields below.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let turn = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var threads: [Condition] = []
+    private var running = -1
+    private var owners: [ObjectIdentifier: Int] = [:]
+    private var state: UInt64
+    private var nanoseconds: Int64 = 1
+    /// How often another thread was given its turn.
+    package private(set) var switches = 0
+
+    private let seed: UInt64
+
+    private init(seed: UInt64) {
+        self.seed = seed
+        state = seed
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(turn, nil)
+    }
+
+    deinit {
+        pthread_cond_destroy(turn)
+        pthread_mutex_destroy(mutex)
+        turn.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Runs the bodies, each on a thread of its own, until they and all threads that they started have ended.
+    @discardableResult
+    package static func run(seed: UInt64, _ bodies: [@Sendable () -> Void]) -> Int {
+        let interleaving = Interleaving(seed: seed)
+        let numbers = bodies.map { _ in interleaving.add() }
+        let threads = zip(numbers, bodies).map { number, body in
+            NamedThread.start("interleaved") { interleaving.take(part: number, body) }
+        }
+        interleaving.locked { interleaving.chooseNext() }
+        for thread in threads { thread?.join() }
+        interleaving.locked {
+            while interleaving.running >= 0 { pthread_cond_wait(interleaving.turn, interleaving.mutex) }
+        }
+        return interleaving.switches
+    }
+
+    /// Another thread may go on here.
+    package static func point() { current?.pass() }
+
+    // MARK: Taking part
+
+    /// What a thread that takes part has in its own storage.
+    private final class Part {
+        let interleaving: Interleaving
+        let number: Int
+
+        init(_ interleaving: Interleaving, _ number: Int) {
+            self.interleaving = interleaving
+            self.number = number
+        }
+    }
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key, nil)
+        return key
+    }()
+
+    private static var part: Part? {
+        pthread_getspecific(key).map { Unmanaged<Part>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// That of this thread; nil for threads that take part in none.
+    static var current: Interleaving? { part?.interleaving }
+
+    /// A thread that is about to start, or is not started after all: then `body` isn't called.
+    func add() -> Int {
+        locked {
+            threads.append(.ready)
+            return threads.count - 1
+        }
+    }
+
+    func take(part number: Int, _ body: () -> Void) {
+        let part = Part(self, number)
+        pthread_setspecific(Self.key, Unmanaged.passRetained(part).toOpaque())
+        locked { waitForTurn(number) }
+        body()
+        pthread_setspecific(Self.key, nil)
+        Unmanaged.passUnretained(part).release()
+        end(number)
+    }
+
+    func end(_ number: Int) {
+        locked {
+            threads[number] = .over
+            for (other, condition) in threads.enumerated() {
+                if case .joining(number) = condition { threads[other] = .ready }
+            }
+            if running == number { chooseNext() }
+        }
+    }
+
+    // MARK: Steps
+
+    private var number: Int { Self.part!.number }
+
+    private func pass() {
+        let number = number
+        locked {
+            chooseNext()
+            waitForTurn(number)
+        }
+    }
+
+    func lock(_ monitor: Monitor) {
+        let number = number
+        locked {
+            chooseNext()
+            waitForTurn(number)
+            acquire(ObjectIdentifier(monitor), number)
+        }
+    }
+
+    func tryLock(_ monitor: Monitor) -> Bool {
+        let number = number
+        return locked {
+            chooseNext()
+            waitForTurn(number)
+            if owners[ObjectIdentifier(monitor)] != nil { return false }
+            owners[ObjectIdentifier(monitor)] = number
+            return true
+        }
+    }
+
+    func unlock(_ monitor: Monitor) {
+        let number = number
+        locked {
+            release(ObjectIdentifier(monitor))
+            chooseNext()
+            waitForTurn(number)
+        }
+    }
+
+    func signal(_ monitor: Monitor) {
+        locked {
+            for (number, condition) in threads.enumerated() {
+                if case .waiting(ObjectIdentifier(monitor), _) = condition { threads[number] = .ready }
+            }
+        }
+    }
+
+    func wait(_ monitor: Monitor, until deadline: Int64?) {
+        let number = number
+        locked {
+            release(ObjectIdentifier(monitor))
+            threads[number] = .waiting(ObjectIdentifier(monitor), until: deadline)
+            chooseNext()
+            waitForTurn(number)
+            acquire(ObjectIdentifier(monitor), number)
+        }
+    }
+
+    func join(_ other: Int) {
+        let number = number
+        locked {
+            if case .over = threads[other] { return }
+            threads[number] = .joining(other)
+            chooseNext()
+            waitForTurn(number)
+        }
+    }
+
+    var now: Int64 { locked { nanoseconds } }
+
+    // MARK: Within the lock
+
+    private func locked<Result>(_ body: () -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body()
+    }
+
+    private func acquire(_ monitor: ObjectIdentifier, _ number: Int) {
+        while owners[monitor] != nil {
+            threads[number] = .locking(monitor)
+            chooseNext()
+            waitForTurn(number)
+        }
+        owners[monitor] = number
+    }
+
+    private func release(_ monitor: ObjectIdentifier) {
+        owners[monitor] = nil
+        for (number, condition) in threads.enumerated() {
+            if case .locking(monitor) = condition { threads[number] = .ready }
+        }
+    }
+
+    private func waitForTurn(_ number: Int) {
+        while running != number { pthread_cond_wait(turn, mutex) }
+    }
+
+    private func chooseNext() {
+        var ready = threads.indices.filter { if case .ready = threads[$0] { true } else { false } }
+        // Now and then time passes although others could go on.
+        if ready.isEmpty || random() % 64 == 0, let late = wakeEarliest() { ready.append(late) }
+        if ready.isEmpty, threads.contains(where: { if case .over = $0 { false } else { true } }) {
+            fatalError("nobody can go on: seed \(seed), \(threads)")
+        }
+        let next = ready.isEmpty ? -1 : ready[Int(random() % UInt64(ready.count))]
+        if next != running { switches += 1 }
+        running = next
+        pthread_cond_broadcast(turn)
+    }
+
+    /// The clock goes on to the earliest deadline; whose that is.
+    private func wakeEarliest() -> Int? {
+        var earliest: (number: Int, time: Int64)?
+        for (number, condition) in threads.enumerated() {
+            if case .waiting(_, let until?) = condition, until < earliest?.time ?? .max { earliest = (number, until) }
+        }
+        guard let earliest else { return nil }
+        nanoseconds = max(nanoseconds, earliest.time)
+        threads[earliest.number] = .ready
+        return earliest.number
+    }
+
+    /// SplitMix64.
+    private func random() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+#endif

@@ -1,0 +1,146 @@
+import CSQLite
+import HearthModel
+import HearthStorage
+import Synchronization
+
+/// The connection that writes, and its lock.
+final class StoreWriter: @unchecked Sendable {
+    // Guards the fields below it.
+    let gate = WriterGate()
+    private var connection: Connection?
+    /// Whether the end of the WAL may hold a commit that failed; see `clearTail`.
+    private var isTailDoubtful = false
+    /// What whoever writes after the store's end fails with.
+    var closedStatus = Status.unavailable("The database is closed.")
+
+    let path: String
+    private let options: SQLiteStoreOptions
+    private let counters: StoreCounters
+
+    init(path: String, options: SQLiteStoreOptions, counters: StoreCounters) {
+        self.path = path
+        self.options = options
+        self.counters = counters
+    }
+
+    // MARK: Under the lock
+
+    /// The connection; opens it first when there is none.
+    func open() throws(Status) -> Connection {
+        if let connection { return connection }
+        if options.isReadOnly { throw .failedPrecondition("\(path) was opened for reading only.") }
+        try DataFolder.makeFile(path)
+        // Not even the making of the file may copy the log beside the checkpointer.
+        let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
+        try FileFormat.prepare(opened, path: path)
+        for text in options.writerConfiguration { try opened.execute(text, "cannot open \(path)") }
+        let counters = Unmanaged.passUnretained(counters).toOpaque()
+        sqlite3_wal_hook(opened.handle, walWasWritten, counters)
+        connection = opened
+        return opened
+    }
+
+    func rollBack() {
+        // SQLite rolls back on its own after some failures.
+        guard let connection, connection.isInTransaction else { return }
+        do throws(Status) {
+            try connection.control(.rollBack)
+        } catch {
+            // Closing rolls back as well; the next commit opens another connection.
+            connection.close()
+            self.connection = nil
+        }
+    }
+
+    /// A commit has failed: its pages may stand in the WAL.
+    func commitFailed() {
+        isTailDoubtful = true
+        rollBack()
+        clearTail()
+    }
+
+    /// A commit has overwritten whatever stood there.
+    func commitAppended() { isTailDoubtful = false }
+
+    /// Makes sure that a commit that failed stays so after a crash.
+    ///
+    /// When the failure came late, its pages stand in the WAL behind the last good commit, complete and unseen. This
+    /// process overwrites them by the next commit; a process that starts after a crash would take them for a commit. A
+    /// commit of nothing but the version overwrites the first of them and thereby breaks the chain of checksums. While
+    /// the disk refuses even that, each commit, each `maintain` and the checkpointer's thread try again.
+    private func clearTail() {
+        do throws(Status) {
+            let connection = try open()
+            try connection.execute("PRAGMA user_version = \(FileFormat.version)", "cannot write")
+            isTailDoubtful = false
+        } catch {
+            // The failure of the commit has been reported, and is not over before this succeeds.
+            rollBack()
+        }
+    }
+
+    // MARK: Locking
+
+    /// Whether nothing of a failed commit is left in the WAL; tries to bring it about.
+    func settleTail() -> Bool {
+        gate.withLock {
+            if isTailDoubtful { clearTail() }
+            return !isTailDoubtful
+        }
+    }
+
+    /// Copies what is in the WAL, and closes the connection. To be called when nobody else has the file open.
+    func close() throws(Status) {
+        gate.lock()
+        defer { gate.unlock() }
+        guard let connection else { return }
+        defer {
+            connection.close()
+            self.connection = nil
+        }
+        _ = try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+    }
+}
+
+/// Called by SQLite after each commit, with the length of the WAL.
+private func walWasWritten(
+    _ counters: UnsafeMutableRawPointer?, _ handle: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ pages: Int32
+) -> Int32 {
+    if let counters {
+        let counters = Unmanaged<StoreCounters>.fromOpaque(counters).takeUnretainedValue()
+        counters.appendings.add(1, ordering: .relaxed)
+        let before = counters.walPages.exchange(Int(pages), ordering: .relaxed)
+        if pages <= before { counters.copiedPages.store(0, ordering: .relaxed) }
+    }
+    return SQLITE_OK
+}
+
+/// What the threads of a store tell each other without a lock.
+final class StoreCounters: Sendable {
+    /// Commits that are visible; raised after the commit and before `write` returns.
+    let commits = Atomic<UInt64>(0)
+    /// Commits that went to the WAL.
+    let appendings = Atomic<UInt64>(0)
+    /// Read transactions that were begun.
+    let reads = Atomic<UInt64>(0)
+    /// Pages in the WAL after the last commit; 0 when a checkpoint made it reusable.
+    let walPages = Atomic<Int>(0)
+    /// How many of them the last checkpoint has copied, when it wasn't held up. A hint: a commit may have begun the WAL
+    /// anew since. `LogIndex` has the truth.
+    let copiedPages = Atomic<Int>(0)
+    /// Commits come faster than the disk takes what they wrote to its place.
+    let isWriterTooFast = Atomic(false)
+
+    // For people who watch.
+    let checkpoints = Atomic<Int>(0)
+    let failedCheckpoints = Atomic<Int>(0)
+    let failedCommits = Atomic<Int>(0)
+    let revokedSnapshots = Atomic<Int>(0)
+    /// See `StoreStatistics`.
+    let unsafeCheckpoints = Atomic<Int>(0)
+
+    func noteCheckpoint(copied pages: Int) {
+        checkpoints.add(1, ordering: .relaxed)
+        copiedPages.store(pages, ordering: .relaxed)
+    }
+}

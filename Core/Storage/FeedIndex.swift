@@ -1,0 +1,291 @@
+import HearthModel
+import Synchronization
+
+/// Which collections recent commits changed: a guide to the change feed, which is ordered by version alone.
+///
+/// A client that comes back, and a read in the past, ask what changed in one collection since a version. The feed answers
+/// that by a walk over all commits since; this index names the commits that matter, so that changes elsewhere cost nothing.
+/// It lives in memory, because a key per commit and collection in the store would make every commit write another page.
+/// What it does not know the feed still does: after a start the first question walks over the keys of the feed once, for
+/// all collections, and leaves here what it found (`Walk`).
+///
+/// For each collection and each collection id:
+///
+/// - the versions that changed it, complete after `since`, in generations of which the oldest is forgotten as a whole;
+/// - the last version that changed it, complete after `quietSince`, which reaches back much farther: most of those who ask
+///   hear that nothing has changed.
+final class FeedIndex: Sendable {
+    /// What is known of some commits, by the prefix of a collection or the encoded id of collections.
+    struct Generation {
+        var collections: [[UInt8]: [Int64]] = [:]
+        var groups: [[UInt8]: [Int64]] = [:]
+        /// About the memory it takes, in units of eight bytes.
+        var units = 0
+        var last: Int64 = 0
+
+        /// Of a name that is new in a generation: its key, the array and the place in the table.
+        private static let unitsPerName = 20
+
+        mutating func note(_ place: FeedIndex.Place, _ version: Int64) {
+            last = max(last, version)
+            Self.note(place.prefix, version, &collections, &units)
+            Self.note(place.segment, version, &groups, &units)
+        }
+
+        private static func note(
+            _ name: [UInt8], _ version: Int64, _ table: inout [[UInt8]: [Int64]], _ units: inout Int
+        ) {
+            let before = units
+            func add(_ versions: inout [Int64]) {
+                units += versions.isEmpty ? unitsPerName : 1
+                // A commit of many documents counts once.
+                if versions.last == version { units = before } else { versions.append(version) }
+            }
+            add(&table[name, default: []])
+        }
+    }
+
+    /// The last version of each name, in two halves of which the older one is forgotten as a whole.
+    private struct LastVersions {
+        var older: [[UInt8]: Int64] = [:]
+        var newer: [[UInt8]: Int64] = [:]
+        /// The greatest version in `older`.
+        var olderLast: Int64 = 0
+
+        /// - Returns: a version up to which names may have been forgotten.
+        mutating func note(_ table: [[UInt8]: [Int64]], namesMax: Int) -> Int64 {
+            var forgotten: Int64 = 0
+            for (name, versions) in table {
+                guard let last = versions.last else { continue }
+                newer[name] = max(newer[name] ?? 0, last)
+            }
+            if newer.count > namesMax {
+                forgotten = olderLast
+                older = newer
+                newer = [:]
+                olderLast = older.values.max() ?? 0
+            }
+            return forgotten
+        }
+
+        subscript(_ name: [UInt8]) -> Int64 { max(newer[name] ?? 0, older[name] ?? 0) }
+    }
+
+    private struct State {
+        /// What a walk over the feed has found, before `older`.
+        var walked = Generation()
+        var older = Generation()
+        var newer = Generation()
+        /// The versions of the generations are complete after this one.
+        var since: Int64
+        var collections = LastVersions()
+        var groups = LastVersions()
+        /// Last versions are complete after this one.
+        var quietSince: Int64
+        /// The last commit that is known here; snapshots may show later ones.
+        var latest: Int64
+
+        init(_ version: Int64) {
+            since = version
+            quietSince = version
+            latest = version
+        }
+
+        var units: Int { walked.units + older.units + newer.units }
+    }
+
+    /// A collection that a document is in.
+    struct Place {
+        /// What the keys of its documents begin with.
+        var prefix: [UInt8]
+        /// The encoded id of the collection.
+        var segment: [UInt8]
+
+        /// Nil when the bytes are no document's key.
+        init?(of key: [UInt8]) {
+            var position = 0
+            var start = 0
+            while position < key.count, key[position] != IndexValue.Tag.terminator {
+                guard let end = DocumentKey.segmentEnd(key, position) else { return nil }
+                start = position
+                position = end
+            }
+            guard position < key.count, position > start else { return nil }
+            prefix = Array(key[...position])
+            segment = Array(key[start..<position])
+        }
+
+        /// Whether a key lies in the same collection.
+        func holds(_ key: [UInt8]) -> Bool { key.starts(with: prefix) }
+    }
+
+    /// What one generation may hold, in units of eight bytes.
+    static let generationUnitsMax = 1 << 18
+    /// The same, while the databases of the process have more than `processUnitsMax` together.
+    private static let generationUnitsMin = 1 << 13
+    private static let processUnitsMax = 64 << 17
+    private static let namesMax = 1 << 15
+
+    private static let processUnits = Atomic<Int>(0)
+    private let state: Mutex<State>
+    private let unitsMax: Int
+
+    /// - Parameters:
+    ///   - version: of the last commit; what happened before is not known.
+    ///   - unitsMax: of a generation; smaller in tests.
+    init(after version: Int64, unitsMax: Int = FeedIndex.generationUnitsMax) {
+        state = Mutex(State(version))
+        self.unitsMax = unitsMax
+    }
+
+    deinit { Self.processUnits.subtract(state.withLock { $0.units }, ordering: .relaxed) }
+
+    // MARK: Commits
+
+    /// On the writer's thread, in order.
+    func append(_ set: ChangeSet) {
+        state.withLock { state in
+            state.latest = set.version
+            let before = state.units
+            var last: Place?
+            for change in set.changes {
+                if let last, last.holds(change.key) { continue }
+                guard let place = Place(of: change.key) else { continue }
+                state.newer.note(place, set.version)
+                last = place
+            }
+            let isCrowded = Self.processUnits.load(ordering: .relaxed) > Self.processUnitsMax
+            if state.newer.units > (isCrowded ? min(unitsMax, Self.generationUnitsMin) : unitsMax) {
+                Self.forgetOldest(&state)
+            }
+            Self.processUnits.add(state.units - before, ordering: .relaxed)
+        }
+    }
+
+    private static func forgetOldest(_ state: inout State) {
+        for generation in [state.walked, state.older] where generation.last > 0 {
+            let forgotten = [
+                state.collections.note(generation.collections, namesMax: namesMax),
+                state.groups.note(generation.groups, namesMax: namesMax),
+            ]
+            state.quietSince = forgotten.reduce(min(state.quietSince, state.since), max)
+            state.since = max(state.since, generation.last)
+        }
+        state.walked = Generation()
+        state.older = state.newer
+        state.newer = Generation()
+    }
+
+    /// Everything was deleted by a commit that leaves no history.
+    func reset(to version: Int64) {
+        state.withLock { state in
+            Self.processUnits.subtract(state.units, ordering: .relaxed)
+            state = State(version)
+        }
+    }
+
+    // MARK: Questions
+
+    struct Answer {
+        /// Commits that changed something in the scope, ascending.
+        var versions: [Int64] = []
+        /// Later commits are not known here.
+        var through: Int64
+    }
+
+    /// The commits after a version that changed something in a scope; nil when that is not known.
+    func versions(in scope: WatchScope, after version: Int64) -> Answer? {
+        switch scope {
+        case .collection(let prefix): return versions(prefix, after: version, \.collections, \.collections)
+        case .collectionGroup(let id):
+            var segment: [UInt8] = []
+            IndexValue.appendSegment(String(decoding: id, as: UTF8.self), to: &segment)
+            return versions(segment, after: version, \.groups, \.groups)
+        case .document, .everything: return nil
+        }
+    }
+
+    private func versions(
+        _ name: [UInt8], after version: Int64, _ table: KeyPath<Generation, [[UInt8]: [Int64]]>,
+        _ lasts: KeyPath<State, LastVersions>
+    ) -> Answer? {
+        state.withLock { state in
+            var answer = Answer(through: state.latest)
+            let lists = [state.walked, state.older, state.newer].compactMap { $0[keyPath: table][name] }
+            let last = max(lists.last?.last ?? 0, state[keyPath: lasts][name])
+            if last <= version, version >= min(state.quietSince, state.since) { return answer }
+            guard version >= state.since else { return nil }
+            for list in lists {
+                var low = 0
+                var high = list.count
+                while low < high {
+                    let middle = (low + high) / 2
+                    if list[middle] <= version { low = middle + 1 } else { high = middle }
+                }
+                answer.versions += list[low...]
+            }
+            return answer
+        }
+    }
+
+    // MARK: What the feed knows
+
+    /// Gathers what the index lacks while somebody walks over the feed from a version on.
+    struct Walk {
+        /// The walk begins behind this version, and counts up to the one from which on the index knows.
+        fileprivate let begin: Int64
+        let end: Int64
+        fileprivate var generation = Generation()
+        fileprivate let unitsMax: Int
+        private var last: (place: Place, version: Int64)?
+
+        fileprivate init(begin: Int64, end: Int64, unitsMax: Int) {
+            self.begin = begin
+            self.end = end
+            self.unitsMax = unitsMax
+        }
+
+        mutating func note(_ key: [UInt8], _ version: Int64) {
+            if version > end || generation.units > unitsMax { return }
+            if let last, last.version == version, last.place.holds(key) { return }
+            guard let place = Place(of: key) else { return }
+            generation.note(place, version)
+            last = (place, version)
+        }
+    }
+
+    /// - Parameter snapshotVersion: the last commit that the walk can see.
+    /// - Returns: nil when the index knows everything after the version, or the snapshot does not show what it lacks.
+    func walk(after version: Int64, snapshotVersion: Int64) -> Walk? {
+        state.withLock { state in
+            guard version < state.since, snapshotVersion >= state.since else { return nil }
+            return Walk(begin: version, end: state.since, unitsMax: 4 * unitsMax)
+        }
+    }
+
+    /// Takes what a whole walk has found.
+    func learn(_ walk: Walk) {
+        if walk.generation.units > walk.unitsMax { return }
+        state.withLock { state in
+            // Others may have walked farther, and commits may have pushed out what the walk ended at.
+            guard walk.end == state.since, walk.begin < state.since else { return }
+            // A shorter walk before this one: what it found lies behind.
+            guard state.walked.last == 0 else { return Self.join(walk, &state) }
+            Self.processUnits.add(walk.generation.units, ordering: .relaxed)
+            state.walked = walk.generation
+            // The end of what was walked, also when its last commit is earlier.
+            state.walked.last = walk.end
+            state.since = walk.begin
+        }
+    }
+
+    private static func join(_ walk: Walk, _ state: inout State) {
+        if walk.generation.units + state.walked.units > walk.unitsMax { return }
+        let before = state.units
+        state.walked.collections.merge(walk.generation.collections) { $1 + $0 }
+        state.walked.groups.merge(walk.generation.groups) { $1 + $0 }
+        state.walked.units += walk.generation.units
+        state.since = walk.begin
+        processUnits.add(state.units - before, ordering: .relaxed)
+    }
+}

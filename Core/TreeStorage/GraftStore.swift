@@ -1,0 +1,317 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthTree
+import Synchronization
+
+/// A store whose snapshots and transactions show the tree as it is, wherever a graft has put parts of it.
+///
+/// Without a graft, which is nearly always, everything is the inner store's own. One thread writes.
+final class GraftStore: Store {
+    private struct State {
+        /// The graft that snapshots may show: from before it is made until after it is gone.
+        var graft: TreeGraft?
+        /// How often `graft` has changed.
+        var epoch = 0
+    }
+
+    private let inner: any Store
+    private let state: Mutex<State>
+
+    init(_ inner: any Store) throws(Status) {
+        self.inner = inner
+        let snapshot = try inner.snapshot()
+        defer { snapshot.close() }
+        state = Mutex(State(graft: try TreeGraft.load(snapshot)))
+    }
+
+    /// Whether parts of the tree are elsewhere.
+    var hasGraft: Bool { state.withLock { $0.graft != nil } }
+
+    private func set(_ graft: TreeGraft?) {
+        state.withLock { state in
+            state.graft = graft
+            state.epoch += 1
+        }
+    }
+
+    // MARK: Store
+
+    func snapshot() throws(Status) -> any Snapshot { try snapshot(.short) }
+
+    func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot {
+        while true {
+            let before = state.withLock { $0 }
+            let snapshot = try inner.snapshot(use)
+            if state.withLock({ $0.epoch }) != before.epoch {
+                snapshot.close()
+                continue
+            }
+            guard let graft = before.graft else { return snapshot }
+            do throws(Status) {
+                guard let boundary = try TreeGraft.boundary(snapshot) else { return snapshot }
+                return GraftSnapshot(snapshot, GraftMap(graft: graft, boundary: boundary))
+            } catch {
+                snapshot.close()
+                throw error
+            }
+        }
+    }
+
+    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        try writeTree { transaction throws(Status) in try body(transaction) }
+    }
+
+    func writeTree<Result>(_ body: (GraftTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        let graft = state.withLock { $0.graft }
+        return try inner.write { transaction throws(Status) in
+            let shown = GraftTransaction(transaction, self)
+            if let graft, let boundary = try TreeGraft.boundary(transaction) {
+                shown.map = GraftMap(graft: graft, boundary: boundary)
+            }
+            return try body(shown)
+        }
+    }
+
+    func maintain() { inner.maintain() }
+    func damage(max: Int) throws(Status) -> [String] { try inner.damage(max: max) }
+    var sizeBytes: Int? { inner.sizeBytes }
+    func close() { inner.close() }
+    func close(because reason: Status) { inner.close(because: reason) }
+
+    // MARK: Grafts
+
+    /// To be called within a transaction, before the graft is made in it.
+    fileprivate func begin(_ graft: TreeGraft) { set(graft) }
+
+    /// A transaction has failed that may have made one of these.
+    func cancelGraft(ifBegunIn grafts: some Sequence<TreeGraft>) {
+        let present = state.withLock { $0.graft }
+        if let present, grafts.contains(where: { $0 === present }) { set(nil) }
+    }
+
+    /// Puts records into the staging area.
+    /// - Parameter fill: gives the next record, nil at the end.
+    /// - Returns: whether all of them are there.
+    func stage(
+        _ id: UInt32, _ bounds: SliceBounds, _ fill: () -> (keyspace: Keyspace, record: StoreRecord)?
+    ) throws(Status) -> Bool {
+        let prefix = TreeGraft.prefix(id)
+        return try inner.write { transaction throws(Status) in
+            var slice = Slice(bounds)
+            while let (keyspace, record) = fill() {
+                try transaction.put(keyspace, prefix + record.key, record.value)
+                slice.add(record.key.count + record.value.count)
+                if slice.isFull { return false }
+            }
+            return true
+        }
+    }
+
+    /// Deletes a part of what is staged and belongs to no graft. Not to be called while there is one.
+    /// - Returns: whether nothing is left.
+    func sweep(_ bounds: SliceBounds) throws(Status) -> Bool {
+        let range = KeyRange(prefix: [PathCode.Space.staged])
+        return try inner.write { transaction throws(Status) in
+            var left = bounds.recordsMax
+            for keyspace in [Keyspace.documents, .entries] {
+                left -= try transaction.delete(keyspace, range, limit: left)
+                if left == 0 { return false }
+            }
+            return true
+        }
+    }
+
+    /// Whether anything is staged.
+    func hasStaged() throws(Status) -> Bool {
+        let snapshot = try inner.snapshot()
+        defer { snapshot.close() }
+        let range = KeyRange(prefix: [PathCode.Space.staged])
+        for keyspace in [Keyspace.documents, .entries] where try snapshot.count(keyspace, range, limit: 1) > 0 {
+            return true
+        }
+        return false
+    }
+
+    /// Moves a part of what a graft has staged to its place, after what was there before is deleted.
+    /// - Returns: whether the graft is gone.
+    func settle(_ bounds: SliceBounds) throws(Status) -> Bool {
+        guard let graft = state.withLock({ $0.graft }) else { return true }
+        let isDone = try inner.write { transaction throws(Status) in
+            guard var boundary = try TreeGraft.boundary(transaction) else { return true }
+            var slice = Slice(bounds)
+            for keyspace in [Keyspace.documents, .entries] where keyspace.rawValue >= boundary.keyspace.rawValue {
+                if keyspace != boundary.keyspace { boundary = GraftBoundary(keyspace: keyspace, key: []) }
+                for range in graft.ranges(keyspace) {
+                    if try !Self.move(range, &boundary, &slice, graft, transaction) {
+                        try TreeGraft.set(boundary, transaction)
+                        return false
+                    }
+                }
+            }
+            try TreeGraft.end(transaction)
+            return true
+        }
+        if isDone { set(nil) }
+        return isDone
+    }
+
+    /// - Returns: whether all of a range is in its place.
+    private static func move(
+        _ range: KeyRange, _ boundary: inout GraftBoundary, _ slice: inout Slice, _ graft: TreeGraft,
+        _ transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
+        var rest = range
+        if UTF8Order.compare(boundary.key, rest.lower) > 0 { rest.lower = boundary.key }
+        if rest.isEmpty { return true }
+        if slice.isFull { return false }
+        slice.add(records: try transaction.delete(boundary.keyspace, rest, limit: slice.recordsLeft))
+        if slice.isFull { return false }
+        var records: [StoreRecord] = []
+        var isWhole = true
+        do {
+            let staged = KeyRange(lower: graft.prefix + rest.lower, upper: rest.upper.map { graft.prefix + $0 })
+            let cursor = try transaction.scan(
+                boundary.keyspace, staged, reverse: false, values: true, dropping: graft.prefix.count)
+            defer { cursor.close() }
+            while isWhole, try cursor.next() {
+                records.append(StoreRecord(key: cursor.key, value: cursor.value))
+                slice.add(cursor.key.count + cursor.value.count)
+                isWhole = !slice.isFull
+            }
+        }
+        for record in records {
+            try transaction.put(boundary.keyspace, record.key, record.value)
+            try transaction.delete(boundary.keyspace, graft.prefix + record.key)
+        }
+        if let last = records.last { boundary.key = last.key + [0] }
+        if isWhole, let upper = rest.upper { boundary.key = upper }
+        return isWhole
+    }
+}
+
+/// What one transaction of background work may do.
+struct SliceBounds: Sendable {
+    var recordsMax = Limits.treeSliceRecordsMax
+    var bytesMax = Limits.treeSliceBytesMax
+    var milliseconds = Limits.treeSliceMilliseconds
+}
+
+/// What is done in one transaction of background work.
+struct Slice {
+    private let bounds: SliceBounds
+    private let end: MonotonicTime
+    private var records = 0
+    private var bytes = 0
+    private(set) var isFull = false
+
+    init(_ bounds: SliceBounds) {
+        self.bounds = bounds
+        end = MonotonicTime.now.advanced(milliseconds: bounds.milliseconds)
+    }
+
+    var recordsLeft: Int { max(0, bounds.recordsMax - records) }
+
+    /// A record with so many bytes was written.
+    mutating func add(_ size: Int) {
+        bytes += size
+        add(records: 1)
+    }
+
+    mutating func add(records count: Int) {
+        let before = records
+        records += count
+        if records >= bounds.recordsMax || bytes >= bounds.bytesMax {
+            isFull = true
+        } else if before / 64 != records / 64, MonotonicTime.now >= end {
+            isFull = true
+        }
+    }
+}
+
+private final class GraftSnapshot: Snapshot {
+    private let inner: any Snapshot
+    private let map: GraftMap
+
+    init(_ inner: any Snapshot, _ map: GraftMap) {
+        self.inner = inner
+        self.map = map
+    }
+
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        try map.get(inner, keyspace, key)
+    }
+
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
+        try map.scan(inner, keyspace, range, reverse: reverse, values: values, dropping: dropping)
+    }
+
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try map.count(inner, keyspace, range, limit: limit)
+    }
+
+    func becomeLong() { inner.becomeLong() }
+    func close() { inner.close() }
+}
+
+/// A transaction that sees the tree as it is; a graft may be made in it.
+final class GraftTransaction: StoreTransaction {
+    private let inner: any StoreTransaction
+    private let store: GraftStore
+    /// Nil without a graft.
+    fileprivate(set) var map: GraftMap?
+
+    fileprivate init(_ inner: any StoreTransaction, _ store: GraftStore) {
+        self.inner = inner
+        self.store = store
+    }
+
+    /// From here on the ranges of a graft are what was staged for them.
+    func begin(_ graft: TreeGraft) throws(Status) {
+        store.begin(graft)
+        map = GraftMap(graft: graft, boundary: try graft.begin(inner))
+    }
+
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        guard let map else { return try inner.get(keyspace, key) }
+        return try map.get(inner, keyspace, key)
+    }
+
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
+        guard let map else {
+            return try inner.scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
+        }
+        return try map.scan(inner, keyspace, range, reverse: reverse, values: values, dropping: dropping)
+    }
+
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        guard let map else { return try inner.count(keyspace, range, limit: limit) }
+        return try map.count(inner, keyspace, range, limit: limit)
+    }
+
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        if let map, map.isStaged(keyspace, key) { return try inner.put(keyspace, map.staged(key), value) }
+        try inner.put(keyspace, key, value)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
+        if let map, map.isStaged(keyspace, key) { return try inner.delete(keyspace, map.staged(key)) }
+        try inner.delete(keyspace, key)
+    }
+
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        guard let map else { return try inner.delete(keyspace, range, limit: limit) }
+        var count = 0
+        for segment in map.segments(keyspace, range) {
+            if count >= limit { break }
+            count += try inner.delete(keyspace, map.place(segment), limit: limit == .max ? .max : limit - count)
+        }
+        return count
+    }
+
+    func close() { inner.close() }
+}

@@ -1,0 +1,124 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// A large write on its way into the tree: its records are staged in slices, and become the tree's by a graft.
+///
+/// Belongs to the writer's thread once it is made.
+final class TreeReplacement: @unchecked Sendable {
+    let id: UInt32
+    /// With everything worked out.
+    let changes: [TreeChange]
+    /// The version whose tree the values were worked out on; nil when they say nothing of it.
+    let basedOn: Int64?
+    /// Those whose entries are staged.
+    let indexIDs: [UInt32]
+    let graft: TreeGraft
+    private var walks: [ReplacementWalk]
+
+    /// - Parameter changes: none of which contains another's location; no priorities.
+    init(id: UInt32, _ changes: [TreeChange], basedOn: Int64?, _ indexes: TreeIndexes) {
+        self.id = id
+        self.changes = changes
+        self.basedOn = basedOn
+        indexIDs = indexes.kept.map(\.id)
+        var ranges: [TreeGraft.Range] = []
+        walks = []
+        for change in changes {
+            let place = PathCode.place(change.path)
+            let below = indexes.belowOrAt(change.path)
+            ranges.append(TreeGraft.Range(keyspace: .documents, prefix: place))
+            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: place))
+            ranges.append(TreeGraft.Range(keyspace: .entries, prefix: TreeMutation.priorityPrefix(place)))
+            for index in below { ranges.append(TreeGraft.Range(keyspace: .entries, prefix: index.prefix(place))) }
+            if !change.node.isEmpty { walks.append(ReplacementWalk(change, place, below)) }
+        }
+        walks.reverse()
+        graft = TreeGraft(id: id, ranges: ranges)
+    }
+
+    /// The next record that is to be staged.
+    func next() -> (keyspace: Keyspace, record: StoreRecord)? {
+        while let last = walks.indices.last {
+            if let record = walks[last].next() { return record }
+            walks.removeLast()
+        }
+        return nil
+    }
+
+    /// Whether a write can be made this way.
+    static func isPossible(_ changes: [TreeChange]) -> Bool {
+        guard (1...Limits.treeReplacementPlacesMax).contains(changes.count) else { return false }
+        if changes.contains(where: \.isPriority) { return false }
+        if changes.count == 1 { return true }
+        let paths = changes.map(\.path).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
+        return !zip(paths, paths.dropFirst()).contains { $0.contains($1) }
+    }
+}
+
+/// Makes the records of a node one after the other, so that they never are all in memory.
+private struct ReplacementWalk {
+    private struct Level {
+        var children: Children.Iterator
+        let place: [UInt8]
+        /// Those whose patterns the path of the level fits so far.
+        let indexes: [TreeIndex]
+        let depth: Int
+    }
+
+    private var levels: [Level] = []
+    private var ready: [(keyspace: Keyspace, record: StoreRecord)] = []
+
+    init(_ change: TreeChange, _ place: [UInt8], _ indexes: [TreeIndex]) {
+        enter(change.node, place, indexes, depth: change.path.count)
+        ready.reverse()
+    }
+
+    mutating func next() -> (keyspace: Keyspace, record: StoreRecord)? {
+        while ready.isEmpty {
+            guard let last = levels.indices.last else { return nil }
+            guard let (key, child) = levels[last].children.next() else {
+                levels.removeLast()
+                continue
+            }
+            add(key, child, levels[last].place, levels[last].indexes, levels[last].depth)
+            ready.reverse()
+        }
+        return ready.removeLast()
+    }
+
+    private mutating func add(
+        _ key: TreeKey, _ child: Node, _ parent: [UInt8], _ indexes: [TreeIndex], _ depth: Int
+    ) {
+        if let priority = child.priority {
+            put(.entries, TreeMutation.priorityEntry(parent, priority, key), [])
+        }
+        var below: [TreeIndex] = []
+        for index in indexes {
+            if index.pattern.count == depth {
+                put(.entries, index.entry(parent, index.definition.index.value(of: child), key), [])
+            } else if index.pattern[depth].map({ $0 == key }) ?? true {
+                below.append(index)
+            }
+        }
+        var place = parent
+        PathCode.append(key, to: &place)
+        enter(child, place, below, depth: depth + 1)
+    }
+
+    private mutating func enter(_ node: Node, _ place: [UInt8], _ indexes: [TreeIndex], depth: Int) {
+        if let value = node.value {
+            let record = TreeRecord(value, priority: node.priority)
+            put(.entries, place, record.bytes)
+            if record.isKeptElsewhere, case .string(let text) = value { put(.documents, place, Array(text.utf8)) }
+            return
+        }
+        if let priority = node.priority { put(.entries, place, TreeRecord(nil, priority: priority).bytes) }
+        levels.append(
+            Level(children: node.children.makeIterator(), place: place, indexes: indexes, depth: depth))
+    }
+
+    private mutating func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) {
+        ready.append((keyspace, StoreRecord(key: key, value: value)))
+    }
+}

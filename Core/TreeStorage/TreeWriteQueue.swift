@@ -1,0 +1,125 @@
+import HearthConcurrency
+import HearthModel
+import HearthTree
+
+/// A write on its way.
+struct TreeRequest: Sendable {
+    /// Names it while it is undecided.
+    let ticket: UInt64
+    var write: TreeWrite
+    let sizeBytes: Int
+    let cost: Int
+    /// Whether it has so many nodes that it is to be made in slices.
+    let isLarge: Bool
+    let requester: Requester
+    let completion: @Sendable (TreeOutcome) -> Void
+
+    /// Why it can't be made, if that has shown beside the writer.
+    var failure: Status?
+    /// What comparing the condition's hash beside the writer has shown.
+    var comparison: TreeComparison?
+    /// Its records, when they are staged.
+    var replacement: TreeReplacement?
+    /// How often it was worked out beside the writer.
+    var attempts = 0
+
+    func failing(_ status: Status) -> TreeRequest {
+        var request = self
+        request.failure = status
+        return request
+    }
+}
+
+/// Whether a condition held in a version of the tree.
+struct TreeComparison: Sendable {
+    var version: Int64
+    var isEqual: Bool
+}
+
+/// What the writer's thread has to do.
+enum TreeJob: Sendable {
+    case write(TreeRequest)
+    case perform(@Sendable (TreeView) -> Void)
+    case setIndexes([TreeIndexDefinition], @Sendable (Result<Void, Status>) -> Void)
+    /// A slice of the work on indexes.
+    case build
+    /// A slice of the records of a large write.
+    case stage(ticket: UInt64)
+    /// A slice of what follows a large write.
+    case settle
+}
+
+/// The jobs of a writer in turn between those who ask for them; jobs of one connection stay in their order.
+///
+/// While a write of a connection is undecided, because it is worked out beside the writer, what the connection asks for
+/// later waits.
+struct TreeWriteQueue: Sendable {
+    struct Entry: Sendable {
+        var job: TreeJob
+        var requester: Requester
+        var cost: Int
+
+        var request: TreeRequest? { if case .write(let request) = job { request } else { nil } }
+    }
+
+    private var ready = FairQueue<Entry>()
+    /// Taken already, and not begun: first of all.
+    private var carried = Queue<Entry>()
+    private var held: [UInt64: Queue<Entry>] = [:]
+
+    var isEmpty: Bool { ready.isEmpty && carried.isEmpty }
+
+    static func isOrdered(_ requester: Requester) -> Bool { requester != .server }
+
+    mutating func append(_ job: TreeJob, for requester: Requester, cost: Int) {
+        let entry = Entry(job: job, requester: requester, cost: cost)
+        if Self.isOrdered(requester), held[requester.connection] != nil {
+            held[requester.connection]?.append(entry)
+        } else {
+            ready.append(entry, for: requester, cost: cost)
+        }
+    }
+
+    /// Adds a write that was undecided: its connection is held for it.
+    mutating func resume(_ job: TreeJob, for requester: Requester, cost: Int) {
+        ready.append(Entry(job: job, requester: requester, cost: cost), for: requester, cost: cost)
+    }
+
+    mutating func popFirst() -> Entry? { carried.popFirst() ?? ready.popFirst() }
+
+    /// Puts back what was taken last, in the same order.
+    mutating func carry(_ job: TreeJob, for requester: Requester, cost: Int) {
+        carried.append(Entry(job: job, requester: requester, cost: cost))
+    }
+
+    /// From now on the connection's jobs wait.
+    /// - Parameter taken: jobs of the connection that were taken already, and come before those in the queue.
+    mutating func hold(_ requester: Requester, before taken: [(job: TreeJob, cost: Int)]) {
+        guard Self.isOrdered(requester), held[requester.connection] == nil else { return }
+        var waiting = Queue<Entry>()
+        for (job, cost) in taken { waiting.append(Entry(job: job, requester: requester, cost: cost)) }
+        for entry in ready.removeAll(of: requester) { waiting.append(entry) }
+        held[requester.connection] = waiting
+    }
+
+    func isHeld(_ requester: Requester) -> Bool {
+        Self.isOrdered(requester) && held[requester.connection] != nil
+    }
+
+    mutating func release(_ requester: Requester) {
+        guard Self.isOrdered(requester), var waiting = held.removeValue(forKey: requester.connection) else { return }
+        while let entry = waiting.popFirst() { ready.append(entry, for: entry.requester, cost: entry.cost) }
+    }
+
+    /// Everything, waiting or held.
+    mutating func removeAll() -> [TreeJob] {
+        var all: [TreeJob] = []
+        while let entry = carried.popFirst() { all.append(entry.job) }
+        all += ready.removeAll().map(\.job)
+        for var waiting in held.values {
+            while let entry = waiting.popFirst() { all.append(entry.job) }
+        }
+        held = [:]
+        return all
+    }
+}

@@ -1,0 +1,261 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthTree
+import Synchronization
+
+/// A group of writes in one transaction. On the writer's thread.
+extension TreeWriter {
+    /// What becomes of a job of a group.
+    private enum Step {
+        case done(TreeOutcome)
+        case perform(@Sendable (TreeView) -> Void)
+        /// The hash of its condition has to be worked out beside the writer.
+        case compare
+        /// It has to be made in slices.
+        case replace
+        /// Something of its connection is undecided.
+        case wait
+
+        var commit: TreeCommit? { if case .done(let outcome) = self { outcome.commit } else { nil } }
+    }
+
+    /// Makes writes in one transaction; those that don't fit into its time are put back.
+    /// - Returns: what is to be performed after it.
+    func commit(_ group: [Entry]) -> [@Sendable (TreeView) -> Void] {
+        let (observer, indexes) = shared.withLock { ($0.observer, $0.indexes) }
+        var steps: [Step] = []
+        var failure: Status?
+        let hasWrites = group.contains { if case .write = $0.job { true } else { false } }
+        do throws(Status) {
+            if hasWrites {
+                try store.writeTree { transaction throws(Status) in
+                    try self.take(group, &steps, transaction, indexes, observer)
+                    // When all were refused there is nothing to sync.
+                    if let last = steps.lazy.compactMap(\.commit).last?.version {
+                        try transaction.put(.meta, TreeMeta.version, TreeMeta.encode(last))
+                    }
+                }
+            } else {
+                steps = group.compactMap { if case .perform(let job) = $0.job { .perform(job) } else { nil } }
+            }
+        } catch {
+            failure = error
+            if steps.count < group.count { steps.append(.wait) }
+            store.cancelGraft(ifBegunIn: group.lazy.compactMap(\.request?.replacement).map(\.graft))
+        }
+        if hasWrites { note(steps, failure, observer) }
+        return finish(group, steps, failure)
+    }
+
+    private func take(
+        _ group: [Entry], _ steps: inout [Step], _ transaction: GraftTransaction, _ indexes: TreeIndexes,
+        _ observer: (any TreeObserver)?
+    ) throws(Status) {
+        let end = MonotonicTime.now.advanced(milliseconds: options.groupMilliseconds)
+        var undecided: Set<UInt64> = []
+        for entry in group {
+            if !steps.isEmpty, MonotonicTime.now >= end { return }
+            if undecided.contains(entry.requester.connection) {
+                steps.append(.wait)
+                continue
+            }
+            switch entry.job {
+            case .write(let request):
+                let step = try apply(request, to: transaction, indexes, observer)
+                steps.append(step)
+                switch step {
+                case .compare, .replace:
+                    if TreeWriteQueue.isOrdered(entry.requester) { undecided.insert(entry.requester.connection) }
+                case .done, .perform, .wait: break
+                }
+            case .perform(let job): steps.append(.perform(job))
+            case .setIndexes, .build, .stage, .settle: steps.append(.wait)
+            }
+        }
+    }
+
+    /// The end of a transaction.
+    private func note(_ steps: [Step], _ failure: Status?, _ observer: (any TreeObserver)?) {
+        let commits = failure == nil ? steps.count { $0.commit != nil } : 0
+        shared.withLock { shared in
+            shared.statistics.groups += 1
+            shared.statistics.commits += commits
+            if failure == nil {
+                shared.version = shared.lastVersion
+            } else {
+                shared.statistics.failedGroups += 1
+                shared.changes.reset(after: shared.lastVersion)
+            }
+        }
+        if failure == nil {
+            observer?.publish()
+            continueBuilding()
+            continueSettling()
+        } else {
+            observer?.discard()
+        }
+    }
+
+    /// Answers what is decided, has the rest worked out, and puts back what has not been begun.
+    private func finish(
+        _ group: [Entry], _ steps: [Step], _ failure: Status?
+    ) -> [@Sendable (TreeView) -> Void] {
+        var jobs: [@Sendable (TreeView) -> Void] = []
+        var waiting: [UInt64: (requester: Requester, jobs: [(job: TreeJob, cost: Int)])] = [:]
+        var undecided: [(TreeRequest, Step)] = []
+        var rest: [Entry] = []
+        for (index, entry) in group.enumerated() {
+            let connection = entry.requester.connection
+            if waiting[connection] != nil {
+                waiting[connection]?.jobs.append((entry.job, entry.cost))
+                continue
+            }
+            guard index < steps.count else {
+                rest.append(entry)
+                continue
+            }
+            switch (entry.job, steps[index]) {
+            case (_, .perform(let job)): jobs.append(job)
+            case (.write(let request), .compare) where failure == nil,
+                (.write(let request), .replace) where failure == nil:
+                undecided.append((request, steps[index]))
+                if TreeWriteQueue.isOrdered(entry.requester) { waiting[connection] = (entry.requester, []) }
+            case (.write(let request), .done(let outcome)) where failure == nil: decide(request, outcome)
+            case (.write(let request), _):
+                decide(request, .failed(Status(.unavailable, failure?.message ?? "The write was not made.")))
+            default: break
+            }
+        }
+        shared.withLock { shared in
+            for (requester, jobs) in waiting.values { shared.queue.hold(requester, before: jobs) }
+            for entry in rest { shared.queue.carry(entry.job, for: entry.requester, cost: entry.cost) }
+        }
+        for (request, step) in undecided {
+            if case .compare = step { compare(request) } else { replace(request) }
+        }
+        return jobs
+    }
+
+    /// - Throws: when the store fails, which fails the group; what is wrong with the write is its outcome.
+    private func apply(
+        _ request: TreeRequest, to transaction: GraftTransaction, _ indexes: TreeIndexes,
+        _ observer: (any TreeObserver)?
+    ) throws(Status) -> Step {
+        let version = nextVersion()
+        let view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
+        let mutation = TreeMutation(transaction, view)
+        let changes: [TreeChange]
+        do throws(Status) {
+            if isToBeStaged(request, indexes) { return .replace }
+            switch try judge(request, view) {
+            case .ready(let resolved): changes = resolved
+            case .refused(let outcome): return .done(outcome)
+            case .unknown: return .compare
+            }
+            if request.replacement == nil, TreeReplacement.isPossible(changes),
+                try mutation.hasMany(at: changes, nodes: options.replacementNodesMin)
+            {
+                return .replace
+            }
+        } catch {
+            // A damaged record is the trouble of those who write there, not of the group.
+            if error.code == .unavailable { throw error }
+            return .done(.failed(error))
+        }
+        // From here on half of the write may be put: every failure undoes the group.
+        var isChanged = true
+        if let replacement = request.replacement {
+            try mutation.apply(replacement, in: transaction)
+        } else {
+            isChanged = try mutation.apply(changes)
+        }
+        for change in request.write.journal { try change.apply(to: transaction) }
+        let commit = TreeCommit(
+            version: version, changes: changes, isNoChange: !isChanged, base: request.write.base)
+        if !changes.isEmpty {
+            shared.withLock { $0.changes.note(commit, isCertain: request.replacement == nil) }
+            observer?.prepare(commit, after: view)
+        }
+        return .done(.committed(commit))
+    }
+
+    private func nextVersion() -> Int64 {
+        let now = clock.now().microseconds
+        return shared.withLock { shared in
+            shared.lastVersion = max(now, shared.lastVersion + 1)
+            return shared.lastVersion
+        }
+    }
+
+    /// Whether the records of a large write have to be staged, or staged anew.
+    private func isToBeStaged(_ request: TreeRequest, _ indexes: TreeIndexes) -> Bool {
+        if request.failure != nil || request.comparison?.isEqual == false { return false }
+        guard let replacement = request.replacement else { return request.isLarge }
+        if replacement.indexIDs != indexes.kept.map(\.id) { return true }
+        guard let version = replacement.basedOn else { return false }
+        let recent = shared.withLock { $0.changes }
+        return replacement.changes.contains { recent.since(version, at: $0.path) != .untouched }
+    }
+
+    // MARK: Judgement
+
+    private enum Judgement {
+        case ready([TreeChange])
+        case refused(TreeOutcome)
+        /// The condition can't be judged here.
+        case unknown
+    }
+
+    private func judge(_ request: TreeRequest, _ view: TreeView) throws(Status) -> Judgement {
+        let write = request.write
+        if let failure = request.failure { return .refused(.failed(failure)) }
+        if let condition = write.condition, condition.reveals || write.guard == nil {
+            guard let holds = try holds(condition, request, view) else { return .unknown }
+            if !holds { return .refused(.stale) }
+        }
+        let changes =
+            if let replacement = request.replacement {
+                replacement.changes
+            } else {
+                try write.resolvedChanges(on: view)
+            }
+        if let treeGuard = write.guard {
+            let after = TreeOverlay(base: view, changes: changes)
+            try treeGuard.judge(changes, before: view, after: after, now: write.nowMilliseconds)
+            if let condition = write.condition, !condition.reveals {
+                guard let holds = try holds(condition, request, view) else { return .unknown }
+                if !holds { return .refused(.stale) }
+            }
+        }
+        return .ready(changes)
+    }
+
+    /// Whether a location has the hash that a condition asks for; nil when that is to be worked out beside the writer.
+    ///
+    /// What didn't hold at a moment after the write was submitted has failed, whatever has happened since: the write
+    /// may be taken for one that came at that moment.
+    private func holds(
+        _ condition: TreeWrite.Condition, _ request: TreeRequest, _ view: TreeView
+    ) throws(Status) -> Bool? {
+        if let comparison = request.comparison {
+            if !comparison.isEqual { return false }
+            switch shared.withLock({ $0.changes.since(comparison.version, at: condition.path) }) {
+            case .untouched: return true
+            case .changed: return false
+            // Something above it is written all the time: the client hears of that, and tries again.
+            case .unknown: return request.attempts >= Limits.treeAttemptsMax ? false : nil
+            }
+        }
+        if let kept = shared.withLock({ $0.hashes.hash(of: condition.path, $0.changes) }) {
+            return UTF8Order.equal(kept, condition.hash)
+        }
+        do throws(Status) {
+            let hash = try view.hash(at: condition.path, sizeBytesMax: options.compareBytesMax)
+            return UTF8Order.equal(hash, condition.hash)
+        } catch {
+            if error.code == .resourceExhausted { return nil }
+            throw error
+        }
+    }
+}

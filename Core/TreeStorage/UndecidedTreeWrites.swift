@@ -1,0 +1,305 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthTree
+import Synchronization
+
+/// Writes that are worked out beside the writer.
+struct UndecidedTreeWrites: Sendable {
+    private var lastTicket: UInt64 = 0
+    fileprivate var requests: [UInt64: TreeRequest] = [:]
+
+    fileprivate var comparing = FairQueue<UInt64>()
+    /// Comparisons that go on now.
+    fileprivate var comparisons = 0
+
+    fileprivate var replacing = FairQueue<UInt64>()
+    /// The one large write that is being made.
+    fileprivate var replaced: UInt64?
+    /// Whether something is left of the large write before.
+    fileprivate var isSettling: Bool
+    /// Whether a slice of that is queued.
+    fileprivate var isSettleQueued: Bool
+    private var lastID: UInt32 = 0
+
+    init(isSettling: Bool) {
+        self.isSettling = isSettling
+        isSettleQueued = isSettling
+    }
+
+    var isReplacing: Bool { replaced != nil || isSettling || !replacing.isEmpty }
+
+    mutating func nextTicket() -> UInt64 {
+        lastTicket += 1
+        return lastTicket
+    }
+
+    /// Names what is staged. Nothing else is staged then, and a graft is over.
+    fileprivate mutating func nextID() -> UInt32 {
+        lastID &+= 1
+        return lastID
+    }
+
+    mutating func removeAll() -> [TreeRequest] {
+        defer {
+            requests = [:]
+            comparing = FairQueue()
+            replacing = FairQueue()
+        }
+        return Array(requests.values)
+    }
+}
+
+extension TreeWriter {
+    /// Answers a write, and lets its connection go on if that has waited for it.
+    func decide(_ request: TreeRequest, _ outcome: TreeOutcome) {
+        if request.attempts > 0 {
+            shared.withLock { $0.queue.release(request.requester) }
+            leave(request)
+        }
+        answer(request, outcome)
+    }
+
+    /// Gives an undecided write back to the writer's thread.
+    private func resume(_ request: TreeRequest) {
+        let isQueued = shared.withLock { shared in
+            // Else it was answered when the database was closed.
+            if shared.undecided.requests.removeValue(forKey: request.ticket) == nil { return false }
+            shared.queue.resume(.write(request), for: request.requester, cost: request.cost)
+            return true
+        }
+        if isQueued { wake() }
+    }
+
+    private func undecided(_ ticket: UInt64) -> TreeRequest? {
+        shared.withLock { $0.undecided.requests[ticket] }
+    }
+
+    // MARK: Conditions
+
+    /// Has the hash that a condition asks for worked out on a snapshot.
+    func compare(_ request: TreeRequest) {
+        var request = request
+        request.attempts += 1
+        shared.withLock { shared in
+            shared.undecided.requests[request.ticket] = request
+            shared.undecided.comparing.append(request.ticket, for: request.requester)
+        }
+        continueComparing()
+    }
+
+    private func continueComparing() {
+        while true {
+            let next: TreeRequest? = shared.withLock { shared in
+                guard shared.undecided.comparisons < Limits.treeComparisonsMax else { return nil }
+                while let ticket = shared.undecided.comparing.popFirst() {
+                    guard let request = shared.undecided.requests[ticket] else { continue }
+                    shared.undecided.comparisons += 1
+                    return request
+                }
+                return nil
+            }
+            guard let next else { return }
+            let end: @Sendable (TreeRequest) -> Void = { [weak self] request in
+                guard let self else { return }
+                shared.withLock { $0.undecided.comparisons -= 1 }
+                resume(request)
+                continueComparing()
+            }
+            background.run(next.requester, { end(next.failing($0)) }) { [weak self] in
+                guard let self else { return }
+                var request = next
+                do throws(Status) {
+                    let view = try self.view()
+                    defer { view.close() }
+                    request.comparison = try comparison(request, view)
+                } catch {
+                    request.failure = error
+                }
+                end(request)
+            }
+        }
+    }
+
+    private func comparison(_ request: TreeRequest, _ view: TreeView) throws(Status) -> TreeComparison? {
+        guard let condition = request.write.condition else { return nil }
+        let kept = shared.withLock { $0.hashes.hash(of: condition.path, at: view.version, $0.changes) }
+        let hash = if let kept { kept } else { try view.hash(at: condition.path) }
+        if kept == nil {
+            options.counters.hashes.add(1, ordering: .relaxed)
+            shared.withLock { $0.hashes.keep(hash, of: condition.path, at: view.version) }
+        }
+        return TreeComparison(version: view.version, isEqual: UTF8Order.equal(hash, condition.hash))
+    }
+
+    // MARK: Large writes
+
+    /// Has a write made in slices, when its turn comes: one at a time.
+    func replace(_ request: TreeRequest) {
+        leave(request)
+        var request = request
+        request.replacement = nil
+        request.attempts += 1
+        if request.attempts > Limits.treeAttemptsMax {
+            return decide(request, .failed(.unavailable("The data changes too fast for a write of this size.")))
+        }
+        shared.withLock { shared in
+            shared.undecided.requests[request.ticket] = request
+            shared.undecided.replacing.append(request.ticket, for: request.requester)
+        }
+        continueReplacing()
+    }
+
+    private func continueReplacing() {
+        let next: (request: TreeRequest, id: UInt32)? = shared.withLock { shared in
+            guard shared.undecided.replaced == nil, !shared.undecided.isSettling else { return nil }
+            while let ticket = shared.undecided.replacing.popFirst() {
+                guard let request = shared.undecided.requests[ticket] else { continue }
+                shared.undecided.replaced = ticket
+                return (request, shared.undecided.nextID())
+            }
+            return nil
+        }
+        guard let next else { return }
+        let refused: @Sendable (Status) -> Void = { [weak self] in self?.resume(next.request.failing($0)) }
+        background.run(next.request.requester, refused) { [weak self] in
+            guard let self else { return }
+            var request = next.request
+            do throws(Status) {
+                let view = try self.view()
+                defer { view.close() }
+                request = try prepare(request, next.id, view)
+            } catch {
+                request.failure = error
+            }
+            let prepared = request
+            if prepared.replacement == nil { return resume(prepared) }
+            let isLeft = shared.withLock { shared in
+                if shared.undecided.requests[prepared.ticket] == nil { return false }
+                shared.undecided.requests[prepared.ticket] = prepared
+                return true
+            }
+            if isLeft { enqueueSlice(prepared) }
+        }
+    }
+
+    /// Works out a large write, and judges it, so that nothing is staged for what is refused.
+    private func prepare(_ request: TreeRequest, _ id: UInt32, _ view: TreeView) throws(Status) -> TreeRequest {
+        var request = request
+        let write = request.write
+        if let condition = write.condition, condition.reveals || write.guard == nil {
+            request.comparison = try comparison(request, view)
+            if request.comparison?.isEqual == false { return request }
+        }
+        let changes = try write.resolvedChanges(on: view)
+        if let treeGuard = write.guard {
+            let after = TreeOverlay(base: view, changes: changes)
+            try treeGuard.judge(changes, before: view, after: after, now: write.nowMilliseconds)
+        }
+        if write.condition != nil, request.comparison == nil {
+            request.comparison = try comparison(request, view)
+            if request.comparison?.isEqual == false { return request }
+        }
+        let isBased = write.changes.contains { $0.node.dependsOnPresent }
+        request.replacement = TreeReplacement(
+            id: id, changes, basedOn: isBased ? view.version : nil, view.indexes)
+        return request
+    }
+
+    private func enqueueSlice(_ request: TreeRequest) {
+        let isQueued = shared.withLock { shared in
+            if shared.isStopped || shared.isClosing { return false }
+            shared.queue.resume(
+                .stage(ticket: request.ticket), for: request.requester, cost: options.slices.recordsMax)
+            return true
+        }
+        if isQueued { wake() }
+    }
+
+    /// Puts a part of a large write's records into the staging area. On the writer's thread.
+    func stage(_ ticket: UInt64) {
+        guard var request = undecided(ticket), let replacement = request.replacement else { return }
+        do throws(Status) {
+            if try store.stage(replacement.id, options.slices, { replacement.next() }) {
+                resume(request)
+            } else {
+                enqueueSlice(request)
+            }
+        } catch {
+            request.failure = Status(.unavailable, error.message)
+            resume(request)
+        }
+    }
+
+    /// A large write is made or refused, or begins anew: what is staged is moved or deleted.
+    private func leave(_ request: TreeRequest) {
+        let isLeft = shared.withLock { shared in
+            guard shared.undecided.replaced == request.ticket else { return false }
+            shared.undecided.replaced = nil
+            shared.undecided.isSettling = true
+            return true
+        }
+        if isLeft { continueSettling() }
+    }
+
+    func continueSettling() {
+        let isDue = shared.withLock { shared in
+            if !shared.undecided.isSettling || shared.undecided.isSettleQueued { return false }
+            shared.undecided.isSettleQueued = true
+            return true
+        }
+        if isDue { enqueue(.settle, for: .background, cost: options.slices.recordsMax) }
+    }
+
+    /// A part of what follows a large write. On the writer's thread.
+    func settle() {
+        shared.withLock { $0.undecided.isSettleQueued = false }
+        do throws(Status) {
+            let isDone = store.hasGraft ? try store.settle(options.slices) : try store.sweep(options.slices)
+            if isDone, try !store.hasStaged() {
+                shared.withLock { $0.undecided.isSettling = false }
+                continueReplacing()
+            } else {
+                continueSettling()
+            }
+        } catch {
+            // The store is in trouble: the next group that it takes goes on.
+        }
+    }
+}
+
+extension Node {
+    /// Whether something in it is worked out from what is there.
+    var dependsOnPresent: Bool {
+        for case .deferred(let value)? in [self.value, priority] where value != .timestamp { return true }
+        return children.contains { $0.node.dependsOnPresent }
+    }
+}
+
+/// Where a tree works things out beside its writer.
+package struct TreeBackground: Sendable {
+    /// Runs a job on the account of a requester, or says why it doesn't.
+    package typealias Run =
+        @Sendable (
+            _ requester: Requester, _ refused: @escaping @Sendable (Status) -> Void,
+            _ job: @escaping @Sendable () -> Void
+        ) -> Void
+
+    let run: Run
+}
+
+/// How a writer divides its time.
+struct TreeWriterOptions: Sendable {
+    var replacementNodesMin = Limits.treeReplacementNodesMin
+    var compareBytesMax = Limits.treeCompareBytesMax
+    var groupCostMax = Limits.treeGroupCostMax
+    var groupMilliseconds = Limits.treeGroupMilliseconds
+    var slices = SliceBounds()
+    let counters = TreeWriterCounters()
+}
+
+/// What a writer has had done, for tests that count work.
+final class TreeWriterCounters: Sendable {
+    /// Hashes that were worked out beside the writer.
+    let hashes = Atomic(0)
+}

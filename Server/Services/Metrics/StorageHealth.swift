@@ -1,0 +1,87 @@
+import HearthModel
+import HearthStorage
+import Synchronization
+
+/// Whether the disk takes what is written, as the stores of both products report it: for the log and for `/readyz`.
+///
+/// A store reports when commits begin to fail and when they work again, so there is a record of each, however many fail.
+package final class StorageHealth: Sendable {
+    private struct Key: Hashable {
+        var product: Product
+        var database: [UInt8]
+    }
+
+    package enum Product: Sendable {
+        case firestore
+        case realtime
+    }
+
+    private struct State {
+        /// What stores said when their commits began to fail.
+        var failing: [Key: Status] = [:]
+        var order: [Key] = []
+    }
+
+    private let log: Log
+    private let state = Mutex(State())
+
+    package init(log: Log) { self.log = log }
+
+    /// Who is told by the stores of a product.
+    package func observer(of product: Product) -> any StoreObserver { Observer(self, product) }
+
+    /// Why the server isn't ready; nil when it is.
+    package var failure: String? {
+        state.withLock { state in
+            guard let first = state.order.first, let status = state.failing[first] else { return nil }
+            let others = state.failing.count - 1
+            return "Commits fail: \(status.message)" + (others > 0 ? " So do those of \(others) other databases." : "")
+        }
+    }
+
+    /// Databases whose commits fail.
+    package var failingCount: Int { state.withLock { $0.failing.count } }
+
+    fileprivate func report(_ product: Product, _ name: String, _ event: StoreEvent) {
+        let key = Key(product: product, database: Array(name.utf8))
+        state.withLock { state in
+            switch event {
+            case .commitsFail(let status):
+                if state.failing.updateValue(status, forKey: key) == nil { state.order.append(key) }
+            case .commitsRecovered, .closed:
+                if state.failing.removeValue(forKey: key) != nil { state.order.removeAll { $0 == key } }
+            default: break
+            }
+        }
+        record(event, (product == .firestore ? "database" : "namespace", .text(name)))
+    }
+
+    private func record(_ event: StoreEvent, _ store: Log.Field) {
+        switch event {
+        case .commitsFail(let status): log.error("commits fail", store, ("reason", .text(status.message)))
+        case .commitsRecovered(let failures):
+            log.info("commits succeed again", store, ("failures", .integer(failures)))
+        case .checkpointsFail(let status):
+            log.error("the log can't be copied into the database, and grows", store, ("reason", .text(status.message)))
+        case .checkpointsRecovered(let failures):
+            log.info("the log is copied again", store, ("failures", .integer(failures)))
+        case .snapshotsRevoked(let count):
+            log.warning("reads that kept too much of the log were ended", store, ("reads", .integer(count)))
+        case .logIsLong(let bytes):
+            log.warning("the log is long: a read keeps it, or the disk is slow", store, ("bytes", .integer(bytes)))
+        case .closed: break
+        }
+    }
+
+    private final class Observer: StoreObserver {
+        private let health: StorageHealth
+        private let product: Product
+
+        init(_ health: StorageHealth, _ product: Product) {
+            self.health = health
+            self.product = product
+        }
+
+        func store(_ name: String, reports event: StoreEvent) { health.report(product, name, event) }
+    }
+}

@@ -1,0 +1,40 @@
+import HearthModel
+import HearthStorage
+
+/// What waits for the server: workers' queues, long reads, and the memory that peers make the process hold.
+struct WorkloadMetrics: Sendable {
+    let pool: WorkerPool
+    let reads: LongReads
+    let memory: ServerMemory
+
+    func write(to text: inout MetricsText) {
+        let (short, long) = pool.statistics
+        let groups = [("short", short), ("long", long)]
+        let figures: [(String, MetricsText.Kind, String, (WorkerStatistics) -> Int)] = [
+            ("hearth_worker_jobs_waiting", .gauge, "Jobs that wait for a worker.", { $0.waiting }),
+            ("hearth_worker_jobs_running", .gauge, "Jobs that a worker has.", { $0.running }),
+            (
+                "hearth_worker_jobs_refused_total", .counter, "Jobs refused because too many of their client waited.",
+                { $0.refused }
+            ),
+        ]
+        for (name, kind, help, value) in figures {
+            text.family(name, kind, help)
+            for (group, statistics) in groups { text.sample(name, [("kind", group)], value(statistics)) }
+        }
+        text.family("hearth_worker_wait_seconds", .histogram, "How long jobs have waited for a worker.")
+        for (group, statistics) in groups {
+            text.histogram(
+                "hearth_worker_wait_seconds", [("kind", group)],
+                bounds: WorkerStatistics.waitBounds.map { Double($0) / 1e9 }, statistics.waits,
+                sum: Double(statistics.waitNanoseconds) / 1e9)
+        }
+        text.family("hearth_long_reads", .gauge, "Reads that keep a snapshot, and those that wait to be let in.")
+        text.sample("hearth_long_reads", [("state", "open")], reads.activeCount)
+        text.sample("hearth_long_reads", [("state", "waiting")], reads.waitingCount)
+        text.family("hearth_held_bytes", .gauge, "Bytes that peers make the process hold, by what they are.")
+        text.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
+    }
+}

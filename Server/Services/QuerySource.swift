@@ -1,0 +1,142 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthWire
+
+/// The answers of a RunQuery.
+final class QuerySource: MessageSource {
+    enum ExplainMode {
+        case off
+        case plan
+        case analyze
+    }
+
+    private let readTime: Timestamp
+    private let explain: ExplainMode
+    private let format: MessageFormat
+    private let projection: Projection?
+    private let resultField: FieldPath?
+    private var names: DocumentNames
+    private let meter: WorkMeter
+    private let clock = SystemClock()
+    private let started: UInt64
+    private let results: SuspendableQuery
+    private var transaction: [UInt8]
+    private var hasReportedSkips = false
+    private var hasSentReadTime = false
+    private var isOver = false
+    private var lookahead: QueryResult?
+    private var returned = 0
+
+    init(
+        _ query: NormalizedQuery, _ grant: Database.ViewGrant, database: Database, explain: ExplainMode,
+        requireIndexes: Bool, format: MessageFormat, cancellation: Cancellation, memory: MemoryReservation
+    ) throws(Status) {
+        self.explain = explain
+        self.format = format
+        readTime = grant.view.readTime
+        transaction = grant.newTransaction ?? []
+        projection = query.query.projection.map { Projection($0) }
+        resultField = query.query.findNearest?.resultField
+        names = DocumentNames(query.query.parent.database)
+        started = clock.monotonicNanoseconds()
+        let deadline = QueryDeadline()
+        meter = WorkMeter(memory: memory) { () throws(Status) in
+            try cancellation.check()
+            try deadline.check()
+        }
+        let readTime = readTime
+        results = try SuspendableQuery(query, grant.view, meter: meter, requireIndexes: requireIndexes) {
+            read throws(Status) in try database.pastView(at: readTime, under: read)
+        }
+    }
+
+    var isLight: Bool { results.isLight || explain == .plan }
+
+    var isSuspended: Bool { results.isSuspended }
+    func hold(_ read: LongRead) { results.hold(read) }
+    func suspend() { results.suspend() }
+    func resume(_ read: LongRead) throws(Status) { try results.resume(read) }
+
+    func next() throws(Status) -> [UInt8]? {
+        if isOver { return nil }
+        if explain == .plan {
+            isOver = true
+            return format.encode(
+                RunQueryResponse(
+                    transaction: transaction,
+                    explainMetrics: ExplainMetricsMessage(planSummary: Explain.planSummary(results.indexesUsed))))
+        }
+        if !transaction.isEmpty {
+            defer { transaction = [] }
+            return format.encode(RunQueryResponse(transaction: transaction))
+        }
+        let result = try takeResult()
+        if results.skippedResults > 0, !hasReportedSkips {
+            hasReportedSkips = true
+            hasSentReadTime = true
+            lookahead = result
+            if result == nil, explain == .off { isOver = true }
+            return format.encode(
+                RunQueryResponse(
+                    readTime: TimestampMessage(readTime), skippedResults: Int32(clamping: results.skippedResults)))
+        }
+        guard let result else { return end() }
+        returned += 1
+        return try encode(result)
+    }
+
+    private func takeResult() throws(Status) -> QueryResult? {
+        if let result = lookahead {
+            lookahead = nil
+            return result
+        }
+        return try results.next()
+    }
+
+    /// A query always answers with a read time at least once.
+    private func end() -> [UInt8]? {
+        isOver = true
+        if hasSentReadTime, explain == .off { return nil }
+        return format.encode(
+            RunQueryResponse(
+                readTime: TimestampMessage(readTime), explainMetrics: explain == .analyze ? metrics() : nil))
+    }
+
+    private func metrics() -> ExplainMetricsMessage {
+        ExplainMetricsMessage(
+            planSummary: Explain.planSummary(results.indexesUsed),
+            executionStats: Explain.statistics(
+                results: returned, meter: meter, nanoseconds: clock.monotonicNanoseconds() - started))
+    }
+
+    private func encode(_ result: QueryResult) throws(Status) -> [UInt8] {
+        hasSentReadTime = true
+        var document = result.document.encoded(name: try names.name(key: result.key))
+        if let resultField, let distance = result.distance {
+            var fields = try FieldsCodec.decode(document.fields)
+            fields.set(resultField, .double(distance))
+            document.fields = FieldsCodec.encode(fields)
+        }
+        if let projection { document.fields = try projection.apply(to: document.fields) }
+        var metrics: ExplainMetricsMessage?
+        if explain == .analyze {
+            // The metrics ride on the last document, so one has to look ahead.
+            lookahead = try results.next()
+            if lookahead == nil {
+                metrics = self.metrics()
+                isOver = true
+            }
+        }
+        switch format {
+        case .protobuf:
+            var writer = ProtobufWriter()
+            writer.runQueryResponse(document, readTime: readTime, explainMetrics: metrics)
+            return writer.bytes
+        case .json(let options):
+            var writer = JSONWriter()
+            try writer.runQueryResponse(document, readTime: readTime, explainMetrics: metrics, options: options)
+            return writer.bytes
+        }
+    }
+}

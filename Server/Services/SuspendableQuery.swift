@@ -1,0 +1,117 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+
+/// The results of a query, which can let its snapshot go at any time and goes on later where it was, in the state that it
+/// began in.
+///
+/// A query whose results come in an index's order goes on behind the last one. A query that sorts holds the sorted keys, and
+/// reads each document when it is asked for; so whoever waits for its client holds memory that is counted, and no
+/// snapshot. Used by one thread at a time.
+final class SuspendableQuery {
+    private let query: NormalizedQuery
+    private let meter: WorkMeter
+    private let reopen: (LongRead) throws(Status) -> ReadView
+    private let isSorted: Bool
+    private var view: ReadView?
+    private var execution: QueryExecution?
+    /// Of a sorted query, once they are known.
+    private var keys: [(key: [UInt8], distance: Double?)]?
+    private var position = 0
+    private var returned = 0
+    /// The last result that was given out, and where a query that was suspended behind it goes on.
+    private var last: QueryResult?
+    private var lastPosition: [UInt8]?
+    private(set) var skippedResults = 0
+    let indexesUsed: [QueryExecution.IndexUse]
+
+    /// - Parameters:
+    ///   - view: a short one, until `hold`.
+    ///   - reopen: the same state for a long read.
+    /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
+    init(
+        _ query: NormalizedQuery, _ view: ReadView, meter: WorkMeter, requireIndexes: Bool,
+        reopen: @escaping (LongRead) throws(Status) -> ReadView
+    ) throws(Status) {
+        let execution = try QueryExecution(query, view: view, meter: meter, requireIndexes: requireIndexes)
+        self.query = query
+        self.view = view
+        self.meter = meter
+        self.reopen = reopen
+        self.execution = execution
+        isSorted = execution.isSorted
+        indexesUsed = execution.indexesUsed
+    }
+
+    /// Whether the next results may be found on an event loop.
+    var isLight: Bool { execution?.isLight ?? false }
+
+    // MARK: Snapshots
+
+    var isSuspended: Bool { view == nil }
+
+    /// The snapshot is kept for a long read from now on.
+    func hold(_ read: LongRead) { view?.hold(read) }
+
+    func suspend() {
+        if execution != nil, keys == nil {
+            do throws(Status) {
+                // A position is smaller than a document.
+                if let last { lastPosition = try query.position(of: last) }
+            } catch {
+                // The document is damaged. The query keeps its snapshot and goes on from it.
+                return
+            }
+        }
+        last = nil
+        execution = nil
+        view = nil
+    }
+
+    func resume(_ read: LongRead) throws(Status) {
+        let view = try reopen(read)
+        self.view = view
+        guard keys == nil else { return }
+        let rest =
+            lastPosition.map { position in
+                query.continued(after: position, remaining: query.query.limit.map { $0 - returned }, offset: 0)
+            } ?? query
+        execution = try QueryExecution(rest, view: view, meter: meter)
+    }
+
+    // MARK: Results
+
+    /// - Throws: INTERNAL while the query is suspended.
+    func next() throws(Status) -> QueryResult? {
+        if isSorted, keys == nil { try sort() }
+        if let keys { return try next(of: keys) }
+        guard let execution else { throw .internalError("A suspended query was asked for a result.") }
+        let result = try execution.next()
+        if lastPosition == nil { skippedResults = execution.skippedResults }
+        if let result {
+            returned += 1
+            last = result
+        }
+        return result
+    }
+
+    private func sort() throws(Status) {
+        guard let execution else { throw .internalError("A suspended query was asked for a result.") }
+        keys = try execution.takeKeys()
+        skippedResults = execution.skippedResults
+        self.execution = nil
+    }
+
+    private func next(of keys: [(key: [UInt8], distance: Double?)]) throws(Status) -> QueryResult? {
+        guard let view else { throw .internalError("A suspended query was asked for a result.") }
+        while position < keys.count {
+            let (key, distance) = keys[position]
+            position += 1
+            meter.chargeDocument()
+            if let document = try view.document(key: key) {
+                return QueryResult(key: key, document: document, distance: distance)
+            }
+        }
+        return nil
+    }
+}

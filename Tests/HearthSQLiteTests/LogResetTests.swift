@@ -1,0 +1,149 @@
+import CSQLite
+import Glibc
+import HearthModel
+import HearthStorage
+import Synchronization
+import Testing
+
+@testable import HearthSQLite
+
+/// No checkpoint begins on a fully copied log beside a writer: what SQLite's defect needs never comes about.
+struct LogResetTests {
+    private let folder = TemporaryFolder()
+
+    /// What is watched and expected in one run.
+    private final class Run: Sendable {
+        let figures = Mutex(CheckpointProbe.Figures())
+        let failures = Mutex<[String]>([])
+        let isOver = Atomic(false)
+    }
+
+    private func open(_ run: Run) throws(Status) -> SQLiteStore {
+        var options = SQLiteStoreOptions.shortWAL
+        options.bounds.quietPages = 1
+        options.checkpointConnectionOpened = { connection in
+            CheckpointProbe.install(connection) { change in run.figures.withLock { change(&$0) } }
+        }
+        return try SQLiteStore(path: folder.path + "/a.sqlite", options: options)
+    }
+
+    /// Forces checkpoints at moments that a seed determines, until the run is over.
+    private func force(_ store: SQLiteStore, _ run: Run, seed: UInt64) -> TestThread {
+        TestThread {
+            var generator = SeededGenerator(seed: seed)
+            while !run.isOver.load(ordering: .acquiring) {
+                if generator.chance(4) { store.forceCheckpoint() } else { store.maintain() }
+                for _ in 0..<generator.number(0..<200) { sched_yield() }
+            }
+        }
+    }
+
+    private func read(_ store: SQLiteStore, _ run: Run, seed: UInt64) -> TestThread {
+        TestThread {
+            var generator = SeededGenerator(seed: seed)
+            while !run.isOver.load(ordering: .acquiring) {
+                do throws(Status) {
+                    let snapshot = try store.snapshot()
+                    defer { snapshot.close() }
+                    for _ in 0..<generator.number(1..<20) {
+                        let value = try snapshot.get(.documents, key(generator.number(0..<60)))
+                        if let value, value.first != value.last { run.failures.withLock { $0.append("torn") } }
+                    }
+                } catch {
+                    if error.code != .unavailable { run.failures.withLock { $0.append("\(error)") } }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Seeds.all)
+    func checkpointsAtRandomMomentsLoseNothing(seed: UInt64) throws {
+        let run = Run()
+        var generator = SeededGenerator(seed: seed)
+        var expected: [Int: [UInt8]] = [:]
+        let store = try open(run)
+        let threads = [
+            force(store, run, seed: seed &+ 1), force(store, run, seed: seed &+ 2), read(store, run, seed: seed &+ 3),
+            read(store, run, seed: seed &+ 4),
+        ]
+        // On a busy machine checkpoints come seldom; else nothing would be tried.
+        func isTried(_ figures: CheckpointProbe.Figures) -> Bool { figures.passive > 10 && figures.locked > 10 }
+        for round in 0..<40_000 where round < 1500 || !isTried(run.figures.withLock({ $0 })) {
+            let number = generator.number(0..<60)
+            let value = Array(repeating: UInt8(round & 0xFF), count: generator.number(1..<12_000))
+            try store.write { transaction throws(Status) in try transaction.put(.documents, key(number), value) }
+            expected[number] = value
+        }
+        run.isOver.store(true, ordering: .releasing)
+        for thread in threads { thread.join() }
+        let statistics = store.statistics
+        store.close()
+        let figures = run.figures.withLock { $0 }
+        #expect(run.failures.withLock { $0 } == [], "seed \(seed)")
+        #expect(figures.passiveOnCopiedLog == 0, "seed \(seed)")
+        #expect(statistics.unsafeCheckpoints == 0, "seed \(seed)")
+        #expect(isTried(figures), "seed \(seed): \(figures)")
+        let again = try SQLiteStore(path: folder.path + "/a.sqlite")
+        #expect(try again.damage(max: 10) == [], "seed \(seed)")
+        let snapshot = try again.snapshot()
+        for (number, value) in expected { #expect(try snapshot.get(.documents, key(number)) == value, "seed \(seed)") }
+    }
+
+    @Test func whatWasAskedBeforeTheLogWasBegunAnewIsDropped() throws {
+        let run = Run()
+        let store = try open(run)
+        for round in 0..<50 {
+            try store.write { transaction throws(Status) in
+                try transaction.put(.documents, key(round), Array(repeating: 1, count: 40_000))
+            }
+        }
+        #expect(eventually { !store.isCheckpointing })
+        let before = run.figures.withLock { $0 }
+        // Nothing was committed since the log was copied: nothing is to be done, however often it is asked for.
+        for _ in 0..<10 {
+            store.maintain()
+            #expect(eventually { !store.isCheckpointing })
+        }
+        let after = run.figures.withLock { $0 }
+        #expect(after.passive - before.passive <= 1 && after.passiveOnCopiedLog == 0)
+    }
+
+    @Test func theIndexOfTheLogIsRead() throws {
+        let store = try SQLiteStore(path: folder.path + "/b.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+        let connection = try Connection(
+            path: folder.path + "/b.sqlite", configuration: ["PRAGMA wal_autocheckpoint = 0"])
+        #expect(try connection.number("SELECT count(*) FROM sqlite_schema", "read") > 0)
+        let pages = UInt32(store.counters.walPages.load(ordering: .relaxed))
+        #expect(connection.logIndex == LogIndex(pages: pages, copiedPages: 0))
+        _ = try connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+        #expect(connection.logIndex == LogIndex(pages: pages, copiedPages: pages))
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [2]) }
+        #expect(connection.logIndex?.isFullyCopied == false && connection.logIndex?.copiedPages == 0)
+        connection.close()
+    }
+
+    @Test func aCacheIsNotCopiedTwiceBesideItsWriter() throws {
+        let writer = try CacheDatabase(path: folder.path + "/cache.sqlite")
+        try writer.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a)")
+        writer.observeLog()
+        let copier = try CacheDatabase(path: folder.path + "/cache.sqlite")
+        try copier.execute("PRAGMA wal_autocheckpoint = 0")
+        for round in 0..<5 {
+            try writer.run("INSERT INTO t VALUES (?)", .integer(round))
+            #expect(try copier.checkpointBesideWriter())
+            #expect(try !copier.checkpointBesideWriter())
+        }
+        copier.close()
+        writer.close()
+    }
+
+    @Test(arguments: [
+        (3_006_023, false), (3_007_000, true), (3_040_001, true), (3_044_005, true), (3_044_006, false),
+        (3_045_000, true), (3_050_006, true), (3_050_007, false), (3_051_000, true), (3_051_002, true),
+        (3_051_003, false), (3_052_000, false),
+    ])
+    func versionsWithTheDefectAreKnown(number: Int, hasDefect: Bool) {
+        #expect(SQLiteLibrary.hasLogResetDefect(number) == hasDefect)
+    }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import HearthModel
+import Testing
+
+@testable import HearthServer
+
+/// A log whose reader may be stuck.
+@Suite struct LogWriterTests {
+    @Test func aReaderThatIsStuckCostsRecordsAndNobodyWaits() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let writer = LogWriter(ends[1]) { Array("dropped=\($0)\n".utf8) }
+        let line = [UInt8](repeating: UInt8(ascii: "x"), count: 999) + [UInt8(ascii: "\n")]
+        // Returns although nobody reads: this is more than the pipe and the queue take.
+        let count = 4 * Limits.logQueueBytesMax / line.count
+        for _ in 0..<count { writer.write(line) }
+        let dropped = writer.dropped
+        #expect(dropped > 0 && dropped < count)
+        #expect(!writer.flush(milliseconds: 0))
+        // The reader goes on, and hears how many there were.
+        let kept = count - dropped
+        var text: [UInt8] = []
+        let report = Array("dropped=\(dropped)\n".utf8)
+        var piece = [UInt8](repeating: 0, count: 1 << 16)
+        while text.count < kept * line.count + report.count {
+            let read = read(ends[0], &piece, piece.count)
+            guard read > 0 else { break }
+            text += piece[..<read]
+        }
+        #expect(Array(text.suffix(report.count)) == report)
+        #expect(text.count == kept * line.count + report.count)
+        #expect(writer.dropped == 0)
+        writer.write(line)
+        #expect(writer.flush(milliseconds: 60_000))
+        #expect(read(ends[0], &piece, piece.count) == line.count)
+        // The thread stays; its descriptor has to.
+        close(ends[0])
+    }
+
+    @Test func aReaderThatIsGoneIsNoFault() {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        signal(SIGPIPE, SIG_IGN)
+        let writer = LogWriter(ends[1]) { _ in [] }
+        close(ends[0])
+        for _ in 0..<100 { writer.write([1]) }
+        #expect(writer.flush(milliseconds: 60_000))
+    }
+}

@@ -1,0 +1,59 @@
+import HearthModel
+import HearthStorage
+import Synchronization
+import Testing
+
+@testable import HearthServer
+
+/// What the log and `/readyz` say when disks fail.
+struct StorageHealthTests {
+    private final class Lines: Sendable {
+        let all = Mutex<[String]>([])
+
+        var log: Log {
+            Log(now: { Timestamp(microseconds: 0) }) { line in
+                let text = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 1)[1]
+                self.all.withLock { $0.append(text.trimmingPrefix(while: { $0 == " " }).description) }
+            }
+        }
+    }
+
+    @Test func readinessIsThatOfAllStoresOfBothProducts() {
+        let lines = Lines()
+        let health = StorageHealth(log: lines.log)
+        #expect(health.failure == nil)
+        let first = StoreHealth(name: "p/a", observer: health.observer(of: .firestore))
+        let second = StoreHealth(name: "p/a", observer: health.observer(of: .realtime))
+        for _ in 0..<100 { first.commitFailed(.unavailable("The disk is full.")) }
+        #expect(health.failure == "Commits fail: The disk is full.")
+        second.commitFailed(.unavailable("The cable is out."))
+        #expect(health.failingCount == 2 && health.failure?.hasPrefix("Commits fail: The disk is full.") == true)
+        first.commitsRecovered()
+        first.commitsRecovered()
+        #expect(health.failure == "Commits fail: The cable is out.")
+        // A database that was closed or deleted doesn't keep the server from being ready.
+        second.closed()
+        second.commitFailed(.unavailable("too late"))
+        #expect(health.failure == nil && health.failingCount == 0)
+        #expect(
+            lines.all.withLock { $0 } == [
+                "error   commits fail database=p/a reason=\"The disk is full.\"\n",
+                "error   commits fail namespace=p/a reason=\"The cable is out.\"\n",
+                "info    commits succeed again database=p/a failures=100\n",
+            ])
+    }
+
+    @Test func checkpointsThatFailAreRecordedOnceAndLeaveTheServerReady() {
+        let lines = Lines()
+        let health = StorageHealth(log: lines.log)
+        let store = StoreHealth(name: "p/a", observer: health.observer(of: .firestore))
+        for _ in 0..<3 { store.checkpointFailed(.unavailable("Input/output error")) }
+        #expect(store.areCheckpointsFailing && health.failure == nil)
+        store.checkpointSucceeded()
+        store.checkpointSucceeded()
+        for length in [10, 20, 30] { store.log(isLong: length >= 20, bytes: length) }
+        store.revoked(2)
+        #expect(
+            lines.all.withLock { $0 }.map { $0.split(separator: " ").first } == ["error", "info", "warning", "warning"])
+    }
+}

@@ -1,0 +1,324 @@
+import Glibc
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthTestDoubles
+import HearthTree
+import Synchronization
+import Testing
+
+@testable import HearthTreeStorage
+
+/// Large writes, which are made in slices.
+@Suite struct TreeReplacementTests {
+    private static let definitions = [
+        TreeIndexDefinition(pattern: ["big"], index: .child("x")),
+        TreeIndexDefinition(pattern: ["$a"], index: .value),
+        TreeIndexDefinition(pattern: [], index: .child("big/k1/x")),
+    ]
+
+    private func children(_ count: Int, _ value: Int) -> Node {
+        Node(
+            children: (0..<count).map { number in
+                let text = number % 5 == 0 ? String(repeating: "long", count: 200) : "s\(number % 3)"
+                return (
+                    TreeKey("k\(number)"),
+                    Node(
+                        children: [
+                            (TreeKey("x"), Node(.integer(Int64(value + number)))), (TreeKey("y"), Node(.string(text))),
+                        ],
+                        priority: number % 4 == 0 ? .integer(Int64(number)) : nil)
+                )
+            })
+    }
+
+    private func open(_ store: any Store, _ options: TreeWriterOptions) throws -> TreeDatabase {
+        try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
+    }
+
+    private func canonical(_ model: Node) throws -> [[UInt8]: [UInt8]] {
+        let store = MemoryStore()
+        let database = try TreeDatabase(name: "other", store: store, clock: SystemClock())
+        defer { database.close() }
+        try database.define(Self.definitions)
+        try database.write(TreeWrite((.root, model)))
+        return try contents(store)
+    }
+
+    /// Every operation of the store may fail, or be the last before the process ends: the tree is the one before or the one
+    /// after, and what is left behind is cleared away.
+    @Test(arguments: [false, true])
+    func aFailureAnywhereLeavesOneOfTheTwoTrees(isCrash: Bool) throws {
+        var options = TreeWriterOptions.sliced(nodes: 10, records: 7)
+        options.compareBytesMax = 1 << 16
+        let before = Node(
+            children: [
+                (TreeKey("big"), children(12, 0)), (TreeKey("other"), Node(.integer(1))),
+                (TreeKey("third"), children(4, 3)),
+            ])
+        let writes = [
+            TreeWrite(("big", children(9, 100))), TreeWrite(("big", .empty)),
+            TreeWrite(("big", children(3, 5)), ("third", children(20, 6)), ("other/new", 2)),
+        ]
+        for (number, write) in writes.enumerated() {
+            let all = try run(write, before, options, failingAt: nil, isCrash: isCrash, "write \(number)").operations
+            #expect(all > 60)
+            var failures = 0
+            for operation in 0..<all {
+                let note: Comment = "write \(number), operation \(operation)"
+                let isMade = try run(write, before, options, failingAt: operation, isCrash: isCrash, note).isMade
+                if !isMade { failures += 1 }
+            }
+            #expect(failures > 3 && failures < all, "write \(number): \(failures) of \(all)")
+        }
+    }
+
+    /// - Returns: whether the write was made, and how many operations of the store there were.
+    private func run(
+        _ write: TreeWrite, _ before: Node, _ options: TreeWriterOptions, failingAt operation: Int?, isCrash: Bool,
+        _ note: Comment
+    ) throws -> (isMade: Bool, operations: Int) {
+        let store = FaultyStore()
+        var severed = SeveredStore(store)
+        var database = try open(severed, options)
+        try database.define(Self.definitions)
+        try database.write(TreeWrite((.root, before)))
+        database.finishSettling()
+        database.finishBuilding()
+        store.fail(at: operation)
+        let outcome = database.begin(write).wait()
+        let isMade = outcome.commit != nil
+        if operation == nil { database.finishSettling() }
+        if let operation, !isCrash {
+            // It may hit what is done in the background.
+            while !database.isSettled, store.operations <= operation { sched_yield() }
+        }
+        let operations = store.operations
+        // Nothing more reaches the disk.
+        if isCrash { severed.sever() }
+        store.fail(at: nil)
+        if isCrash {
+            database.close()
+            severed = SeveredStore(store)
+            database = try open(severed, options)
+        }
+        let expected = isMade ? before.applying(write.changes) : before
+        #expect(try database.read { try $0.node(at: .root) } == expected, note)
+        #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [], note)
+        // What failed in the background goes on with the next write.
+        try database.write(TreeWrite(("touch", 1)))
+        try database.write(TreeWrite(("touch", .empty)))
+        database.finishSettling()
+        #expect(try contents(store) == (try canonical(expected)), note)
+        database.close()
+        return (isMade, operations)
+    }
+
+    @Test func aReaderSeesOneOfTheTwoTreesAtEveryMoment() throws {
+        let store = try LastingStore(.memory)
+        let database = try open(store, .sliced(nodes: 10, records: 3))
+        defer { database.close() }
+        let trees = (0..<6).map { children(10 + $0 * 3, $0 * 1000) }
+        let hashes = Set(trees.map(\.hash))
+        try database.write(TreeWrite(("big", trees[0])))
+        for round in 1...30 {
+            let promise = database.begin(TreeWrite(("big", trees[round % trees.count])))
+            var reads = 0
+            while reads < 50 {
+                #expect(try database.read { hashes.contains(try $0.hash(at: "big")) })
+                reads += 1
+            }
+            #expect(promise.wait().commit != nil)
+            #expect(try database.read { try $0.hash(at: "big") } == trees[round % trees.count].hash)
+        }
+    }
+
+    /// What is done in one transaction doesn't grow with the write.
+    @Test(arguments: [1, 10, 100])
+    func aLargeWriteIsMadeInPiecesOfOneSize(factor: Int) throws {
+        let store = CountingStore()
+        var options = TreeWriterOptions()
+        options.replacementNodesMin = 50
+        options.slices.recordsMax = 40
+        let database = try open(store, options)
+        defer { database.close() }
+        for write in [TreeWrite(("big", children(20 * factor, 1))), TreeWrite(("big", .empty))] {
+            try database.write(write)
+            database.finishSettling()
+        }
+        #expect(store.changesMax <= 2 * 40 + 10)
+        let total = store.changes
+        #expect(total <= 20 * factor * 6 * 8 + 100)
+    }
+
+    @Test func othersAreServedWhileALargeWriteIsMade() throws {
+        let store = CountingStore()
+        var options = TreeWriterOptions()
+        options.replacementNodesMin = 50
+        options.slices.recordsMax = 10
+        let database = try open(store, options)
+        defer { database.close() }
+        let large = Promise<TreeOutcome>()
+        let isDone = Atomic(false)
+        let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
+        let bystander = Requester(account: 1, connection: 2, isAdministrator: false)
+        database.submit(TreeWrite(("big", children(2000, 1))), for: attacker) { outcome in
+            isDone.store(true, ordering: .releasing)
+            large.fulfil(outcome)
+        }
+        var before = 0
+        for number in 0..<1000 {
+            let promise = Promise<TreeOutcome>()
+            database.submit(TreeWrite(("small", Node(.integer(Int64(number))))), for: bystander) {
+                promise.fulfil($0)
+            }
+            #expect(promise.wait().commit != nil)
+            if !isDone.load(ordering: .acquiring) { before += 1 }
+        }
+        #expect(before > 20, "only \(before) small writes were made beside the large one")
+        #expect(large.wait().commit != nil)
+    }
+
+    @Test func aConnectionsWritesStayInTheirOrder() throws {
+        let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
+        defer { database.close() }
+        let connection = Requester(account: 1, connection: 7, isAdministrator: false)
+        let order = Mutex<[Int]>([])
+        let last = Promise<Int>()
+        for round in 0..<20 {
+            let node = round % 2 == 0 ? children(20, round) : Node(.integer(Int64(round)))
+            database.submit(TreeWrite(("big", node)), for: connection) { _ in order.withLock { $0.append(2 * round) } }
+            database.perform(for: connection) { view in
+                let present = (try? view.node(at: "big")) ?? .empty
+                order.withLock { $0.append(present == node ? 2 * round + 1 : -1) }
+                if round == 19 { last.fulfil(1) }
+            }
+        }
+        _ = last.wait()
+        #expect(order.withLock { $0 } == Array(0..<40))
+    }
+
+    @Test func incrementsInALargeWriteAddToWhatIsThere() throws {
+        let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
+        defer { database.close() }
+        let node = Node(
+            children: (0..<30).map { (TreeKey("k\($0)"), Node(.deferred($0 % 3 == 0 ? .timestamp : .increment(1)))) })
+        let promises = (0..<6).map { _ in database.begin(TreeWrite(("n", node))) }
+        #expect(promises.allSatisfy { $0.wait().commit != nil })
+        #expect(try database.read { try $0.value(at: "n/k1") } == .integer(6))
+        #expect(try database.read { try $0.value(at: "n/k3") } == .integer(testNow))
+    }
+
+    @Test func anOlderProgramRefusesATreeThatIsNotSettled() throws {
+        let store = MemoryStore()
+        let severed = SeveredStore(store)
+        let database = try open(severed, .sliced(nodes: 10, records: 3))
+        try database.write(TreeWrite(("big", children(500, 1))))
+        severed.sever()
+        database.close()
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        // What such a program reads at its start is taken for the record of an index.
+        let mark = try #require(try snapshot.get(.meta, TreeGraft.markKey))
+        #expect(TreeIndex(id: 0, stored: mark) == nil)
+        let again = try open(store, .sliced(nodes: 10, records: 3))
+        defer { again.close() }
+        #expect(try again.read { try $0.node(at: "big") } == children(500, 1))
+        again.finishSettling()
+        #expect(try contents(store).keys.allSatisfy { $0[1] != PathCode.Space.staged })
+    }
+}
+
+/// A way to a store that can be cut, as the end of a process cuts it; the store lives on.
+final class SeveredStore: Store {
+    private let inner: any Store
+    private let isSevered = Atomic(false)
+
+    init(_ inner: any Store) { self.inner = inner }
+
+    func sever() { isSevered.store(true, ordering: .sequentiallyConsistent) }
+
+    private func check() throws(Status) {
+        if isSevered.load(ordering: .sequentiallyConsistent) { throw .unavailable("The process has ended.") }
+    }
+
+    func snapshot() throws(Status) -> any Snapshot {
+        try check()
+        return try inner.snapshot()
+    }
+
+    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        try inner.write { transaction throws(Status) in
+            let result = try body(transaction)
+            try check()
+            return result
+        }
+    }
+
+    func maintain() {}
+    func close() {}
+}
+
+/// A store in memory that counts what its transactions change.
+final class CountingStore: Store {
+    private let inner = MemoryStore()
+    private let counts = Mutex((all: 0, max: 0))
+
+    var changes: Int { counts.withLock { $0.all } }
+    /// Of one transaction.
+    var changesMax: Int { counts.withLock { $0.max } }
+
+    func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
+
+    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+        try inner.write { transaction throws(Status) in
+            let counting = CountingTransaction(transaction)
+            let result = try body(counting)
+            counts.withLock { counts in
+                counts.all += counting.changes
+                counts.max = max(counts.max, counting.changes)
+            }
+            return result
+        }
+    }
+
+    func maintain() {}
+    func close() { inner.close() }
+}
+
+private final class CountingTransaction: StoreTransaction {
+    private let inner: any StoreTransaction
+    private(set) var changes = 0
+
+    init(_ inner: any StoreTransaction) { self.inner = inner }
+
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? { try inner.get(keyspace, key) }
+
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
+        try inner.scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
+    }
+
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try inner.count(keyspace, range, limit: limit)
+    }
+
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        changes += 1
+        try inner.put(keyspace, key, value)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
+        changes += 1
+        try inner.delete(keyspace, key)
+    }
+
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        let count = try inner.delete(keyspace, range, limit: limit)
+        changes += count
+        return count
+    }
+
+    func close() { inner.close() }
+}
