@@ -101,6 +101,7 @@ public final class Database: Sendable {
     public var isBusy: Bool { transactions.openCount > 0 || pipeline.hasQueuedCommits }
 
     /// Ends the writer; what was queued is committed before.
+    /// - Parameter reason: what everybody who still uses the database fails with, listeners too.
     public func close(because reason: Status = .unavailable("The database is closed.")) {
         ended.withLock { $0 = reason }
         changes.closed(reason)

@@ -125,6 +125,73 @@ import Testing
         }
     }
 
+    /// Lets a test do something between what becomes of the commits of a group and what is done about it.
+    private final class HookedStore: Store {
+        private let inner = MemoryStore()
+        let afterBody = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
+
+        func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+            try inner.write { transaction throws(Status) in
+                let result = try body(transaction)
+                let hook = afterBody.withLock { hook in
+                    defer { hook = nil }
+                    return hook
+                }
+                hook?()
+                return result
+            }
+        }
+
+        func maintain() { inner.maintain() }
+        func close() { inner.close() }
+    }
+
+    /// Holds up its commit once, when it is prepared first.
+    private final class Gate: CommitGuard {
+        let isReached = Promise<Void>()
+        let isOpen = Promise<Void>()
+
+        func check(_ commit: GuardedCommit) throws(Status) {
+            if !isReached.isGiven { isReached.give(()) }
+            isOpen.wait()
+        }
+    }
+
+    @Test func whatComesWhileACommitGoesBackToBePreparedAgainDoesNotOvertakeIt() throws {
+        let store = HookedStore()
+        let database = try Database(name: testDatabaseName, store: store, clock: clock)
+        let (large, small, last) = (
+            Promise<Result<CommitOutcome, Status>>(), Promise<Result<CommitOutcome, Status>>(),
+            Promise<Result<CommitOutcome, Status>>()
+        )
+        let gate = Gate()
+        let elements = (0..<2000).map { Value.integer(Int64($0)) }
+        database.commit(
+            [.set("c/one", map(("a", .array(elements)), ("n", .integer(1))))], guard: gate,
+            requester: Self.client(1, 1)
+        ) { large.give($0) }
+        // It is on the snapshot without this.
+        gate.isReached.wait()
+        try database.commit([.set("c/one", map(("n", .integer(0))))])
+        store.afterBody.withLock { hook in
+            hook = {
+                for (number, promise) in [(Int64(2), small), (3, last)] {
+                    database.commit(
+                        [.set("c/one", map(("n", .integer(number))))], requester: Self.client(1, 1)
+                    ) { promise.give($0) }
+                }
+            }
+        }
+        gate.isOpen.give(())
+        let times = try [large, small, last].map { try $0.wait().get().commitTime }
+        #expect(times == times.sorted())
+        #expect(try database.fields("c/one")?["n"] == .integer(3))
+        // Nothing is held back any more.
+        #expect(try database.commit([.set("c/two", map())]).commitTime > times[2])
+    }
+
     // MARK: Admission
 
     private func request(_ requester: Requester, cost: Int, sizeBytes: Int = 0) -> CommitPipeline.Request {
@@ -137,7 +204,7 @@ import Testing
 
     private func enters(_ admission: CommitAdmission, _ request: CommitPipeline.Request) -> Bool {
         var request = request
-        return statusOf { () throws(Status) in try admission.enter(&request) } == nil
+        return statusOf { () throws(Status) in _ = try admission.enter(&request) } == nil
     }
 
     @Test func queuedWorkBeyondASecondIsRefusedWhileOthersWait() throws {

@@ -207,7 +207,8 @@ import Testing
     private func begin(_ account: UInt64, connection: UInt64, isUsed: Bool) throws(Status) -> [UInt8] {
         let requester = Requester(account: account, connection: connection, isAdministrator: false)
         let id = try database.begin(.readWrite(retry: nil), requester: requester)
-        if isUsed { _ = try database.fields("c/a", in: id) }
+        // A document of its own, because a lock is one transaction's.
+        if isUsed { _ = try database.fields("c/\(account)-\(connection)", in: id) }
         return id
     }
 
