@@ -87,11 +87,16 @@ public struct RulesQuery: Sendable {
     /// The filter in disjunctive normal form: each branch is judged, and all must be allowed. A query without a filter has
     /// one empty branch. `in` and `array-contains-any` may stand as they are, and make a branch for each of their values.
     public var branches: [[Constraint]]
+    /// Whether documents count as having the filtered fields and no others, as in Google's emulator. Otherwise a condition that
+    /// rests on any other field is an error: documents that the query finds may have it.
+    public var isComplete: Bool
 
     public init(
         collectionID: String, isGroup: Bool = false, limit: Int? = nil, offset: Int = 0,
-        orderBy: [(path: FieldPath, descending: Bool)] = [], branches: [[Constraint]] = [[]]
+        orderBy: [(path: FieldPath, descending: Bool)] = [], branches: [[Constraint]] = [[]],
+        isComplete: Bool = true
     ) {
+        self.isComplete = isComplete
         self.collectionID = collectionID
         self.isGroup = isGroup
         self.limit = limit

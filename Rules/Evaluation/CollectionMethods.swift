@@ -109,15 +109,18 @@ extension MethodCall {
     /// The member of a name, or of a member of a member: the default where a step is missing.
     private func get(_ map: RuleMap) -> RuleValue {
         switch first {
-        case .string(let name): return evaluation.member(named: name, of: map) ?? second
+        case .string(let name):
+            return evaluation.member(named: name, of: map) ?? (map.isPartial ? .failure(.unprovable) : second)
         case .list(let names):
             var value = RuleValue.map(map)
             for index in 0..<names.count {
                 guard case .string(let name) = names[index] else {
                     return .failure(.type(received: names[index].typeName, expected: "string"))
                 }
-                guard case .map(let inner) = value, let member = evaluation.member(named: name, of: inner) else {
-                    return second
+                if case .constraint = value, evaluation.isOfPartialData { return .failure(.unprovable) }
+                guard case .map(let inner) = value else { return second }
+                guard let member = evaluation.member(named: name, of: inner) else {
+                    return inner.isPartial ? .failure(.unprovable) : second
                 }
                 value = member
             }

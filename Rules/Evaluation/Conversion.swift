@@ -94,7 +94,22 @@ enum Conversion {
         if segments.contains(where: \.isEmpty) {
             return .failure(.other("Invalid Path Template \(text). Empty segment is not allowed."))
         }
-        return .path(RulePath(texts: segments.map { String(Substring($0)) }))
+        return .path(RulePath(segments.map { segment($0) }))
+    }
+
+    /// `{name}` waits for `bind`; everything else is what it says.
+    private static func segment(_ bytes: Substring.UTF8View) -> RulePath.Segment {
+        let text = String(Substring(bytes))
+        guard bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return .text(text) }
+        let name = bytes.dropFirst().dropLast()
+        let isName = name.allSatisfy { byte in
+            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        }
+        guard isName, let first = name.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+            return .text(text)
+        }
+        return .open(String(Substring(name)))
     }
 
     /// A value of rules as a stored one is written in Google's protos, for the argument of a service call.

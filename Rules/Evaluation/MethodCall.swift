@@ -32,7 +32,8 @@ struct MethodCall {
 
     /// Nil when the receiver has no such method.
     func result() -> RuleValue? {
-        switch receiver {
+        if evaluation.isOfPartialData, isUnprovable { return .failure(.unprovable) }
+        return switch receiver {
         case .string(let text): string(text)
         case .list(let list): self.list(list)
         case .map(let map): self.map(map)
@@ -45,6 +46,15 @@ struct MethodCall {
         case .mapDiff(let diff): mapDiff(diff)
         case .constraint(let constraint): method == .hasAny ? hasAny(constraint) : nil
         default: nil
+        }
+    }
+
+    /// Whether what comes out would rest on something that a query doesn't filter.
+    private var isUnprovable: Bool {
+        switch (receiver, method) {
+        // A member that isn't known is told apart from one that isn't there below.
+        case (.map, .get), (.list, .size), (.list, .concat), (.constraint, _): false
+        default: receiver.isOpen || first.isOpen
         }
     }
 
@@ -176,6 +186,10 @@ struct MethodCall {
     private func hasAny(_ constraint: RuleConstraint) -> RuleValue {
         guard case .list(let list) = first else { return unsupported() }
         if constraint.contained.isEmpty { return .failure(.unprovable) }
-        return .bool(constraint.contained.contains { Operators.list(list, contains: $0, evaluation) })
+        if constraint.contained.contains(where: { Operators.list(list, contains: $0, evaluation) }) {
+            return .bool(true)
+        }
+        // That a list has one element says nothing of others.
+        return evaluation.isOfPartialData ? .failure(.unprovable) : .bool(false)
     }
 }

@@ -162,6 +162,7 @@ enum Operators {
     // MARK: in
 
     static func contains(_ container: RuleValue, _ element: RuleValue, _ evaluation: Evaluation) -> RuleValue {
+        if evaluation.isOfPartialData, let result = containsOpen(container, element, evaluation) { return result }
         switch container {
         case .list(let list): return .bool(Self.list(list, contains: element, evaluation))
         case .set(let set): return .bool(set.contains(element, evaluation))
@@ -177,6 +178,37 @@ enum Operators {
         case .null: return .failure(.nullValue)
         default: return .failure(.functionNotFound("in"))
         }
+    }
+
+    /// `in` where the container or the element is not known as a whole; nil where that makes no difference.
+    private static func containsOpen(
+        _ container: RuleValue, _ element: RuleValue, _ evaluation: Evaluation
+    ) -> RuleValue? {
+        let elements: [RuleValue]
+        switch container {
+        case .map(let map):
+            guard map.isPartial, case .string(let name) = element else { return nil }
+            return evaluation.member(named: name, of: map) == nil ? .failure(.unprovable) : .bool(true)
+        case .constraint: return element.isOpen ? .failure(.unprovable) : nil
+        case .list(let list):
+            guard element.isOpen || container.isOpen else { return nil }
+            elements = list.elements
+        case .set(let set):
+            guard element.isOpen || container.isOpen else { return nil }
+            elements = set.elements
+        default: return nil
+        }
+        guard evaluation.work(elements.count) else { return evaluation.abort() }
+        var isKnown = true
+        for candidate in elements {
+            switch evaluation.decideEqual(candidate, element) {
+            // `in` tells 1 and 1.0 apart, and a filter does not: an equality of what is open proves nothing for it.
+            case true? where !candidate.isOpen && !element.isOpen: return .bool(true)
+            case false?: break
+            default: isKnown = false
+            }
+        }
+        return isKnown ? .bool(false) : .failure(.unprovable)
     }
 
     static func list(_ list: RuleList, contains element: RuleValue, _ evaluation: Evaluation) -> Bool {

@@ -39,8 +39,8 @@ struct QueryBranch {
             entries.append(("__name__", .path(RulePath(database: evaluation.request.database, path: name.segments))))
             entries.append(("id", .string(name.segments.last ?? "")))
         }
-        entries.append(("data", .map(.built(data(evaluation)))))
-        evaluation.branch = .built(BuiltMap(entries))
+        entries.append(("data", .map(.built(data(isPartial: !query.isComplete)))))
+        evaluation.branch = .built(BuiltMap(entries, isPartial: !query.isComplete))
         if query.isGroup {
             let known = evaluation.segments.count
             evaluation.segments.append(query.collectionID)
@@ -66,13 +66,13 @@ struct QueryBranch {
         return nil
     }
 
-    /// The filtered fields, and no others.
-    private func data(_ evaluation: Evaluation) -> BuiltMap {
+    /// The filtered fields. Of others nothing is known when the map is partial; otherwise they count as not there.
+    private func data(isPartial: Bool) -> BuiltMap {
         let root = FieldTree()
         for constraint in constraints where !constraint.path.isDocumentName {
             root.field(constraint.path.segments[...]).add(constraint.test)
         }
-        return root.map
+        return root.map(isPartial)
     }
 }
 
@@ -126,12 +126,14 @@ private final class FieldTree {
         constraint = known
     }
 
-    var map: BuiltMap { BuiltMap(members.map { ($0.name, $0.field.result) }) }
+    func map(_ isPartial: Bool) -> BuiltMap {
+        BuiltMap(members.map { ($0.name, $0.field.result(isPartial)) }, isPartial: isPartial)
+    }
 
     /// An equality says all there is to say of a field.
-    private var result: RuleValue {
+    private func result(_ isPartial: Bool) -> RuleValue {
         if let value { return value }
         if let constraint { return .constraint(constraint) }
-        return .map(.built(map))
+        return .map(.built(map(isPartial)))
     }
 }

@@ -96,7 +96,11 @@ final class EqualityNode: CompiledNode, @unchecked Sendable {
             return Operators.decide(constraint, isNegated ? .notEqual : .equal, second, evaluation)
         case (_, .constraint(let constraint)):
             return Operators.decide(constraint, isNegated ? .notEqual : .equal, first, evaluation)
-        default: return .bool(evaluation.equal(first, second) != isNegated)
+        default:
+            guard evaluation.isOfPartialData, first.isOpen || second.isOpen else {
+                return .bool(evaluation.equal(first, second) != isNegated)
+            }
+            return evaluation.decideEqual(first, second).map { .bool($0 != isNegated) } ?? .failure(.unprovable)
         }
     }
 }
@@ -188,6 +192,7 @@ final class TypeTestNode: CompiledNode, @unchecked Sendable {
         evaluation.spend(1)
         let value = operand.run(evaluation)
         guard let type = value.type else { return value }
+        if type == .constraint, evaluation.isOfPartialData { return .failure(.unprovable) }
         return .bool(test.holds(type))
     }
 }

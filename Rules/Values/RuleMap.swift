@@ -13,14 +13,21 @@ enum RuleMap {
     case query
     /// `resource`, `request.resource`, and what `get` returns.
     case document(RulesDocument)
+
+    var isPartial: Bool {
+        if case .built(let map) = self { map.isPartial } else { false }
+    }
 }
 
 /// A map that rules put together: sorted by the bytes of the names, each once.
 final class BuiltMap {
     let entries: [(name: String, value: RuleValue)]
+    /// Whether there may be members of which nothing is known: of a document that a query finds only what it filters is.
+    let isPartial: Bool
 
     /// - Parameter unsorted: of two entries with one name the later wins.
-    init(_ unsorted: [(name: String, value: RuleValue)]) {
+    init(_ unsorted: [(name: String, value: RuleValue)], isPartial: Bool = false) {
+        self.isPartial = isPartial
         let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
         entries = isSorted ? unsorted : Self.sorted(unsorted)
     }

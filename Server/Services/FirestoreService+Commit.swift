@@ -97,7 +97,7 @@ extension FirestoreService {
         answer(call) { () throws(Status) in
             let name = try DatabaseName(parsing: request.database)
             try access.requireAdministrator(
-                call.identity, of: name, writes: true, "Batch writes require admin authentication.")
+                call.identity, of: .database(name), .writes, "Batch writes require admin authentication.")
             try Self.checkSize(sizeBytes)
             guard
                 let database = try self.database(

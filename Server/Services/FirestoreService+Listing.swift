@@ -50,7 +50,7 @@ extension FirestoreService {
     func listCollectionIds(_ request: ListCollectionIdsRequest, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let parent = try ResourceName(parent: request.parent)
-            try access.requireAdministrator(call.identity, of: parent.database)
+            try access.requireAdministrator(call.identity, of: .database(parent.database), .reads)
             if request.pageSize < 0 { throw .invalidArgument("page_size must be greater than or equal to zero.") }
             let most =
                 request.pageSize == 0

@@ -100,7 +100,7 @@ extension FirestoreService {
                     "A partition query must be a collection group query without filters, ordered by __name__ ascending."
                 )
             }
-            try access.requireAdministrator(call.identity, of: parent.database)
+            try access.requireAdministrator(call.identity, of: .database(parent.database), .reads)
             let normalized = try NormalizedQuery(query)
             let consistency = try Self.consistency(readTime: request.readTime)
             let fingerprint = PageToken.fingerprint(["partitions", parent.text, "\(query.scope)"])

@@ -21,16 +21,20 @@ struct GRPCFrontEnd: GRPCHandler {
         large = service.large
         var methods: [String: (serve: Method, observed: RequestMetrics.Method)] = [:]
         for (path, method) in Self.methods(service) { methods[path] = (method, RequestMetrics.Method(path: path)) }
-        for (path, method) in admin.methods { methods[path] = (Self.carry(method, service.access), .admin) }
+        for method in AdminMethods.all { methods[method.path] = (Self.carry(method, admin, service.access), .admin) }
         self.methods = methods
         streams = Self.introspection().merging(Self.streams(service, observer)) { $1 }
     }
 
     /// A method over bytes, which answers from any thread; for administrators only.
-    private static func carry(_ method: @escaping AdminService.Method, _ access: AccessControl) -> Method {
+    private static func carry(
+        _ method: any AnyAdminMethod, _ admin: AdminService, _ access: AccessControl
+    ) -> Method {
         { bytes, call throws(Status) in
-            try access.requireAdministrator(call.identity)
-            try method(bytes) { result in
+            let permit: AdminService.Permit = { resource, effect throws(Status) in
+                try access.requireAdministrator(call.identity, of: resource, effect)
+            }
+            try method.serve(bytes, admin, permit) { result in
                 call.onLoop {
                     switch result {
                     case .success(let answer): call.respond(answer)

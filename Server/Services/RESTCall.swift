@@ -72,15 +72,19 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
         if status.code == .ok {
             exchange.respond(status: 200, headers: headers, body: body ?? Array("{}".utf8))
         } else {
-            exchange.respond(status: status.code.httpStatus, headers: headers, body: ErrorBody.json(status))
+            exchange.respond(status: httpStatus(status), headers: headers, body: errorBody(status))
         }
     }
 
+    private func httpStatus(_ status: Status) -> Int { exchange.isBodyTooLarge ? 413 : status.code.httpStatus }
+
+    private func errorBody(_ status: Status) -> [UInt8] { ErrorBody.json(status, http: httpStatus(status)) }
+
     private func finishStream(_ status: Status) {
         guard hasStarted else {
-            let elements = status.code == .ok ? [] : ErrorBody.json(status)
+            let elements = status.code == .ok ? [] : errorBody(status)
             return exchange.respond(
-                status: status.code.httpStatus, headers: headers,
+                status: httpStatus(status), headers: headers,
                 body: [UInt8(ascii: "[")] + elements + [UInt8(ascii: "]")])
         }
         if status.code != .ok { exchange.write([UInt8(ascii: ","), UInt8(ascii: "\n")] + ErrorBody.json(status)) }
@@ -91,10 +95,11 @@ final class RESTCall: ServiceCall, @unchecked Sendable {
 
 /// Google's error object.
 enum ErrorBody {
-    static func json(_ status: Status) -> [UInt8] {
+    /// - Parameter http: the answer's status; nil for that of the code.
+    static func json(_ status: Status, http: Int? = nil) -> [UInt8] {
         var writer = JSONWriter()
         writer.raw("{\"error\":{\"code\":")
-        writer.integer(Int64(status.code.httpStatus))
+        writer.integer(Int64(http ?? status.code.httpStatus))
         writer.raw(",\"message\":")
         writer.string(status.message)
         writer.raw(",\"status\":\"")

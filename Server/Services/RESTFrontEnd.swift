@@ -13,21 +13,26 @@ struct RESTFrontEnd: HTTPHandler {
     private let servesEmulatorRoutes: Bool
     /// Whether the disk takes what is written.
     private let health: StorageHealth
+    /// Which pages may use the server; nil for all.
+    private let origins: OriginPolicy?
 
     init(
         _ service: FirestoreService, extensions: [any HTTPExtension], observer: RequestObserver,
-        servesEmulatorRoutes: Bool, health: StorageHealth, shutdown: @escaping @Sendable () -> Void
+        servesEmulatorRoutes: Bool, origins: OriginPolicy?, health: StorageHealth,
+        shutdown: @escaping @Sendable () -> Void
     ) {
         self.service = service
         self.extensions = extensions
         self.observer = observer
         self.servesEmulatorRoutes = servesEmulatorRoutes
         self.health = health
+        self.origins = origins
         self.shutdown = shutdown
     }
 
     func begin(_ exchange: HTTPExchange) {
         let head = exchange.head
+        if let reason = origins?.refusal(head) { return refuse(exchange, reason) }
         if head.method == "OPTIONS" {
             return exchange.respond(status: 200, headers: CORS.preflight(for: head), body: [])
         }
@@ -52,6 +57,13 @@ struct RESTFrontEnd: HTTPHandler {
         } catch {
             RESTCall(exchange, isStreaming: false, options: JSONOptions()).finish(error)
         }
+    }
+
+    /// Without the fields that would let the page read the answer: its developer sees it in the browser's tools.
+    private func refuse(_ exchange: HTTPExchange, _ reason: String) {
+        exchange.respond(
+            status: 403, headers: [HTTPHeader("content-type", "application/json; charset=UTF-8")],
+            body: ErrorBody.json(Status(.permissionDenied, reason)))
     }
 
     private func text(_ exchange: HTTPExchange, _ status: Int, _ body: String) {

@@ -29,10 +29,17 @@ public final class Server: Sendable {
         /// The project whose databases clients may be the first to use, and that of bundles whose address names none;
         /// administrators, and everybody on a server for local development, may use any.
         public var project = "demo-hearth"
+        /// Whether rules of lists take what a query filters for all that its documents have, as Google's emulator does; nil for
+        /// local development only.
+        public var emulatesRulesOfLists: Bool?
         /// Files with security rules, by database id.
         public var rules: [String: String] = [:]
         /// Definitions of bundles by name: see `BundleDefinition`.
         public var bundles: [String: BundleDefinition] = [:]
+        /// Origins of web pages, besides those at loopback addresses, that may use a server for local development.
+        public var allowedOrigins: [String] = []
+        /// Names of such a server, besides localhost, addresses, and the hosts that it listens on.
+        public var allowedHosts: [String] = []
         /// Whose tokens are believed.
         public var identity = IdentityConfiguration()
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
@@ -59,6 +66,8 @@ public final class Server: Sendable {
     private let room: StoreRoom
     private let upkeep = LifecycleThreads(threadsMax: 1, name: "hearth-upkeep")
     private let ticks = Slot<Periodic>()
+    /// What takes routes, by name, for the tests that hold each of them to account.
+    let routeFamilies: [String]
     /// What `/metrics` asks; emptied in the end, because the engine holds what asks it.
     private let watchedNetwork = Slot<NetworkServer>()
 
@@ -111,7 +120,8 @@ public final class Server: Sendable {
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
             access: AccessControl(
-                rules: rules, isEmulator: configuration.isEmulator, project: configuration.project, log: log))
+                rules: rules, isEmulator: configuration.isEmulator, project: configuration.project,
+                emulatesLists: configuration.emulatesRulesOfLists, log: log))
         streams = service.streams
         readiness = service.readiness
         let request = stopRequest
@@ -134,22 +144,24 @@ public final class Server: Sendable {
             databases: { registry.openDatabases }, trees: { realtime.openNamespaces.map(\.database) },
             health: health)
         metrics.workload = WorkloadMetrics(pool: pool, reads: longReads, memory: memory)
+        let extensions: [any HTTPExtension] =
+            (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
+                LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
+                RealtimeHTTP(service: realtime, observer: observer), WebChannelHTTP(service, observer: observer),
+                MetricsHTTP(
+                    metrics: metrics, isOpen: configuration.isEmulator, authenticator: authenticator,
+                    access: service.access),
+                BundleHTTP(
+                    service: service, keeper: bundles, definitions: configuration.bundles,
+                    project: configuration.project, observer: observer),
+                AdminHTTP(admin: admin, observer: observer, authenticator: authenticator, access: service.access),
+            ]
+        routeFamilies = extensions.map { "\(type(of: $0))" }.sorted()
         network = NetworkServer(
             configuration: Self.network(configuration, memory),
             http: RESTFrontEnd(
-                service,
-                extensions: (configuration.isEmulator ? [RulesHTTP(rules)] : []) + [
-                    LongPollHTTP(service: realtime, streams: service.streams), RealtimeSocketHTTP(service: realtime),
-                    RealtimeHTTP(service: realtime, observer: observer),
-                    WebChannelHTTP(service, observer: observer), MetricsHTTP(metrics: metrics),
-                    BundleHTTP(
-                        service: service, keeper: bundles, definitions: configuration.bundles,
-                        project: configuration.project, observer: observer),
-                    AdminHTTP(
-                        admin: admin, observer: observer, authenticator: service.authenticator, access: service.access),
-                ],
-                observer: observer, servesEmulatorRoutes: configuration.isEmulator, health: health,
-                shutdown: { request.fire() }),
+                service, extensions: extensions, observer: observer, servesEmulatorRoutes: configuration.isEmulator,
+                origins: Self.origins(configuration), health: health, shutdown: { request.fire() }),
             grpc: GRPCFrontEnd(service, admin: admin, observer: observer))
         watchedNetwork.value = network
     }
@@ -169,6 +181,15 @@ public final class Server: Sendable {
         log.warning(
             "this SQLite has the WAL-reset defect; Hearth never makes the checkpoint that it needs, but an update is advised",
             ("version", .text(SQLiteLibrary.version)), ("corrected", .text("3.51.3, 3.50.7, 3.44.6")))
+    }
+
+    /// Whose pages are served; nil for any.
+    private static func origins(_ configuration: Configuration) -> OriginPolicy? {
+        guard configuration.isEmulator else { return nil }
+        let network = configuration.network
+        return OriginPolicy(
+            origins: configuration.allowedOrigins,
+            hosts: configuration.allowedHosts + [network.host] + network.furtherAddresses.map(\.host))
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.

@@ -142,7 +142,11 @@ import Testing
         try await withServer(limits: limits, http: echo) { server in
             let declared = try RawConnection(port: server.port)
             declared.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n")
-            #expect(try await declared.readTextToEnd().hasPrefix("HTTP/1.1 413 "))
+            let refusal = try await declared.readTextToEnd()
+            #expect(refusal.hasPrefix("HTTP/1.1 413 "))
+            #expect(
+                refusal.contains(#"{"error":{"code":413,"message":"Request payload size exceeds the limit: 10 bytes.""#)
+            )
             let chunked = try RawConnection(port: server.port)
             chunked.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n01234567\r\n8\r\n0123")
             #expect(try await chunked.readAnswer().status == 413)

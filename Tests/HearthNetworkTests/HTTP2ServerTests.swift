@@ -131,13 +131,23 @@ import Testing
         let handler: @Sendable (HTTPExchange) -> Void = { exchange in
             exchange.collectBody(limitBytes: 10) { result in
                 guard case .failure(let status) = result else { return exchange.abort() }
-                exchange.respond(status: 400 + status.code.rawValue, headers: [], body: [])
+                #expect(status.code == .invalidArgument)
+                exchange.respond(status: exchange.isBodyTooLarge ? 413 : 400, headers: [], body: [])
             }
         }
         try await withServer(http: handler) { server in
             let client = try await connect(server)
             let answer = try await request(client, "POST", "/", body: [UInt8](repeating: 0, count: 11))
-            #expect(answer.status == 408)
+            #expect(answer.status == 413)
+            // Of a body that declares far too much nothing is waited for.
+            let declared = await onClientLoop {
+                client.open(
+                    method: "POST", path: "/", headers: [HTTPHeader("content-length", "1000")], hasBody: true)
+            }
+            let refused: HTTPClientAnswer = try await withCheckedThrowingContinuation { continuation in
+                clientLoop.execute { declared.collect { continuation.resume(with: $0) } }
+            }
+            #expect(refused.status == 413)
         }
     }
 

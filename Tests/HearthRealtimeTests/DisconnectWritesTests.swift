@@ -82,7 +82,7 @@ import Testing
         writes.put("d/.priority", 5)
         let auth = JSONValue.object([("uid", "u"), ("token", .object([("admin", true)]))])
         for identity in [
-            RealtimeIdentity.nobody, .client(auth: auth, expiresAt: 5),
+            RealtimeIdentity.nobody, .client(auth: auth, end: nil),
             .administrator(AdministratorScope(project: "p", isReadOnly: true)),
             .impersonation(auth: auth, by: AdministratorScope(project: "p", isReadOnly: true)),
             .impersonation(auth: nil, by: AdministratorScope()),

@@ -36,7 +36,7 @@ final class AdminHarness {
         let request = AdminService.RESTRequest(
             method: method, segments: segments, verb: verb, parameters: query, body: Array(body.utf8))
         return try await withCheckedContinuation { continuation in
-            if !admin.serve(request, { continuation.resume(returning: $0.map(Optional.some)) }) {
+            if !admin.serve(request, { _, _ in }, { continuation.resume(returning: $0.map(Optional.some)) }) {
                 continuation.resume(returning: .success(nil))
             }
         }.get()

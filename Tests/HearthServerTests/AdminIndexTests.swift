@@ -188,13 +188,13 @@ import Testing
 
     @Test func theSameOverGRPC() async throws {
         let harness = AdminHarness()
-        let methods = harness.admin.methods
-        let list = try #require(methods["/google.firestore.admin.v1.FirestoreAdmin/ListIndexes"])
+        let path = "/google.firestore.admin.v1.FirestoreAdmin/ListIndexes"
+        let list = try #require(AdminMethods.all.first { $0.path == path })
         let request = ListIndexesRequest(parent: "\(harness.root)/collectionGroups/-").protobuf()
         func answer(_ request: [UInt8]) async -> Result<[UInt8], Status> {
             await withCheckedContinuation { continuation in
                 do throws(Status) {
-                    try list(request) { continuation.resume(returning: $0) }
+                    try list.serve(request, harness.admin, { _, _ in }) { continuation.resume(returning: $0) }
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }

@@ -65,7 +65,40 @@ import Testing
             return "\"\(Option(key, "X", "").memberName)\": \(isBare ? value : "\"\(value)\"")"
         }
         folder.write("hearth.json", "{ // all of them\n" + members.joined(separator: ",\n") + "}")
+        // What a configuration names is relative to it.
+        expected.tlsCertificate = "\(folder.path)/c.pem"
+        expected.tlsKey = "\(folder.path)/k.pem"
+        expected.rules = ["(default)": "\(folder.path)/r"]
         #expect(try settings() == expected)
+    }
+
+    @Test func filesOfAConfigurationAreRelativeToIt() throws {
+        folder.write("token.secret", String(repeating: "s", count: 40))
+        folder.write(
+            "my.json",
+            #"{"rules": "a.rules", "tlsCert": "c.pem", "tlsKey": "/k.pem", "databaseRules": "d.json", "#
+                + #""data": "stays", "emulator": true, "#
+                + #""auth": {"credentials": [{"name": "n", "secretFile": "token.secret"}]}}"#)
+        let found = try ServeResolution.settings(["--config", "\(folder.path)/my.json"], environment: [:])
+        #expect(found.rules == ["(default)": "\(folder.path)/a.rules"])
+        #expect(found.tlsCertificate == "\(folder.path)/c.pem")
+        #expect(found.tlsKey == "/k.pem")
+        #expect(found.databaseRules == "\(folder.path)/d.json")
+        #expect(found.identity.credentials.map(\.name) == ["n"])
+        // Data must not move because a configuration is named by another path.
+        #expect(found.dataFolder == "stays")
+    }
+
+    @Test func originsAndHostsAreLists() throws {
+        #expect(
+            try settings(["--allow-origin", "https://a.example", "--allow-origin", "null"]).allowedOrigins
+                == ["https://a.example", "null"])
+        #expect(
+            try settings([], ["HEARTH_ALLOW_HOST": "a.test,b.test"]).allowedHosts == ["a.test", "b.test"])
+        folder.write("hearth.json", #"{"allowOrigin": ["https://a.example:1", "app://x"]}"#)
+        #expect(try settings().allowedOrigins == ["https://a.example:1", "app://x"])
+        #expect(throws: ToolFailure.self) { try settings(["--allow-origin", "a.example"]) }
+        #expect(throws: ToolFailure.self) { try settings(["--allow-origin", "https://a.example/path"]) }
     }
 
     @Test func memoryAndData() throws {

@@ -9,8 +9,13 @@ struct Option: Sendable {
     let help: String
     /// Other spellings, those of Google's emulator among them.
     var aliases: [String] = []
+    /// Whether it may be given several times: then hearth.json may have a list.
+    var isRepeated = false
 
-    init(_ name: String, _ value: String? = nil, aliases: [String] = [], _ help: String) {
+    init(
+        _ name: String, _ value: String? = nil, aliases: [String] = [], isRepeated: Bool = false, _ help: String
+    ) {
+        self.isRepeated = isRepeated
         self.name = name
         self.value = value
         self.aliases = aliases
@@ -22,6 +27,9 @@ struct Option: Sendable {
         "HEARTH_"
             + String(decoding: name.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "_") : $0 & 0xDF }, as: UTF8.self)
     }
+
+    /// Whether its value is the path of a file.
+    var isFile: Bool { value == "FILE" }
 
     /// `tlsCert`
     var memberName: String {

@@ -75,7 +75,8 @@ enum RulesCommand {
             throw .configuration("\(path) is not valid UTF-8.")
         }
         let compilation = Ruleset.compile(text)
-        for issue in compilation.issues where printsWarnings || issue.severity == .error {
+        let ofLists = printsWarnings ? Ruleset.listWarnings(text) : []
+        for issue in compilation.issues + ofLists where printsWarnings || issue.severity == .error {
             let hint = issue.hint.map { " (\($0))" } ?? ""
             let kind = issue.severity == .error ? "error" : "warning"
             Output.line("\(path):\(issue.line):\(issue.column): \(kind): \(issue.description)\(hint)")

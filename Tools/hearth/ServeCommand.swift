@@ -39,6 +39,9 @@ enum ServeCommand {
         configuration.log = log
         configuration.logsRequests = settings.logsRequests
         configuration.isEmulator = settings.isEmulator
+        configuration.allowedOrigins = settings.allowedOrigins
+        configuration.emulatesRulesOfLists = settings.emulatesRulesOfLists
+        configuration.allowedHosts = settings.allowedHosts
         configuration.project = settings.project
         configuration.rules = settings.rules
         configuration.realtimeRules = settings.databaseRules

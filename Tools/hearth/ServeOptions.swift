@@ -38,6 +38,22 @@ enum ServeOptions {
         Option(
             "allow-clock-skew", nil,
             "Open databases whose newest commit lies an hour or more ahead of the clock; else they are refused."),
+        Option(
+            "allow-origin", "ORIGIN", isRepeated: true,
+            "Origin of web pages (https://app.example, or null for files) that may use a server for local development, besides "
+                + "those at loopback addresses. May be repeated; a list with commas in the environment."
+        ),
+        Option(
+            "allow-host", "NAME", isRepeated: true,
+            "Name by which a server for local development is reached, besides localhost, IP addresses and names without a "
+                + "dot. May be repeated; a list with commas in the environment."
+        ),
+        Option(
+            "rules-list-emulation", nil,
+            "Take the fields that a query filters for all that its documents have when rules of lists are asked, as Google's "
+                + "emulator does: rules that test for absence then allow lists of what get refuses. Default: in local development "
+                + "only."
+        ),
         Option("loops", "N", "Event loops, each with a thread. Default: one a core."),
         Option("workers", "N", "Threads for long scans. Default 4."),
         Option(
@@ -95,6 +111,12 @@ struct ServeSettings: Sendable, Equatable {
     var requiresIndexes = false
     var allowsClockSkew = false
     var isEmulator = true
+    /// Origins of web pages that a server for local development serves besides those at loopback addresses.
+    var allowedOrigins: [String] = []
+    /// Whether rules of lists read as in Google's emulator; nil in local development only.
+    var emulatesRulesOfLists: Bool?
+    /// Names of such a server.
+    var allowedHosts: [String] = []
     /// Files with security rules, by database id.
     var rules: [String: String] = [:]
     /// The file with rules of the Realtime Database for every namespace that has none of its own.

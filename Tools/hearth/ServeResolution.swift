@@ -47,6 +47,7 @@ struct ServeResolution {
     private mutating func readFile(_ folder: String) throws(ToolFailure) {
         let named = command.string("config") ?? environment["HEARTH_CONFIG"]
         let path = named ?? (folder.isEmpty ? "hearth.json" : "\(folder)/hearth.json")
+        let ownFolder = Self.folder(of: path)
         do throws(Status) {
             guard let text = try TextFile.read(path) else {
                 if named != nil { throw Status.failedPrecondition("The configuration \(path) is not there.") }
@@ -56,7 +57,7 @@ struct ServeResolution {
             let options = ServeOptions.options.filter { $0.name != "config" }
             for member in try root.members() {
                 if member.name == "auth" {
-                    identity = try IdentityConfiguration(member.value, folder: folder)
+                    identity = try IdentityConfiguration(member.value, folder: ownFolder)
                     continue
                 }
                 if member.name == "bundles" {
@@ -68,8 +69,8 @@ struct ServeResolution {
                     throw member.value.failure(
                         "Unknown setting\(Spelling.hint(for: member.name, among: options.map(\.memberName)))")
                 }
-                let text = try Self.text(member.value)
-                guard let text else { continue }
+                guard var text = try Self.text(member.value, isList: option.isRepeated) else { continue }
+                if option.isFile, !ownFolder.isEmpty, !text.hasPrefix("/") { text = "\(ownFolder)/\(text)" }
                 file[option.name] = Origin(text: text, place: "\(path): \(member.name)", code: .configuration)
             }
         } catch {
@@ -77,13 +78,22 @@ struct ServeResolution {
         }
     }
 
+    /// Files that a configuration names are relative to it. Empty for the working folder.
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "" }
+        // That of /hearth.json is the root, and the slash that follows makes it so.
+        return slash == path.startIndex ? "/." : String(path[..<slash])
+    }
+
     /// A setting's value as it would be written on the command line.
-    private static func text(_ value: ConfigurationValue) throws(Status) -> String? {
+    private static func text(_ value: ConfigurationValue, isList: Bool) throws(Status) -> String? {
         switch value.content {
         case .null: return nil
         case .boolean(let flag): return flag ? "true" : "false"
         case .string(let text): return text
         case .number: return String(try value.integer(Int(Int32.min)...Int(Int32.max)))
+        case .array(let elements) where isList:
+            return try elements.map { element throws(Status) in try element.string() }.joined(separator: ",")
         case .array, .object: throw value.failure("Expected a string, a number, true or false.")
         }
     }
@@ -127,6 +137,9 @@ struct ServeResolution {
         settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
         settings.allowsClockSkew = try origin("allow-clock-skew")?.boolean() ?? false
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
+        settings.allowedOrigins = try list("allow-origin") { OriginPolicy.isOrigin($0) }
+        settings.emulatesRulesOfLists = try origin("rules-list-emulation")?.boolean()
+        settings.allowedHosts = try list("allow-host") { !$0.isEmpty && !$0.contains("/") }
         try resolveDatabase(files, &settings)
         settings.identity = identity
         resolveRules(files, &settings)
@@ -142,6 +155,20 @@ struct ServeResolution {
         settings.checkpointKiB = try origin("checkpoint-kib")?.integer(64...4_194_304) ?? settings.checkpointKiB
         settings.graceSeconds = try origin("grace")?.integer(0...3600) ?? 5
         return settings
+    }
+
+    /// The values of an option that may be repeated.
+    private func list(_ name: String, _ isValid: (String) -> Bool) throws(ToolFailure) -> [String] {
+        guard let origin = origin(name) else { return [] }
+        let repeated = command.strings(name)
+        let values =
+            repeated.isEmpty
+            ? origin.text.split(separator: ",").map { String($0.drop { $0 == " " }) } : repeated
+        for value in values where !isValid(value) {
+            throw Origin(text: value, place: origin.place, code: origin.code).failure(
+                name == "allow-origin" ? "an origin such as https://app.example:3000, or null" : "the name of a host")
+        }
+        return values
     }
 
     private func resolveAddress(_ files: ProjectFiles, _ settings: inout ServeSettings) throws(ToolFailure) {

@@ -49,6 +49,8 @@ public final class HTTPExchange: @unchecked Sendable {
     private var receivedBytes = 0
     private var reservedBytes = 0
     private var isInputComplete = false
+    /// The handler's limit for the body was exceeded: whatever the reason in the answer, its HTTP status is 413.
+    public private(set) var isBodyTooLarge = false
     private var isReadingPaused = false
     private var isBeginning = true
     private var isDeliveryScheduled = false
@@ -72,19 +74,28 @@ public final class HTTPExchange: @unchecked Sendable {
 
     // MARK: Request
 
-    /// Gathers the whole body. `done` gets RESOURCE_EXHAUSTED above the limit, and isn't called when the peer goes.
+    /// Gathers the whole body. `done` gets INVALID_ARGUMENT above the limit, with `isBodyTooLarge` set, and isn't called when
+    /// the peer goes.
     package func collectBody(
         limitBytes: Int, for requester: Requester? = nil, _ done: @escaping (Result<[UInt8], Status>) -> Void
     ) {
         if let requester { input.identified(requester) }
+        let tooLarge = Status.invalidArgument("Request payload size exceeds the limit: \(limitBytes) bytes.")
         var body: [UInt8] = []
         var isOver = false
+        // Nothing is waited for of a body that says itself that it is far too large. One that is a little too large is read,
+        // so that its connection can be used on.
+        if let declared = head.firstValue("content-length").flatMap({ Int($0) }), declared / 4 > limitBytes {
+            isBodyTooLarge = true
+            return done(.failure(tooLarge))
+        }
         onBody = { [unowned self] bytes in
             guard !isOver else { return }
             guard body.count + bytes.count <= limitBytes else {
                 isOver = true
                 body = []
-                return done(.failure(.resourceExhausted("the request body is larger than \(limitBytes) bytes")))
+                isBodyTooLarge = true
+                return done(.failure(tooLarge))
             }
             guard reserve(bytes.count) else {
                 isOver = true
@@ -242,9 +253,11 @@ public final class HTTPExchange: @unchecked Sendable {
         if hasStarted {
             transport?.abort()
         } else {
+            let isTooLarge = status == 413
             transport?.respond(
-                status: status, headers: [HTTPHeader("content-type", "text/plain")],
-                body: Array("\(reason)\n".utf8))
+                status: status,
+                headers: [isTooLarge ? ContentTooLarge.contentType : HTTPHeader("content-type", "text/plain")],
+                body: isTooLarge ? ContentTooLarge.body(limitBytes: bodyBytesMax) : Array("\(reason)\n".utf8))
         }
         onCancel?()
     }

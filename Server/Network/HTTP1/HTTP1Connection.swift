@@ -142,9 +142,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         requestHasBody = head.body != .none
         keepsAlive = head.keepsAlive && !isShuttingDown
         if case .length(let length) = head.body, length > context.limits.bodyBytesMax {
-            return refuse(
-                HTTP1Failure(
-                    status: 413, reason: "the request body is larger than \(context.limits.bodyBytesMax) bytes"))
+            return refuse(HTTP1Failure(status: 413, reason: ""))
         }
         if let type = head.headers.firstValue("content-type"), GRPCContentType.matches(type) {
             return refuse(HTTP1Failure(status: 505, reason: "gRPC needs HTTP/2"))
@@ -222,10 +220,14 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         exchange = nil
         // Within an answer that has begun there is no room for another one.
         if answer == nil || isAnswerComplete {
-            let text = Array((failure.reason + "\n").utf8)
+            var type = HTTPHeader("content-type", "text/plain")
+            var text = Array((failure.reason + "\n").utf8)
+            if failure.status == 413 {
+                type = ContentTooLarge.contentType
+                text = ContentTooLarge.body(limitBytes: context.limits.bodyBytesMax)
+            }
             let head = HTTP1Answer(
-                status: failure.status,
-                headers: [HTTPHeader("content-type", "text/plain"), HTTPHeader("content-length", "\(text.count)")],
+                status: failure.status, headers: [type, HTTPHeader("content-length", "\(text.count)")],
                 isHead: false, isVersion1_0: false, keepsAlive: false, date: channel.loop.currentDate(),
                 serverHeader: context.serverHeader)
             output.append(head.head)

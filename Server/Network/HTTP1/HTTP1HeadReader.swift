@@ -226,6 +226,9 @@ private struct FramingFields {
         }
         guard !(isChunked && head.isVersion1_0) else { throw .badRequest("transfer-encoding in HTTP/1.0") }
         guard host != nil || head.isVersion1_0 else { throw .badRequest("no host") }
+        guard Authority.isValid(host ?? ""), Authority.isValid(head.authority) else {
+            throw .badRequest("malformed host")
+        }
         if head.authority.isEmpty { head.authority = host ?? "" }
         head.body = isChunked ? .chunked : contentLength.map { .length($0) } ?? .none
         head.keepsAlive = !closes && (!head.isVersion1_0 || keepsAlive)

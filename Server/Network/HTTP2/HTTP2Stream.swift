@@ -125,15 +125,18 @@ final class HTTP2Stream {
         let fields = headers.headers
         let declared = fields.firstValue("content-length").flatMap { Int($0) } ?? 0
         guard declared <= context.limits.bodyBytesMax else {
-            return refuse(status: 413, "the request body is larger than \(context.limits.bodyBytesMax) bytes")
+            return respond(
+                status: 413, headers: [ContentTooLarge.contentType],
+                body: ContentTooLarge.body(limitBytes: context.limits.bodyBytesMax))
         }
         guard path.utf8.count <= context.limits.targetBytesMax else {
             return refuse(status: 414, "the request target is longer than \(context.limits.targetBytesMax) bytes")
         }
         bodyIsWithheld = method == "HEAD"
+        if authority.isEmpty { authority = fields.firstValue("host") ?? "" }
+        guard Authority.isValid(authority) else { return refuse(status: 400, "malformed authority") }
         let head = HTTPRequestHead(
-            method: method, target: path,
-            authority: authority.isEmpty ? fields.firstValue("host") ?? "" : authority, scheme: scheme,
+            method: method, target: path, authority: authority, scheme: scheme,
             headers: fields, version: .http2, remoteAddress: session.channel.remoteAddress,
             connectionNumber: session.channel.number, isSecure: session.channel.isSecure)
         let exchange = HTTPExchange(

@@ -3,6 +3,28 @@ import HearthRules
 import HearthStorage
 import HearthWire
 
+/// Whether an administrator's request changes something. There is no default anywhere: a method that does not say it must
+/// not compile.
+enum AdministratorEffect: Sendable {
+    case reads, writes
+}
+
+/// What an administrator's request is about.
+enum AdministeredResource: Sendable {
+    case database(DatabaseName)
+    case project(String)
+    /// The server as a whole: no credential of one project administers it.
+    case server
+
+    fileprivate var project: String? {
+        switch self {
+        case .database(let database): database.project
+        case .project(let project): project
+        case .server: nil
+        }
+    }
+}
+
 /// Decides what a request may do: the one place that every front end's requests pass.
 ///
 /// Administrators may do what their scope allows. Everybody else is judged by the security rules of the database; where there
@@ -11,6 +33,8 @@ final class AccessControl: Sendable {
     let rules: RulesRegistry
     /// Whether answers tell what went wrong, and a database without rules is open.
     let isEmulator: Bool
+    /// Whether rules take the fields that a query filters for all that its documents have.
+    private let emulatesLists: Bool
     /// The project whose databases clients may be the first to use.
     private let project: String?
     private let clock: any Clock
@@ -18,8 +42,9 @@ final class AccessControl: Sendable {
 
     init(
         rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, project: String? = nil,
-        clock: any Clock = SystemClock(), log: Log? = nil
+        emulatesLists: Bool? = nil, clock: any Clock = SystemClock(), log: Log? = nil
     ) {
+        self.emulatesLists = emulatesLists ?? isEmulator
         self.rules = rules
         self.isEmulator = isEmulator
         self.project = project
@@ -73,19 +98,28 @@ final class AccessControl: Sendable {
 
     // MARK: Administrators
 
-    /// - Parameter message: what somebody else is told.
+    /// Fails unless an identity administers a resource, and may do this to it.
+    /// - Parameter message: the reason that somebody else gets on a server for local development.
     func requireAdministrator(
-        _ identity: Identity, of database: DatabaseName? = nil, writes: Bool = false,
+        _ identity: Identity, of resource: AdministeredResource, _ effect: AdministratorEffect,
         _ message: String = "Metadata operations require admin authentication."
     ) throws(Status) {
         switch identity {
         case .administrator(let scope):
-            if scope.isReadOnly, writes { throw Self.denied }
-            if let project = scope.project, database.map({ $0.project != project }) ?? true { throw Self.denied }
+            if scope.isReadOnly, effect == .writes { throw Self.denied }
+            guard let project = scope.project else { return }
+            guard let wanted = resource.project, UTF8Order.equal(wanted, project) else { throw Self.denied }
         case .client:
             // Nobody has said who may do what on a server for local development.
-            if isEmulator, database.map({ rules.ruleset(of: $0) == nil }) ?? rules.isEmpty { return }
+            if isEmulator, isWithoutRules(resource) { return }
             throw isEmulator ? Status(.permissionDenied, message) : Self.denied
+        }
+    }
+
+    private func isWithoutRules(_ resource: AdministeredResource) -> Bool {
+        switch resource {
+        case .database(let database): rules.ruleset(of: database) == nil
+        case .project, .server: rules.isEmpty
         }
     }
 
@@ -136,7 +170,7 @@ final class AccessControl: Sendable {
         let rulesQuery = RulesQuery(
             collectionID: collectionID, isGroup: isGroup, limit: query.limit, offset: query.offset,
             orderBy: query.orders.map { ($0.field, $0.descending) },
-            branches: Self.branches(query.filter).map { RulesQuery.branch($0) })
+            branches: Self.branches(query.filter).map { RulesQuery.branch($0) }, isComplete: emulatesLists)
         let path = isGroup ? query.parent.path : query.parent.path.appending(collectionID)
         let access = RulesAccess(total: RulesLimits.accessesPerOperation)
         let request = RulesRequest(

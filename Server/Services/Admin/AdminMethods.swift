@@ -1,59 +1,52 @@
 import HearthModel
 import HearthWire
 
-/// The methods of the admin services by name, over bytes: what gRPC calls.
-extension AdminService {
-    typealias BytesAnswer = @Sendable (Result<[UInt8], Status>) -> Void
-    /// One method: a request's bytes in, an answer's bytes out.
-    typealias Method = @Sendable (_ message: [UInt8], _ answer: @escaping BytesAnswer) throws(Status) -> Void
+/// The methods of the admin services.
+enum AdminMethods {
+    static let admin = "/google.firestore.admin.v1.FirestoreAdmin/"
+    private static let operations = "/google.longrunning.Operations/"
+    private static let locations = "/google.cloud.location.Locations/"
 
-    private static func method<Request: WireMessage, Response: WireMessage>(
-        _ body: @escaping @Sendable (Request, @escaping Answer<Response>) throws(Status) -> Void
-    ) -> Method {
-        { bytes, answer throws(Status) in
-            try body(try Request(protobuf: bytes)) { result in answer(result.map { $0.protobuf() }) }
-        }
-    }
+    static let createIndex = AdminMethod(
+        admin + "CreateIndex", .writes, resource: \.parent, AdminService.createIndex)
+    static let listIndexes = AdminMethod(
+        admin + "ListIndexes", .reads, resource: \.parent, AdminService.listIndexes)
+    static let getIndex = AdminMethod(admin + "GetIndex", .reads, resource: \.name, AdminService.getIndex)
+    static let deleteIndex = AdminMethod(admin + "DeleteIndex", .writes, resource: \.name, AdminService.deleteIndex)
+    static let getField = AdminMethod(admin + "GetField", .reads, resource: \.name, AdminService.getField)
+    static let updateField = AdminMethod(
+        admin + "UpdateField", .writes, resource: { $0.field?.name ?? "" }, AdminService.updateField)
+    static let listFields = AdminMethod(admin + "ListFields", .reads, resource: \.parent, AdminService.listFields)
+    static let createDatabase = AdminMethod(
+        admin + "CreateDatabase", .writes, resource: \.parent, AdminService.createDatabase)
+    static let getDatabase = AdminMethod(admin + "GetDatabase", .reads, resource: \.name, AdminService.getDatabase)
+    static let listDatabases = AdminMethod(
+        admin + "ListDatabases", .reads, resource: \.parent, AdminService.listDatabases)
+    static let updateDatabase = AdminMethod(
+        admin + "UpdateDatabase", .writes, resource: { $0.database?.name ?? "" }, AdminService.updateDatabase)
+    static let deleteDatabase = AdminMethod(
+        admin + "DeleteDatabase", .writes, resource: \.name, AdminService.deleteDatabase)
+    static let bulkDeleteDocuments = AdminMethod(
+        admin + "BulkDeleteDocuments", .writes, resource: \.name, AdminService.bulkDeleteDocuments)
 
-    /// By gRPC path.
-    var methods: [String: Method] {
-        databaseMethods.mapValues { inBackground($0) }.merging(otherMethods) { $1 }
-    }
+    static let getOperation = AdminMethod(
+        operations + "GetOperation", .reads, resource: \.name, AdminService.getOperation)
+    static let listOperations = AdminMethod(
+        operations + "ListOperations", .reads, resource: \.name, AdminService.listOperations)
+    static let deleteOperation = AdminMethod(
+        operations + "DeleteOperation", .writes, resource: \.name, AdminService.deleteOperation)
+    static let cancelOperation = AdminMethod(
+        operations + "CancelOperation", .writes, resource: \.name, AdminService.cancelOperation)
 
-    /// The database may have to be opened first.
-    private func inBackground(_ method: @escaping Method) -> Method {
-        { bytes, answer in inBackground(of: answer) { () throws(Status) in try method(bytes, answer) } }
-    }
+    static let listLocations = AdminMethod(
+        locations + "ListLocations", .reads, resource: \.name, AdminService.listLocations)
+    static let getLocation = AdminMethod(
+        locations + "GetLocation", .reads, resource: \.name, AdminService.getLocation)
 
-    private var databaseMethods: [String: Method] {
-        let admin = "/google.firestore.admin.v1.FirestoreAdmin/"
-        return [
-            admin + "CreateIndex": Self.method(createIndex),
-            admin + "ListIndexes": Self.method(listIndexes),
-            admin + "GetIndex": Self.method(getIndex),
-            admin + "DeleteIndex": Self.method(deleteIndex),
-            admin + "GetField": Self.method(getField),
-            admin + "UpdateField": Self.method(updateField),
-            admin + "ListFields": Self.method(listFields),
-            admin + "CreateDatabase": Self.method(createDatabase),
-            admin + "GetDatabase": Self.method(getDatabase),
-            admin + "ListDatabases": Self.method(listDatabases),
-            admin + "UpdateDatabase": Self.method(updateDatabase),
-            admin + "DeleteDatabase": Self.method(deleteDatabase),
-            admin + "BulkDeleteDocuments": Self.method(bulkDeleteDocuments),
-        ]
-    }
-
-    private var otherMethods: [String: Method] {
-        let operations = "/google.longrunning.Operations/"
-        let locations = "/google.cloud.location.Locations/"
-        return [
-            operations + "GetOperation": Self.method(getOperation),
-            operations + "ListOperations": Self.method(listOperations),
-            operations + "DeleteOperation": Self.method(deleteOperation),
-            operations + "CancelOperation": Self.method(cancelOperation),
-            locations + "ListLocations": Self.method(listLocations),
-            locations + "GetLocation": Self.method(getLocation),
-        ]
-    }
+    /// What gRPC serves.
+    static let all: [any AnyAdminMethod] = [
+        createIndex, listIndexes, getIndex, deleteIndex, getField, updateField, listFields, createDatabase, getDatabase,
+        listDatabases, updateDatabase, deleteDatabase, bulkDeleteDocuments, getOperation, listOperations,
+        deleteOperation, cancelOperation, listLocations, getLocation,
+    ]
 }

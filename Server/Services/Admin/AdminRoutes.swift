@@ -4,17 +4,17 @@ import HearthWire
 /// The REST form of the admin services. Source: the `http` options of google/firestore/admin/v1/firestore_admin.proto.
 extension AdminService {
     /// A REST request, taken apart.
-    public struct RESTRequest: Sendable {
-        public var method: String
+    struct RESTRequest: Sendable {
+        var method: String
         /// What follows `/v1/`, decoded, with the last one's `:verb` split off.
-        public var segments: [String]
-        public var verb: String
+        var segments: [String]
+        var verb: String
         /// Without those of the transport.
-        public var parameters: [(name: String, value: String)]
-        public var body: [UInt8]
-        public var options: JSONOptions
+        var parameters: [(name: String, value: String)]
+        var body: [UInt8]
+        var options: JSONOptions
 
-        public init(
+        init(
             method: String, segments: [String], verb: String = "", parameters: [(name: String, value: String)] = [],
             body: [UInt8] = [], options: JSONOptions = JSONOptions()
         ) {
@@ -114,102 +114,68 @@ extension AdminService {
     // MARK: Serving
 
     /// Serves a request.
+    /// - Parameter permit: asked before anything is done.
     /// - Returns: false, and `answer` is not called, when the request is none of these services'.
-    public func serve(_ request: RESTRequest, _ answer: @escaping @Sendable (Result<[UInt8], Status>) -> Void) -> Bool {
+    func serve(
+        _ request: RESTRequest, _ permit: Permit, _ answer: @escaping @Sendable (Result<[UInt8], Status>) -> Void
+    ) -> Bool {
         guard let route = Self.route(method: request.method, segments: request.segments, verb: request.verb) else {
             return false
         }
-        if Self.isOfDatabase(route) {
-            inBackground(of: answer) { () throws(Status) in try serve(route, request, answer) }
-        } else {
-            do throws(Status) { try serve(route, request, answer) } catch { answer(.failure(error)) }
+        do throws(Status) {
+            try serve(route, request, permit, answer)
+        } catch {
+            answer(.failure(error))
         }
         return true
     }
 
-    /// Whether a method looks into a database, which may have to be opened first.
-    private static func isOfDatabase(_ route: Route) -> Bool {
-        switch route {
-        case .listOperations, .getOperation, .deleteOperation, .cancelOperation, .listLocations, .getLocation, .absent:
-            false
-        default: true
-        }
-    }
-
     private func serve(
-        _ route: Route, _ request: RESTRequest, _ answer: @escaping BytesAnswer
+        _ route: Route, _ request: RESTRequest, _ permit: Permit, _ answer: @escaping BytesAnswer
     ) throws(Status) {
+        typealias Methods = AdminMethods
         let name = request.segments.joined(separator: "/")
         let parent = request.segments.dropLast().joined(separator: "/")
         let options = request.options
-        func json<Response: WireMessage>(_: Response.Type) -> Answer<Response> {
-            { result in answer(result.map { $0.json(options) }) }
+        func run<Request, Response>(
+            _ method: AdminMethod<Request, Response>, _ message: Request
+        ) throws(Status) {
+            try perform(method, try Self.set(message, request), permit) { answer($0.map { $0.json(options) }) }
         }
         switch route {
         case .createIndex:
             let index = try IndexMessage(json: Self.object(request.body), at: "index")
-            try createIndex(
-                try Self.set(CreateIndexRequest(parent: parent, index: index), request), json(OperationMessage.self))
-        case .listIndexes:
-            try listIndexes(try Self.set(ListIndexesRequest(parent: parent), request), json(ListIndexesResponse.self))
-        case .getIndex: try getIndex(try Self.set(GetIndexRequest(name: name), request), json(IndexMessage.self))
-        case .deleteIndex:
-            try deleteIndex(try Self.set(DeleteIndexRequest(name: name), request), json(EmptyMessage.self))
-        case .listFields:
-            try listFields(try Self.set(ListFieldsRequest(parent: parent), request), json(ListFieldsResponse.self))
-        case .getField: try getField(try Self.set(GetFieldRequest(name: name), request), json(FieldMessage.self))
+            try run(Methods.createIndex, CreateIndexRequest(parent: parent, index: index))
+        case .listIndexes: try run(Methods.listIndexes, ListIndexesRequest(parent: parent))
+        case .getIndex: try run(Methods.getIndex, GetIndexRequest(name: name))
+        case .deleteIndex: try run(Methods.deleteIndex, DeleteIndexRequest(name: name))
+        case .listFields: try run(Methods.listFields, ListFieldsRequest(parent: parent))
+        case .getField: try run(Methods.getField, GetFieldRequest(name: name))
         case .updateField:
             var field = try FieldMessage(json: Self.object(request.body), at: "field")
             field.name = name
-            try updateField(try Self.set(UpdateFieldRequest(field: field), request), json(OperationMessage.self))
-        default: try serveDatabase(route, request, name, parent, answer)
-        }
-    }
-
-    private func serveDatabase(
-        _ route: Route, _ request: RESTRequest, _ name: String, _ parent: String, _ answer: @escaping BytesAnswer
-    ) throws(Status) {
-        let options = request.options
-        func json<Response: WireMessage>(_: Response.Type) -> Answer<Response> {
-            { result in answer(result.map { $0.json(options) }) }
-        }
-        switch route {
+            try run(Methods.updateField, UpdateFieldRequest(field: field))
         case .createDatabase:
             let database = try DatabaseMessage(json: Self.object(request.body), at: "database")
-            let message = CreateDatabaseRequest(parent: parent, database: database)
-            try createDatabase(try Self.set(message, request), json(OperationMessage.self))
-        case .listDatabases:
-            try listDatabases(
-                try Self.set(ListDatabasesRequest(parent: parent), request), json(ListDatabasesResponse.self))
-        case .getDatabase:
-            try getDatabase(try Self.set(GetDatabaseRequest(name: name), request), json(DatabaseMessage.self))
+            try run(Methods.createDatabase, CreateDatabaseRequest(parent: parent, database: database))
+        case .listDatabases: try run(Methods.listDatabases, ListDatabasesRequest(parent: parent))
+        case .getDatabase: try run(Methods.getDatabase, GetDatabaseRequest(name: name))
         case .updateDatabase:
             var database = try DatabaseMessage(json: Self.object(request.body), at: "database")
             database.name = name
-            let message = UpdateDatabaseRequest(database: database)
-            try updateDatabase(try Self.set(message, request), json(OperationMessage.self))
-        case .deleteDatabase:
-            try deleteDatabase(try Self.set(DeleteDatabaseRequest(name: name), request), json(OperationMessage.self))
+            try run(Methods.updateDatabase, UpdateDatabaseRequest(database: database))
+        case .deleteDatabase: try run(Methods.deleteDatabase, DeleteDatabaseRequest(name: name))
         case .bulkDelete:
             var message = try BulkDeleteDocumentsRequest(json: Self.object(request.body))
             message.name = name
-            try bulkDeleteDocuments(try Self.set(message, request), json(OperationMessage.self))
-        case .listOperations:
-            try listOperations(
-                try Self.set(ListOperationsRequest(name: parent), request), json(ListOperationsResponse.self))
-        case .getOperation:
-            try getOperation(try Self.set(GetOperationRequest(name: name), request), json(OperationMessage.self))
-        case .deleteOperation:
-            try deleteOperation(try Self.set(DeleteOperationRequest(name: name), request), json(EmptyMessage.self))
-        case .cancelOperation:
-            try cancelOperation(try Self.set(CancelOperationRequest(name: name), request), json(EmptyMessage.self))
-        case .listLocations:
-            try listLocations(
-                try Self.set(ListLocationsRequest(name: parent), request), json(ListLocationsResponse.self))
-        case .getLocation:
-            try getLocation(try Self.set(GetLocationRequest(name: name), request), json(LocationMessage.self))
+            try run(Methods.bulkDeleteDocuments, message)
+        case .listOperations: try run(Methods.listOperations, ListOperationsRequest(name: parent))
+        case .getOperation: try run(Methods.getOperation, GetOperationRequest(name: name))
+        case .deleteOperation: try run(Methods.deleteOperation, DeleteOperationRequest(name: name))
+        case .cancelOperation: try run(Methods.cancelOperation, CancelOperationRequest(name: name))
+        case .listLocations: try run(Methods.listLocations, ListLocationsRequest(name: parent))
+        case .getLocation: try run(Methods.getLocation, GetLocationRequest(name: name))
         case .absent(let what): throw .unimplemented("\(what) is not available in Hearth.")
-        default: throw .internalError("The route \(route) is not served.")
         }
     }
 

@@ -70,7 +70,8 @@ struct BundleHTTP: HTTPExtension {
         let definition = try definition(segments, in: database)
         if !definition.isPublic {
             try service.access.requireAdministrator(
-                try identity.get(), of: definition.database, "This bundle needs admin authentication.")
+                try identity.get(), of: .database(definition.database), .reads,
+                "This bundle needs admin authentication.")
         }
         keeper.bundle(definition, database) { result in
             call.onLoop {
@@ -114,7 +115,8 @@ struct BundleHTTP: HTTPExtension {
                     let database = DatabaseName(project: segments[3], database: segments[5])
                     let method = exchange.head.method
                     try service.access.requireAdministrator(
-                        try result.get(), of: database, writes: method != "GET" && method != "HEAD")
+                        try result.get(), of: .database(database),
+                        method == "GET" || method == "HEAD" ? .reads : .writes)
                     let name = segments.count == 8 ? segments[7] : nil
                     let body = try body.get()
                     service.registry.use(database, mayCreate: true) { opened in

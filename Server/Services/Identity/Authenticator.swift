@@ -17,7 +17,7 @@ final class Authenticator: Sendable {
 
     private struct Verified {
         var identity: Identity
-        var expiresAt: Int64
+        var end: TokenEnd
     }
 
     let isEmulator: Bool
@@ -89,7 +89,7 @@ final class Authenticator: Sendable {
         let token: JSONWebToken
         do throws(Status) {
             if isEmulator, let identity = try emulated(text) {
-                remember(text, Verified(identity: identity, expiresAt: .max - Self.skewSeconds))
+                remember(text, Verified(identity: identity, end: .never))
                 return done(.success(identity))
             }
             token = try JSONWebToken(text)
@@ -114,20 +114,21 @@ final class Authenticator: Sendable {
         let token = try JSONWebToken(text)
         guard token.signature.isEmpty || (issuers.isEmpty && keys.isEmpty) else { return nil }
         guard let uid = token.subject else { throw JSONWebToken.malformed("it has no subject") }
-        return .client(ClientIdentity(uid: uid, token: token.claims, expiresAt: nil))
+        return .client(ClientIdentity(uid: uid, token: token.claims, end: nil))
     }
 
     // MARK: Verification
 
     private func remembered(_ text: String) -> Identity? {
         let now = clock.now().microseconds / 1_000_000
-        return verified.withLock { verified in
-            guard let known = verified.byToken[text] else { return nil }
-            if known.expiresAt + Self.skewSeconds > now { return known.identity }
-            verified.byToken[text] = nil
-            verified.sizeBytes -= text.utf8.count
-            return nil
+        guard let known = verified.withLock({ $0.byToken[text] }) else { return nil }
+        if known.end.seconds + Self.skewSeconds > now, known.end.proof.map({ $0.standing == .believed }) ?? true {
+            return known.identity
         }
+        verified.withLock { verified in
+            if verified.byToken.removeValue(forKey: text) != nil { verified.sizeBytes -= text.utf8.count }
+        }
+        return nil
     }
 
     private func remember(_ text: String, _ new: Verified) {
@@ -149,7 +150,7 @@ final class Authenticator: Sendable {
             key.issuer == claimed && key.key.algorithm.rawValue == token.algorithm
                 && (token.keyID == nil || key.id == nil || key.id == token.keyID)
         }
-        if !own.isEmpty { return done(Result { () throws(Status) in try verify(token, own.map(\.key)) }) }
+        if !own.isEmpty { return done(Result { () throws(Status) in try verify(token, own.map(\.key)) { _ in nil } }) }
         guard let issuer = issuers.first(where: { $0.expected.issuer == claimed }) else {
             return done(.failure(Self.refused("its issuer is not one that this server trusts")))
         }
@@ -157,7 +158,13 @@ final class Authenticator: Sendable {
             return done(.failure(Self.refused("it is for another audience")))
         }
         issuer.keys.keys(for: token) { [self] result in
-            done(Result { () throws(Status) in try verify(token, try result.get()) })
+            done(
+                Result { () throws(Status) in
+                    let candidates = try result.get()
+                    return try verify(token, candidates.keys) { key in
+                        TokenProof(keys: issuer.keys, key: key, generation: candidates.generation)
+                    }
+                })
         }
     }
 
@@ -167,18 +174,23 @@ final class Authenticator: Sendable {
         Status(.unauthenticated, "The token is refused: \(reason).")
     }
 
-    private func verify(_ token: JSONWebToken, _ keys: [SigningKey]) throws(Status) -> Verified {
-        guard keys.contains(where: { $0.verifies(token.signature, of: token.signed) }) else {
+    /// - Parameter proof: what the token is believed for when this key has signed it; nil when nobody can withdraw that.
+    private func verify(
+        _ token: JSONWebToken, _ keys: [SigningKey], _ proof: (SigningKey) -> TokenProof?
+    ) throws(Status) -> Verified {
+        guard let key = keys.first(where: { $0.verifies(token.signature, of: token.signed) }) else {
             throw Self.refused("its signature is wrong")
         }
         let now = clock.now().microseconds / 1_000_000
-        guard let expiry = token.time("exp") else { throw Self.refused("it has no time of expiry") }
+        guard let expiry = try token.time("exp") else { throw Self.refused("it has no time of expiry") }
         if expiry + Self.skewSeconds <= now { throw Self.expired }
         for name in ["nbf", "iat", "auth_time"] {
-            if let time = token.time(name), time > now + Self.skewSeconds { throw Self.refused("it is of the future") }
+            if let time = try token.time(name), time > now + Self.skewSeconds {
+                throw Self.refused("it is of the future")
+            }
         }
         guard let uid = token.subject else { throw Self.refused("it has no subject") }
-        let client = ClientIdentity(uid: uid, token: token.claims, expiresAt: expiry)
-        return Verified(identity: .client(client), expiresAt: expiry)
+        let end = TokenEnd(seconds: expiry, proof: proof(key))
+        return Verified(identity: .client(ClientIdentity(uid: uid, token: token.claims, end: end)), end: end)
     }
 }

@@ -33,6 +33,16 @@ struct ClientIdentity: Sendable {
     var uid: String
     /// The token's claims, as Firestore shows them to rules.
     var token: MapValue
-    /// When the token ends, in seconds since 1970; nil for never.
-    var expiresAt: Int64?
+    /// Nil for never.
+    var end: TokenEnd?
+}
+
+/// When a token ends.
+struct TokenEnd: Sendable {
+    /// Since 1970, within the years 1 to 9999.
+    var seconds: Int64
+    /// What may end it before; nil for nothing.
+    var proof: TokenProof?
+
+    static let never = TokenEnd(seconds: Timestamp.secondsMax, proof: nil)
 }

@@ -55,12 +55,17 @@ struct JSONWebToken: Sendable {
         if case .string(let text)? = claims[name] { text } else { nil }
     }
 
-    /// A time in seconds since 1970.
-    func time(_ name: String) -> Int64? {
+    /// A time in seconds since 1970; nil when the token has none. Times beyond the years 1 to 9999 are brought to these: the
+    /// issuer chooses them, and nothing that is added to them must overflow.
+    /// - Throws: UNAUTHENTICATED for what is no number. Source: RFC 7519, 2, NumericDate.
+    func time(_ name: String) throws(Status) -> Int64? {
+        let range = Timestamp.secondsMin...Timestamp.secondsMax
         switch claims[name] {
-        case .integer(let seconds)?: seconds
-        case .double(let seconds)? where abs(seconds) < 1e15: Int64(seconds)
-        default: nil
+        case nil: return nil
+        case .integer(let seconds)?: return min(max(seconds, range.lowerBound), range.upperBound)
+        case .double(let seconds)? where !seconds.isNaN:
+            return Int64(min(max(seconds, Double(range.lowerBound)), Double(range.upperBound)))
+        default: throw Self.malformed("its \(name) is no time")
         }
     }
 

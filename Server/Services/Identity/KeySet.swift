@@ -5,18 +5,42 @@ import Synchronization
 
 /// The keys of an issuer, from a JSON Web Key Set in a file or at an address. Source: RFC 7517.
 ///
-/// They are fetched when a token first needs them, again when they have aged, and when a token names a key that isn't among
-/// them, though not more often than once a minute: whoever makes up key ids must not make the server ask for each.
+/// A key that its issuer withdraws must not be believed for longer than a minute. While tokens of the issuer are in use, the set
+/// is fetched again every `refreshSeconds`, beside the requests; after `staleSeconds` without one, a request waits for it. A
+/// fetch that fails leaves the keys in force for at most `keptSecondsMax`. There is never more than one fetch in
+/// `refreshSeconds`: whoever makes up key ids must not make the server ask for each.
 final class KeySet: Sendable {
     enum Place: Sendable, Equatable {
         case file(String)
         case address(String)
     }
 
+    /// Keys that may have signed a token.
+    struct Candidates: Sendable {
+        var keys: [SigningKey]
+        /// Of the set in which they were found.
+        var generation: UInt64
+    }
+
+    /// Whether a token that a key has signed is believed.
+    enum Standing {
+        case believed
+        /// The set is too old to say so.
+        case unknown
+        case withdrawn
+    }
+
+    private struct Member {
+        /// As the issuer wrote it: a key stays the same object while this stays the same.
+        var content: MapValue
+        /// Nil when the key has none.
+        var id: String?
+        var key: SigningKey
+    }
+
     private struct State {
-        var keys: [String: SigningKey] = [:]
-        /// Keys without an id.
-        var nameless: [SigningKey] = []
+        var members: [Member] = []
+        /// Monotonic nanoseconds.
         var fetched: UInt64?
         var tried: UInt64?
         var isFetching = false
@@ -24,8 +48,9 @@ final class KeySet: Sendable {
         var failure: String?
     }
 
-    private static let ageNanosecondsMax: UInt64 = 3600 * 1_000_000_000
-    private static let pauseNanoseconds: UInt64 = 60 * 1_000_000_000
+    static let refreshSeconds: UInt64 = 20
+    static let staleSeconds: UInt64 = 45
+    static let keptSecondsMax: UInt64 = 3600
     static let timeoutMilliseconds = 5000
     private static let sizeBytesMax = 1 << 20
 
@@ -33,6 +58,10 @@ final class KeySet: Sendable {
     private let clock: any Clock
     private let threads: WorkerGroup
     private let state = Mutex(State())
+    /// Counts the sets that lacked a key of the one before.
+    private let generation = Atomic<UInt64>(0)
+    /// Until when, in monotonic nanoseconds, nothing needs to be done about the age of the set.
+    private let freshUntil = Atomic<UInt64>(0)
 
     init(_ place: Place, clock: any Clock, threads: WorkerGroup) {
         self.place = place
@@ -42,59 +71,97 @@ final class KeySet: Sendable {
 
     /// Gives the keys that may have signed a token to `done`: now, or from another thread when they had to be fetched.
     func keys(
-        for token: JSONWebToken, _ done: @escaping @Sendable (Result<[SigningKey], Status>) -> Void
+        for token: JSONWebToken, _ done: @escaping @Sendable (Result<Candidates, Status>) -> Void
     ) {
-        let now = clock.monotonicNanoseconds()
-        let ready = state.withLock { state -> [SigningKey]? in
-            let found = Self.matching(token, state)
-            let isFresh = state.fetched.map { now - $0 < Self.ageNanosecondsMax } ?? false
-            let isTooSoon = state.tried.map { now - $0 < Self.pauseNanoseconds } ?? false
-            if isFresh && !found.isEmpty || isTooSoon && !state.isFetching { return found }
+        let (ready, mustFetch) = state.withLock { state -> (Result<Candidates, Status>?, Bool) in
+            let now = clock.monotonicNanoseconds()
+            let answer = answer(token, state, now)
+            let isAllowed = !state.isFetching && !Self.isWithin(Self.refreshSeconds, state.tried, now)
+            if case .success = answer, isUsable(state, now) {
+                let isDue = !Self.isWithin(Self.refreshSeconds, state.fetched, now)
+                return (answer, isDue && isAllowed && Self.beginFetch(&state, now))
+            }
+            // The set is too old, or has no such key, and nothing newer can be had for now.
+            if !isAllowed, !state.isFetching { return (answer, false) }
             state.waiting.append { [self] in
-                done(self.state.withLock { Self.answer(token, $0) })
+                done(self.state.withLock { self.answer(token, $0, clock.monotonicNanoseconds()) })
             }
-            if !state.isFetching {
-                state.isFetching = true
-                state.tried = now
-                threads.run(for: .server, refused: { [self] in failed($0) }) { [self] in fetch() }
-            }
-            return nil
+            return (nil, isAllowed && Self.beginFetch(&state, now))
         }
-        if let ready {
-            done(ready.isEmpty ? state.withLock { Self.answer(token, $0) } : .success(ready))
-        }
+        if mustFetch { startFetch() }
+        if let ready { done(ready) }
     }
 
-    private static func matching(_ token: JSONWebToken, _ state: State) -> [SigningKey] {
-        let candidates =
-            token.keyID.map { id in state.keys[id].map { [$0] } ?? [] } ?? (Array(state.keys.values) + state.nameless)
-        return candidates.filter { $0.algorithm.rawValue == token.algorithm }
+    /// Whether a token that `key` has signed is still believed. It takes no lock while the set is fresh.
+    /// - Parameter known: the generation in which the key was found.
+    func standing(of key: SigningKey, since known: UInt64) -> Standing {
+        let now = clock.monotonicNanoseconds()
+        if generation.load(ordering: .acquiring) == known, now < freshUntil.load(ordering: .relaxed) {
+            return .believed
+        }
+        let (standing, mustFetch) = state.withLock { state -> (Standing, Bool) in
+            let isAllowed = !state.isFetching && !Self.isWithin(Self.refreshSeconds, state.tried, now)
+            let mustFetch = isAllowed && Self.beginFetch(&state, now)
+            if !state.members.contains(where: { $0.key === key }) { return (.withdrawn, mustFetch) }
+            return (isUsable(state, now) ? .believed : .unknown, mustFetch)
+        }
+        if mustFetch { startFetch() }
+        return standing
     }
 
-    private static func answer(_ token: JSONWebToken, _ state: State) -> Result<[SigningKey], Status> {
-        let found = matching(token, state)
-        if !found.isEmpty { return .success(found) }
-        if state.fetched == nil, let failure = state.failure {
+    /// Whether the set may be used without waiting for a newer one.
+    private func isUsable(_ state: State, _ now: UInt64) -> Bool {
+        // Where the newer one can't be had, waiting for it would stop everybody for nothing.
+        Self.isWithin(state.failure == nil ? Self.staleSeconds : Self.keptSecondsMax, state.fetched, now)
+    }
+
+    private static func isWithin(_ seconds: UInt64, _ time: UInt64?, _ now: UInt64) -> Bool {
+        guard let time else { return false }
+        // Another thread may have looked at the clock later than this one.
+        return now <= time || now - time < seconds * 1_000_000_000
+    }
+
+    private func answer(_ token: JSONWebToken, _ state: State, _ now: UInt64) -> Result<Candidates, Status> {
+        guard Self.isWithin(Self.keptSecondsMax, state.fetched, now) else {
+            let failure = state.failure ?? "they were not asked for yet"
             return .failure(.unavailable("The keys of the token's issuer can't be had: \(failure)."))
         }
-        return .failure(Status(.unauthenticated, "The token is signed by a key that its issuer doesn't have."))
+        let found = state.members.filter { member in
+            (token.keyID == nil || member.id == token.keyID) && member.key.algorithm.rawValue == token.algorithm
+        }
+        if found.isEmpty { return .failure(Self.withdrawn) }
+        return .success(
+            Candidates(keys: found.map(\.key), generation: generation.load(ordering: .relaxed)))
     }
+
+    static let withdrawn = Status(.unauthenticated, "The token is signed by a key that its issuer doesn't have.")
 
     // MARK: Fetching
 
-    private func fetch() { finish(Result { () throws(Status) in try Self.parse(try read()) }) }
+    private static func beginFetch(_ state: inout State, _ now: UInt64) -> Bool {
+        state.isFetching = true
+        state.tried = now
+        return true
+    }
 
-    private func failed(_ status: Status) { finish(.failure(status)) }
+    private func startFetch() {
+        threads.run(for: .server, refused: { [self] in finish(.failure($0)) }) { [self] in
+            finish(Result { () throws(Status) in try parse(try read()) })
+        }
+    }
 
-    private func finish(_ result: Result<([String: SigningKey], [SigningKey]), Status>) {
+    private func finish(_ result: Result<[Member], Status>) {
         let waiting = state.withLock { state in
             state.isFetching = false
             switch result {
-            case .success(let (keys, nameless)):
-                state.keys = keys
-                state.nameless = nameless
-                state.fetched = clock.monotonicNanoseconds()
+            case .success(let members):
+                let isLess = !state.members.allSatisfy { old in members.contains { $0.key === old.key } }
+                let now = clock.monotonicNanoseconds()
+                state.members = members
+                state.fetched = now
                 state.failure = nil
+                freshUntil.store(now + Self.refreshSeconds * 1_000_000_000, ordering: .relaxed)
+                if isLess { generation.add(1, ordering: .releasing) }
             case .failure(let status): state.failure = status.message
             }
             defer { state.waiting = [] }
@@ -136,17 +203,32 @@ final class KeySet: Sendable {
         return download.bytes
     }
 
-    private static func parse(_ text: [UInt8]) throws(Status) -> ([String: SigningKey], [SigningKey]) {
-        guard case .array(let members)? = try PlainJSON.object(text)["keys"] else {
+    private func parse(_ text: [UInt8]) throws(Status) -> [Member] {
+        guard case .array(let contents)? = try PlainJSON.object(text)["keys"] else {
             throw .invalidArgument("what came is no JSON Web Key Set")
         }
-        var keys: [String: SigningKey] = [:]
-        var nameless: [SigningKey] = []
-        for case .map(let member) in members {
-            guard let key = SigningKey.jsonWebKey(member) else { continue }
-            if case .string(let id)? = member["kid"] { keys[id] = key } else { nameless.append(key) }
+        let known = state.withLock { $0.members }
+        var members: [Member] = []
+        for case .map(let content) in contents {
+            if let same = known.first(where: { $0.content == content }) {
+                members.append(same)
+                continue
+            }
+            guard let key = SigningKey.jsonWebKey(content) else { continue }
+            var id: String?
+            if case .string(let text)? = content["kid"] { id = text }
+            members.append(Member(content: content, id: id, key: key))
         }
-        if keys.isEmpty, nameless.isEmpty { throw .invalidArgument("there is no key for RS256 or ES256 in it") }
-        return (keys, nameless)
+        if members.isEmpty { throw .invalidArgument("there is no key for RS256 or ES256 in it") }
+        return members
     }
+}
+
+/// What a token is believed for: a key that its issuer may withdraw.
+struct TokenProof: Sendable {
+    let keys: KeySet
+    let key: SigningKey
+    let generation: UInt64
+
+    var standing: KeySet.Standing { keys.standing(of: key, since: generation) }
 }

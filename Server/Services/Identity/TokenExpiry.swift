@@ -2,21 +2,56 @@ import Glibc
 import HearthModel
 import HearthNetwork
 
-/// Ends a stream when its client's token does: the client comes back with a new one and goes on.
-final class TokenExpiry {
+/// Ends a stream when its client's token does, or when the issuer withdraws the key that signed it: the client comes back with
+/// a new one and goes on.
+///
+/// `@unchecked Sendable`: belongs to the stream's loop.
+final class TokenExpiry: @unchecked Sendable {
+    /// How often the key is looked at: with the age of key sets it makes less than a minute.
+    static let checkSeconds: Int64 = 15
+
+    private let tokenEnd: TokenEnd
+    private let loop: EventLoop
+    private var end: (@Sendable (Status) -> Void)?
     private var timer: Timer?
 
-    /// - Parameter end: called on the call's loop.
-    init?(of call: any StreamCall, end: @escaping @Sendable (Status) -> Void) {
-        guard case .client(let client?) = call.identity, let expiresAt = client.expiresAt else { return nil }
-        let seconds = max(0, expiresAt - Int64(time(nil)))
+    /// - Parameter end: called on the loop.
+    init?(_ tokenEnd: TokenEnd?, on loop: EventLoop, end: @escaping @Sendable (Status) -> Void) {
+        guard let tokenEnd else { return nil }
+        self.tokenEnd = tokenEnd
+        self.loop = loop
+        self.end = end
+        schedule()
+    }
+
+    convenience init?(of call: any StreamCall, end: @escaping @Sendable (Status) -> Void) {
+        guard case .client(let client?) = call.identity else { return nil }
+        self.init(client.end, on: call.loop, end: end)
+    }
+
+    private var secondsLeft: Int64 { max(0, tokenEnd.seconds - Int64(time(nil))) }
+
+    private func schedule() {
         // A timer knows no more than some weeks.
-        timer = call.loop.schedule(afterMilliseconds: Int(min(seconds, 1_000_000)) * 1000) {
-            end(Status(.unauthenticated, "The token has expired."))
+        let seconds = min(secondsLeft, tokenEnd.proof == nil ? 1_000_000 : Self.checkSeconds)
+        timer = loop.schedule(afterMilliseconds: Int(seconds) * 1000) { [weak self] in self?.check() }
+    }
+
+    /// On the loop.
+    func check() {
+        guard let end else { return }
+        if secondsLeft > 0 {
+            // While the set is fetched, or can't be, the stream goes on: it is looked at again soon.
+            guard let proof = tokenEnd.proof, proof.standing == .withdrawn else { return schedule() }
+            cancel()
+            return end(KeySet.withdrawn)
         }
+        cancel()
+        end(Status(.unauthenticated, "The token has expired."))
     }
 
     func cancel() {
+        end = nil
         timer?.cancel()
         timer = nil
     }

@@ -22,7 +22,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private var isStale = false
     private var mustJudge = false
     private var keepAlive: Timer?
-    private var expiry: Timer?
+    private var expiry: TokenExpiry?
 
     private static let keepAliveEvent = Array("event: keep-alive\ndata: null\n\n".utf8)
     private static let cancelEvent = Array("event: cancel\ndata: null\n\n".utf8)
@@ -56,11 +56,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         // The call holds the stream, and gives it free at its end.
         call.onCancel = { self.close() }
         call.exchange.onWritable = { self.becameWritable() }
-        if let left = identity.millisecondsLeft(now: service.nowMilliseconds) {
-            expiry = loop.schedule(afterMilliseconds: left) { [weak self] in
-                self?.end(with: Self.revokedEvent)
-            }
-        }
+        expiry = TokenExpiry(identity.tokenEnd, on: loop) { [weak self] _ in self?.end(with: Self.revokedEvent) }
         load()
     }
 

@@ -6,13 +6,13 @@ enum RealtimeIdentity: Sendable {
     /// Whoever may do everything that a scope allows; security rules aren't asked.
     case administrator(AdministratorScope)
     /// Somebody of whom rules decide by `auth`, which is nil for nobody in particular.
-    /// - expiresAt: when the token ends, in seconds since 1970; nil for never.
-    case client(auth: JSONValue?, expiresAt: Int64?)
+    /// - end: when the token ends; nil for never.
+    case client(auth: JSONValue?, end: TokenEnd?)
     /// An administrator whom rules see as somebody else, or as nobody: what the scope forbids stays forbidden.
     case impersonation(auth: JSONValue?, by: AdministratorScope)
 
     static let owner = RealtimeIdentity.administrator(AdministratorScope())
-    static let nobody = RealtimeIdentity.client(auth: nil, expiresAt: nil)
+    static let nobody = RealtimeIdentity.client(auth: nil, end: nil)
 
     /// What rules see as `auth`; nil for nobody in particular, and for administrators, of whom they aren't asked.
     var auth: JSONValue? {
@@ -30,15 +30,11 @@ enum RealtimeIdentity: Sendable {
         }
     }
 
-    /// How long the token holds from now on; nil for ever. The time in the token is whatever its issuer has put there.
-    /// - Parameter now: milliseconds since 1970.
-    func millisecondsLeft(now: Int64) -> Int? {
-        guard case .client(_, let expiresAt?) = self else { return nil }
-        let seconds = min(max(expiresAt, 0), Self.timeSecondsMax)
-        return Int(min(max(seconds * 1000 - now, 0), Self.timeSecondsMax))
+    /// When the token ends; nil for never.
+    var tokenEnd: TokenEnd? {
+        guard case .client(_, let end) = self else { return nil }
+        return end
     }
-
-    private static let timeSecondsMax: Int64 = 1 << 40
 
     /// On whose account the requests of a connection are.
     /// - Parameter address: of the peer, `address:port`.
@@ -52,7 +48,7 @@ enum RealtimeIdentity: Sendable {
     init(_ identity: Identity) {
         switch identity {
         case .administrator(let scope): self = .administrator(scope)
-        case .client(let client): self = .client(auth: client.map { Self.auth($0) }, expiresAt: client?.expiresAt)
+        case .client(let client): self = .client(auth: client.map { Self.auth($0) }, end: client?.end)
         }
     }
 

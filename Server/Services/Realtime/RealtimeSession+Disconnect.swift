@@ -206,7 +206,7 @@ struct DisconnectRecord: Sendable {
         // `nil` beside a value would be JSON's null.
         let auth: JSONValue? = if value.isNull { .none } else { .some(value) }
         if let by = record["by"] { return .impersonation(auth: auth, by: scope(by)) }
-        return .client(auth: auth, expiresAt: nil)
+        return .client(auth: auth, end: nil)
     }
 
     /// Makes the writes, all at once, and takes them out of the journal. Rules are asked again; places at which they forbid

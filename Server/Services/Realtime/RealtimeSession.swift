@@ -51,7 +51,7 @@ final class RealtimeSession: @unchecked Sendable {
     private(set) var requester: Requester
     /// Counts changes of what may be read: of identity or rules.
     private(set) var judgement = 0
-    private var expiry: Timer?
+    private var expiry: TokenExpiry?
 
     // Requests that were not begun, and why not.
     private var waiting: [[UInt8]] = []
@@ -414,12 +414,9 @@ final class RealtimeSession: @unchecked Sendable {
         if isEnded { return }
         self.identity = identity
         expiry?.cancel()
-        expiry = nil
+        expiry = TokenExpiry(identity.tokenEnd, on: loop) { [weak self] _ in self?.tokenEnded() }
         let requester = identity.requester(at: peer.address, connection: peer.connection)
         if requester != self.requester { belong(to: requester) }
-        if let left = identity.millisecondsLeft(now: service.nowMilliseconds) {
-            expiry = loop.schedule(afterMilliseconds: left) { [weak self] in self?.tokenEnded() }
-        }
         judgeListens()
     }
 

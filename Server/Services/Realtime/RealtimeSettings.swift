@@ -36,7 +36,7 @@ struct RealtimeSettings: Sendable {
                 case .data, .unknown: throw .notFound("There is nothing at \(call.head.path).")
                 }
             } catch {
-                call.fail(error, http: error.code == .resourceExhausted ? 413 : nil)
+                call.fail(error, http: call.exchange.isBodyTooLarge ? 413 : nil)
             }
         }
     }

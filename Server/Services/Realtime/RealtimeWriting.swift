@@ -59,7 +59,7 @@ struct RealtimeWriting: Sendable {
                 }
                 service.run(call) { [self] () throws(Status) in try submit(body, guarding, nil) }
             case .failure(let status):
-                call.fail(status, http: status.code == .resourceExhausted ? 413 : nil)
+                call.fail(status, http: call.exchange.isBodyTooLarge ? 413 : nil)
             }
         }
     }

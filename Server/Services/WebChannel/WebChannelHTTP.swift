@@ -191,7 +191,7 @@ struct WebChannelHTTP: HTTPExtension {
     }
 
     private static func refuse(_ exchange: HTTPExchange, _ status: Status) {
-        refuse(exchange, status.code.httpStatus, status.message)
+        refuse(exchange, exchange.isBodyTooLarge ? 413 : status.code.httpStatus, status.message)
     }
 
     /// Clients look for these words, not at the beginning, and begin a new session.

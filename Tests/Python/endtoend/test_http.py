@@ -146,3 +146,77 @@ class TestHttp2:
 class TestVerbs:
     def test_unknown_verbs(self, rest: Rest) -> None:
         assert rest.send("TRACE", "/v1/x").status in (400, 404, 405, 501)
+
+
+@pytest.mark.emulator_differs("it serves pages of any origin, under any name")
+class TestOtherPages:
+    """Pages of other sites, in the browser of whoever runs a server for local development."""
+
+    EVIL = {"Origin": "https://evil.example"}
+
+    @pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost.evil.example", "null"])
+    def test_they_neither_read_nor_delete(self, rest: Rest, origin: str) -> None:
+        rest.put("c/a", ONE)
+        sent = {"Origin": origin}
+        for verb, target in (
+            ("GET", f"/v1/{rest.name('c/a')}"),
+            ("OPTIONS", f"/v1/{rest.name('c/a')}"),
+            ("DELETE", f"/emulator/v1/{rest.root}"),
+            ("PUT", f"/emulator/v1/projects/{rest.project}:securityRules"),
+            ("POST", "/shutdown"),
+            ("GET", "/.json"),
+            ("GET", "/.lp?start=t&ser=1&cb=1&v=5"),
+            ("POST", "/google.firestore.v1.Firestore/Listen/channel?VER=8&RID=1"),
+            ("GET", "/bundles/x"),
+        ):
+            reply = rest.send(verb, target, headers=sent)
+            assert reply.status == 403, (verb, target)
+            assert "access-control-allow-origin" not in reply.headers
+            assert "--allow-origin" in reply.error()[2]
+        assert rest.get("c/a").status == 200
+
+    def test_nor_open_sockets(self, rest: Rest) -> None:
+        headers = {
+            **self.EVIL,
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        }
+        assert rest.send("GET", "/.ws?v=5&ns=x", headers=headers).status == 403
+
+    def test_nor_read_by_scripts(self, rest: Rest) -> None:
+        sent = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
+        assert rest.send("GET", "/.json?callback=f", headers=sent).status == 403
+        assert rest.send("GET", "/.json?callback=f", headers={**sent, "Referer": "http://127.0.0.1:3000/"}).status == 200
+
+    @pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "localhost.evil.example"])
+    def test_names_that_anybody_can_point_here(self, rest: Rest, host: str) -> None:
+        reply = rest.send("GET", f"/v1/{rest.name('c/a')}", headers={"Host": host})
+        assert reply.status == 403 and "--allow-host" in reply.error()[2]
+
+    @pytest.mark.parametrize("host", ["a b", "a/b", "u@a", "a:b"])
+    def test_names_that_are_none(self, rest: Rest, host: str) -> None:
+        assert rest.send("GET", "/", headers={"Host": host}).status == 400
+
+
+@pytest.mark.emulator_differs("its limits are its own")
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_request_that_is_too_large(rest: Rest, is_chunked: bool) -> None:
+    """100 MiB: told by its length at once, or found out on the way."""
+    size = 100 << 20
+    piece = b" " * (1 << 20)
+    rest.connection.putrequest("POST", f"/v1/{rest.root}:commit")
+    rest.connection.putheader("Authorization", "Bearer owner")
+    rest.connection.putheader(*(("Transfer-Encoding", "chunked") if is_chunked else ("Content-Length", str(size))))
+    rest.connection.endheaders()
+    if is_chunked:
+        try:
+            for _ in range(100):
+                rest.connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+        except OSError:
+            pass  # The server has answered and reads no more.
+    answer = rest.connection.getresponse()
+    assert answer.status == 413
+    body = json.loads(answer.read())
+    assert body["error"]["code"] == 413 and body["error"]["status"] == "INVALID_ARGUMENT"

@@ -433,7 +433,7 @@ def test_unknown_sessions(bare: Bare, which: str) -> None:
     answer = bare.way.send(verb, f"{bare.path}?{changed}&RID={rid}&AID=0&CI=0", body, {"Content-Type": FORM})
     assert answer.status == 400
     assert answer.text.find("Unknown SID") > 0
-    assert answer.headers["access-control-allow-origin"] == "http://app.example"
+    assert answer.headers["access-control-allow-origin"] == "http://app.localhost:5000"
 
 
 # Errors
@@ -501,12 +501,12 @@ def assert_open_to(origin: str, answer: Answer | Get) -> None:
 def test_every_answer_names_the_origin(bare: Bare) -> None:
     bare.begin(bare.added(2))
     get = bare.get(0)
-    assert_open_to("http://app.example", get)
-    assert_open_to("http://app.example", bare.post(form([], 1)))
+    assert_open_to("http://app.localhost:5000", get)
+    assert_open_to("http://app.localhost:5000", bare.post(form([], 1)))
     bare.terminate()
     refused = bare.post(form([], 1))
     assert refused.status == 400
-    assert_open_to("http://app.example", refused)
+    assert_open_to("http://app.localhost:5000", refused)
 
 
 def test_the_back_channel_is_not_held_up_on_its_way(bare: Bare) -> None:
@@ -525,7 +525,7 @@ def test_preflights(way: Way, path: str) -> None:
     headers = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
     answer = way.send("OPTIONS", path, b"", headers)
     assert answer.status in (200, 204)
-    assert_open_to("http://app.example", answer)
+    assert_open_to("http://app.localhost:5000", answer)
     assert set(asked.split(",")) <= set(re.split(r", *", answer.headers["access-control-allow-headers"].lower()))
     assert "POST" in answer.headers["access-control-allow-methods"]
 

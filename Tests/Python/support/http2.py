@@ -188,7 +188,7 @@ class _Connection:
 class Http2:
     """Cleartext HTTP/2 with prior knowledge; a connection that is lost is made anew."""
 
-    def __init__(self, address: str, origin: str = "http://app.example", *, reads: bool = True) -> None:
+    def __init__(self, address: str, origin: str = "http://app.localhost:5000", *, reads: bool = True) -> None:
         """Without `reads` no flow-control window is widened before `read_on`."""
         self._address = address
         self._reads = reads

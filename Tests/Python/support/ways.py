@@ -93,7 +93,7 @@ def _forget_closed(kept: http.client.HTTPConnection) -> None:
 class Http1:
     """HTTP/1.1: one kept connection for POSTs, and one for GETs; GETs that overlap have one each."""
 
-    def __init__(self, address: str, origin: str = "http://app.example") -> None:
+    def __init__(self, address: str, origin: str = "http://app.localhost:5000") -> None:
         self._address = address
         self._headers = {"Origin": origin}
         #: The last GET; when it has ended, its connection can be used again.

@@ -1,0 +1,112 @@
+/// Finds what rules of lists ask of fields that a query may not filter: whether they are there, how many there are, what the
+/// whole of them is. Such a test holds for every list in Google's emulator, and is an error where lists must not find what `get`
+/// refuses; so people are told of it either way.
+struct ListAbsence {
+    private static let methods = ["get", "keys", "values", "size", "diff"]
+    private static let text =
+        "Lists know only the fields that their query filters: of others this is an error, and in local development they count "
+        + "as absent."
+
+    private var functions: [String: FunctionDeclaration] = [:]
+    private var visited: Set<String> = []
+    private var found: [SourceRange] = []
+
+    static func warnings(_ file: SourceFile, _ lines: LineIndex) -> [RulesIssue] {
+        var finder = ListAbsence()
+        for function in file.functions { finder.functions[function.name] = function }
+        for service in file.services {
+            for function in service.functions { finder.functions[function.name] = function }
+            for match in service.matches { finder.visit(match) }
+        }
+        return finder.found.map { range in
+            let position = lines.position(range.start)
+            return RulesIssue(line: position.line, column: position.column, description: text, severity: .warning)
+        }
+    }
+
+    private mutating func visit(_ match: MatchDeclaration) {
+        for function in match.functions { functions[function.name] = function }
+        for rule in match.rules {
+            switch rule {
+            case .match(let inner): visit(inner)
+            case .allow(let allow):
+                let isOfLists = allow.methods.contains { $0.name == "list" || $0.name == "read" }
+                if isOfLists, let condition = allow.condition { visit(condition) }
+            }
+        }
+    }
+
+    private mutating func visit(_ expression: Expression) {
+        if asksForAll(expression) { found.append(expression.range) }
+        switch expression.kind {
+        case .list(let elements): for element in elements { visit(element) }
+        case .map(let entries):
+            for entry in entries {
+                visit(entry.key)
+                visit(entry.value)
+            }
+        case .path(let parts):
+            for case .interpolation(let inner) in parts { visit(inner) }
+        case .group(let inner), .unary(_, let inner), .isType(let inner, _), .member(let inner, _): visit(inner)
+        case .binary(_, let left, let right), .index(let left, let right):
+            visit(left)
+            visit(right)
+        case .conditional(let condition, let first, let second):
+            visit(condition)
+            visit(first)
+            visit(second)
+        case .slice(let inner, let from, let to):
+            visit(inner)
+            if let from { visit(from) }
+            if let to { visit(to) }
+        case .call(let name, let arguments):
+            for argument in arguments { visit(argument) }
+            // Each once: it says the same wherever it is called from.
+            guard visited.insert(name).inserted, let function = functions[name] else { return }
+            for variable in function.variables { visit(variable.value) }
+            visit(function.result)
+        case .method(let receiver, _, let arguments):
+            visit(receiver)
+            for argument in arguments { visit(argument) }
+        case .null, .boolean, .integer, .float, .string, .bytes, .variable: break
+        }
+    }
+
+    private func asksForAll(_ expression: Expression) -> Bool {
+        switch expression.kind {
+        case .method(let receiver, let name, let arguments):
+            Self.methods.contains(name) && (Self.isData(receiver) || arguments.contains(where: Self.isData))
+        case .binary(let operation, _, let right) where operation.rawValue == "in": Self.isData(right)
+        case .binary(let operation, let left, let right) where ["==", "!="].contains(operation.rawValue):
+            Self.isWholeData(left) || Self.isWholeData(right)
+        default: false
+        }
+    }
+
+    /// `resource.data`, or something in it.
+    private static func isData(_ expression: Expression) -> Bool {
+        switch expression.kind {
+        case .group(let inner): isData(inner)
+        case .member(let inner, _), .index(let inner, _): isWholeData(expression) || isData(inner)
+        default: false
+        }
+    }
+
+    private static func isWholeData(_ expression: Expression) -> Bool {
+        switch expression.kind {
+        case .group(let inner): isWholeData(inner)
+        case .member(let inner, "data"): inner.kind == .variable("resource")
+        default: false
+        }
+    }
+}
+
+extension Ruleset {
+    /// What the rules of lists in a source ask that a query may not say. Empty for a source with errors.
+    public static func listWarnings(_ source: String) -> [RulesIssue] {
+        let bytes = Array(source.utf8)
+        if bytes.count >= RulesLimits.sourceSizeBytesMax { return [] }
+        let (file, found) = Parser.parse(bytes)
+        return found.hasErrors ? [] : ListAbsence.warnings(file, LineIndex(bytes))
+    }
+}

@@ -1,0 +1,78 @@
+import HearthModel
+import HearthWire
+
+/// One method of the admin services: what serves it, and what its caller must be allowed to do.
+///
+/// `effect` and `resource` have no defaults. A method that does not say whether it changes something, or whose project it
+/// concerns, does not compile; and there is no other way to a method than `AdminService.perform`, which asks for both.
+struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Sendable>: AnyAdminMethod {
+    typealias Body =
+        @Sendable (AdminService) -> (Request, @escaping AdminService.Answer<Response>) throws(Status) -> Void
+
+    /// The gRPC path.
+    let path: String
+    let effect: AdministratorEffect
+    /// The name in a request that says which project it concerns: `projects/P`, or of something in that project.
+    let resource: @Sendable (Request) -> String
+    let body: Body
+
+    init(
+        _ path: String, _ effect: AdministratorEffect, resource: @escaping @Sendable (Request) -> String,
+        _ body: @escaping Body
+    ) {
+        self.path = path
+        self.effect = effect
+        self.resource = resource
+        self.body = body
+    }
+
+    var request: any WireMessage.Type { Request.self }
+
+    /// Whether it looks into a database, which may have to be opened first: not on an event loop.
+    var concernsDatabase: Bool { path.utf8.starts(with: AdminMethods.admin.utf8) }
+
+    func serve(
+        _ message: [UInt8], _ admin: AdminService, _ permit: AdminService.Permit,
+        _ answer: @escaping AdminService.BytesAnswer
+    ) throws(Status) {
+        try admin.perform(self, try Request(protobuf: message), permit) { answer($0.map { $0.protobuf() }) }
+    }
+}
+
+/// A method over bytes: what gRPC calls.
+protocol AnyAdminMethod: Sendable {
+    var path: String { get }
+    /// The type of its messages.
+    var request: any WireMessage.Type { get }
+    var effect: AdministratorEffect { get }
+    func serve(
+        _ message: [UInt8], _ admin: AdminService, _ permit: AdminService.Permit,
+        _ answer: @escaping AdminService.BytesAnswer
+    ) throws(Status)
+}
+
+extension AdminService {
+    typealias BytesAnswer = @Sendable (Result<[UInt8], Status>) -> Void
+    /// Fails with PERMISSION_DENIED when the caller may not do this to that.
+    typealias Permit = (_ resource: AdministeredResource, _ effect: AdministratorEffect) throws(Status) -> Void
+
+    /// Runs a method for a caller. Both gRPC and REST come through here.
+    func perform<Request, Response>(
+        _ method: AdminMethod<Request, Response>, _ request: Request, _ permit: Permit,
+        _ answer: @escaping Answer<Response>
+    ) throws(Status) {
+        try permit(.project(Self.project(named: method.resource(request))), method.effect)
+        if method.concernsDatabase {
+            inBackground(of: answer) { () throws(Status) in try method.body(self)(request, answer) }
+        } else {
+            try method.body(self)(request, answer)
+        }
+    }
+
+    /// The project in a resource name; empty, which is no project's name, when there is none.
+    private static func project(named name: String) -> String {
+        let segments = name.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard segments.count >= 2, segments[0].elementsEqual("projects".utf8) else { return "" }
+        return String(Substring(segments[1]))
+    }
+}

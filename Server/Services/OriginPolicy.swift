@@ -1,0 +1,129 @@
+import HearthModel
+import HearthNetwork
+
+/// Which web pages may use a server for local development.
+///
+/// Such a server believes everybody. A page of any site that a developer happens to open runs on the same machine, so it
+/// must not be able to read, change or delete data there, neither by cross-origin requests (`Origin`) nor by a name of its
+/// own that it makes point to 127.0.0.1 (`Host`, "DNS rebinding"). Pages at loopback addresses may: there the developer's
+/// own pages are. Whoever sends no browser's fields is no page, and not judged here.
+///
+/// A server that is not for local development asks for tokens instead; pages of any origin may bring theirs.
+package struct OriginPolicy: Sendable {
+    /// Lowercase: `https://app.example:3000`, or `null`.
+    private let origins: Set<String>
+    /// Lowercase, without ports.
+    private let hosts: Set<String>
+
+    /// - Parameters:
+    ///   - origins: of pages elsewhere that may use the server, as browsers write them.
+    ///   - hosts: further names of the server.
+    init(origins: [String], hosts: [String]) {
+        self.origins = Set(origins.map { $0.lowercased() })
+        self.hosts = Set(hosts.map { Self.withoutBrackets($0.lowercased()) })
+    }
+
+    /// Why a request is refused, in a sentence; nil when it is not.
+    func refusal(_ head: HTTPRequestHead) -> String? {
+        let host = Self.host(ofAuthority: head.authority.lowercased())
+        if !isOurs(host) {
+            return "The server for local development is not known as \"\(host)\". "
+                + "Use localhost, an IP address, or name the host with --allow-host."
+        }
+        if let origin = head.firstValue("origin") {
+            return isAllowed(origin, host) ? nil : Self.refusal(ofOrigin: origin)
+        }
+        guard head.firstValue("sec-fetch-site") == "cross-site", !Self.isNavigation(head) else { return nil }
+        // Scripts and images of other pages carry no origin, and a script is how JSONP is read. Browsers say where they
+        // come from in another way.
+        let referrer = head.firstValue("referer").flatMap(Self.origin(ofURL:))
+        if let referrer, isAllowed(referrer, host) { return nil }
+        return Self.refusal(ofOrigin: referrer ?? "null")
+    }
+
+    private static func refusal(ofOrigin origin: String) -> String {
+        "Pages of the origin \"\(origin)\" may not use this server for local development. "
+            + "Serve the page from localhost, or name its origin with --allow-origin."
+    }
+
+    /// Opening an address in a tab shows it to the person in front of it, not to the page that has the link.
+    private static func isNavigation(_ head: HTTPRequestHead) -> Bool {
+        (head.method == "GET" || head.method == "HEAD") && head.firstValue("sec-fetch-mode") == "navigate"
+            && head.firstValue("sec-fetch-dest") == "document"
+    }
+
+    // MARK: Hosts
+
+    /// Whether nobody else can make this name point to the server.
+    private func isOurs(_ host: String) -> Bool {
+        // Clients of HTTP/1.0 name none, browsers always do.
+        if host.isEmpty || Self.isLoopback(host) || Self.isAddress(host) || hosts.contains(host) { return true }
+        // Names without a dot are of the local network: containers call each other so.
+        if !host.utf8.contains(UInt8(ascii: ".")) { return true }
+        // SDKs name a namespace of the Realtime Database in the host.
+        return RealtimeName.inHost(host) != nil
+    }
+
+    static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+        return host.hasPrefix("127.") && isIPv4(host)
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+        host.utf8.contains(UInt8(ascii: ":")) || isIPv4(host)
+    }
+
+    private static func isIPv4(_ host: String) -> Bool {
+        let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 4 && parts.allSatisfy { part in UInt8(String(Substring(part))) != nil }
+    }
+
+    /// - Parameter authority: `host`, `host:port`, `[address]:port`.
+    /// - Returns: without brackets and without the dot that may end a name.
+    private static func host(ofAuthority authority: String) -> String {
+        if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
+            return String(authority[authority.index(after: authority.startIndex)..<end])
+        }
+        var host = authority
+        if let colon = host.lastIndex(of: ":") { host = String(host[..<colon]) }
+        if host.hasSuffix(".") { host.removeLast() }
+        return host
+    }
+
+    private static func withoutBrackets(_ host: String) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
+
+    // MARK: Origins
+
+    private func isAllowed(_ origin: String, _ host: String) -> Bool {
+        let origin = origin.lowercased()
+        if origins.contains(origin) { return true }
+        guard let mark = origin.range(ofScheme: "://") else { return false }
+        let from = Self.host(ofAuthority: String(origin[mark...]))
+        // A page from the host that it talks to is served by the developer, too; native clients name it as their origin.
+        return Self.isLoopback(from) || (!from.isEmpty && from == host)
+    }
+
+    /// `https://a.example/b` without what follows the authority.
+    private static func origin(ofURL text: String) -> String? {
+        guard let start = text.range(ofScheme: "://") else { return nil }
+        let end = text[start...].firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? text.endIndex
+        return String(text[..<end])
+    }
+
+    /// Whether a text is an origin as browsers write it: a scheme and an authority without a path.
+    package static func isOrigin(_ text: String) -> Bool {
+        if text == "null" { return true }
+        guard let start = text.range(ofScheme: "://"), start < text.endIndex else { return false }
+        return !text[start...].contains { $0 == "/" || $0 == "?" || $0 == "#" || $0 == "@" || $0 == " " }
+    }
+}
+
+extension String {
+    /// Where the text after `mark` begins; nil without it, or with nothing before it.
+    fileprivate func range(ofScheme mark: String) -> Index? {
+        guard let colon = firstIndex(of: ":"), colon > startIndex, self[colon...].hasPrefix(mark) else { return nil }
+        return index(colon, offsetBy: mark.count)
+    }
+}

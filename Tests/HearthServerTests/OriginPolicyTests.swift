@@ -1,0 +1,101 @@
+import Testing
+
+@testable import HearthNetwork
+@testable import HearthServer
+
+/// Which pages of a browser a server for local development serves.
+@Suite struct OriginPolicyTests {
+    private func head(
+        _ authority: String, _ fields: [String: String] = [:], method: String = "GET", path: String = "/"
+    ) -> HTTPRequestHead {
+        HTTPRequestHead(
+            method: method, target: path, authority: authority, scheme: "http",
+            headers: fields.map { HTTPHeader($0.key, $0.value) }, version: .http1_1, remoteAddress: "127.0.0.1:1",
+            connectionNumber: 1, isSecure: false)
+    }
+
+    private let policy = OriginPolicy(
+        origins: ["https://app.example:3000"], hosts: ["Dev.Example", "0.0.0.0"])
+
+    @Test(arguments: [
+        "", "localhost", "localhost:8080", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "127.9.9.9",
+        "[::1]:8080",
+        "192.168.1.5:80", "[fe80::1]", "hearth:8080", "dev.example:8080", "dev.example.:8080", "ns.firebaseio.com",
+    ])
+    func hostsThatAreServed(_ host: String) {
+        #expect(policy.refusal(head(host)) == nil)
+    }
+
+    @Test(arguments: [
+        "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "notlocalhost.example",
+        "127.0.0.256.example", "firebaseio.com.evil.example",
+    ])
+    func hostsThatAnybodyCanPointHere(_ host: String) {
+        #expect(policy.refusal(head(host))?.contains("--allow-host") == true)
+    }
+
+    @Test(arguments: [
+        "http://localhost:3000", "http://LOCALHOST", "https://a.localhost", "http://127.0.0.1:5000",
+        "http://[::1]:5000",
+        "https://app.example:3000", "capacitor://localhost",
+    ])
+    func pagesThatAreServed(_ origin: String) {
+        #expect(policy.refusal(head("localhost:8080", ["origin": origin])) == nil)
+    }
+
+    @Test(arguments: [
+        "https://evil.example", "http://localhost.evil.example", "https://app.example", "http://app.example:3000",
+        "https://app.example:3000.evil.example", "null", "", "http://", "localhost", "http://192.168.1.5:3000",
+        "chrome-extension://abc", "http://127.0.0.1.evil.example", "file://",
+    ])
+    func pagesThatAreNot(_ origin: String) {
+        #expect(policy.refusal(head("localhost:8080", ["origin": origin]))?.contains("--allow-origin") == true)
+        #expect(policy.refusal(head("localhost:8080", ["origin": origin], method: "OPTIONS")) != nil)
+    }
+
+    @Test func aPageFromTheHostThatItTalksToIsServed() {
+        #expect(policy.refusal(head("192.168.1.5:8080", ["origin": "http://192.168.1.5:3000"])) == nil)
+        #expect(policy.refusal(head("192.168.1.5:8080", ["origin": "http://192.168.1.6:3000"])) != nil)
+        // The name that was made to point here is refused for what it is.
+        #expect(policy.refusal(head("evil.example", ["origin": "http://evil.example"])) != nil)
+    }
+
+    @Test func filesAreServedWhenAllowed() {
+        let policy = OriginPolicy(origins: ["null"], hosts: [])
+        #expect(policy.refusal(head("localhost", ["origin": "null"])) == nil)
+    }
+
+    /// A script of another page carries no origin, and reads what is answered as JSONP.
+    @Test func scriptsOfOtherPagesAreRefused() {
+        func script(_ fields: [String: String]) -> HTTPRequestHead {
+            head(
+                "localhost:9000",
+                fields.merging(["sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"]) { $1 },
+                path: "/.json?callback=x")
+        }
+        #expect(policy.refusal(script(["sec-fetch-site": "cross-site"])) != nil)
+        #expect(
+            policy.refusal(script(["sec-fetch-site": "cross-site", "referer": "https://evil.example/a?b"])) != nil)
+        #expect(
+            policy.refusal(script(["sec-fetch-site": "cross-site", "referer": "http://127.0.0.1:3000/a"])) == nil)
+        #expect(policy.refusal(script(["sec-fetch-site": "same-site"])) == nil)
+        #expect(policy.refusal(script(["sec-fetch-site": "same-origin"])) == nil)
+    }
+
+    @Test func openingAnAddressInATabIsNoReading() {
+        let tab = ["sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"]
+        #expect(policy.refusal(head("localhost:8080", tab)) == nil)
+        #expect(policy.refusal(head("localhost:8080", tab, method: "POST")) != nil)
+        let frame = tab.merging(["sec-fetch-dest": "iframe"]) { $1 }
+        #expect(policy.refusal(head("localhost:8080", frame)) != nil)
+    }
+
+    @Test func origins() {
+        for text in ["null", "https://a.example", "http://[::1]:1", "app://x"] {
+            #expect(OriginPolicy.isOrigin(text), "\(text)")
+        }
+        for text in ["", "a.example", "https://", "https://a/", "https://a?b", "://a", "https://u@a"] {
+            #expect(!OriginPolicy.isOrigin(text), "\(text)")
+        }
+    }
+}
