@@ -231,6 +231,12 @@ package struct Queue<Element> {
         return elements.removeLast()
     }
 
+    /// Removes what `isKept` doesn't want.
+    package mutating func retain(_ isKept: (Element) -> Bool) {
+        elements = elements[head...].filter { $0.map(isKept) ?? false }
+        head = 0
+    }
+
     package mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
         defer {

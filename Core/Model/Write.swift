@@ -74,16 +74,9 @@ public struct FieldTransform: Sendable {
             let lesser = Self.extreme(stored, operand, keepStored: { $0 <= 0 })
             return (lesser, lesser)
         case .appendMissingElements(let elements):
-            var array = Self.elements(of: stored)
-            for element in elements where !array.contains(where: { ValueOrder.equivalent($0, element) }) {
-                array.append(element)
-            }
-            return (.array(array), .null)
+            return (.array(ElementSet.appending(elements, to: Self.elements(of: stored))), .null)
         case .removeAllFromArray(let elements):
-            let kept = Self.elements(of: stored).filter { element in
-                !elements.contains { ValueOrder.equivalent($0, element) }
-            }
-            return (.array(kept), .null)
+            return (.array(ElementSet.removing(elements, from: Self.elements(of: stored))), .null)
         }
     }
 

@@ -4,7 +4,8 @@ import HearthWire
 /// Keeps the index catalog in the `meta` keyspace, as the fields of one document in wire form.
 ///
 ///     key "catalog": {next: integer, definitions: [{id, collection, scope, name, state, fields: [{path, kind, dimension}]}],
-///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}]}
+///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}],
+///                     changes: [{collection, earlier: [{overrides: […]}]}]}, the last only while overrides change
 enum CatalogStore {
     static let key = Array("catalog".utf8)
 
@@ -13,10 +14,14 @@ enum CatalogStore {
         let fields = try FieldsCodec.decode(bytes)
         let definitions = maps(fields["definitions"])
         let overrides = maps(fields["overrides"])
+        let changes = maps(fields["changes"])
         let catalog = IndexCatalog(
-            definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override))
+            definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override),
+            changes: changes.compactMap(change))
         // Entries of a definition that is left out would be taken for strays, and no longer be kept up.
-        guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count else {
+        guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count,
+            catalog.changes.count == changes.count
+        else {
             throw Status(.dataLoss, "The index catalog holds a definition that can't be read.")
         }
         return catalog
@@ -30,11 +35,14 @@ enum CatalogStore {
     }
 
     static func save(_ catalog: IndexCatalog, nextID: UInt32, to transaction: any StoreTransaction) throws(Status) {
-        let fields = MapValue([
+        var fields = MapValue([
             .init(name: "next", value: .integer(Int64(nextID))),
             .init(name: "definitions", value: .array(catalog.definitions.map { .map(encode($0)) })),
             .init(name: "overrides", value: .array(catalog.overrides.map { .map(encode($0)) })),
         ])
+        if !catalog.changes.isEmpty {
+            fields.set("changes", .array(catalog.changes.map { .map(encode($0)) }))
+        }
         try transaction.put(.meta, key, FieldsCodec.encode(fields))
     }
 
@@ -123,6 +131,27 @@ enum CatalogStore {
         return FieldOverride(
             collectionID: collectionID, path: path(map["path"]), indexes: indexes,
             isTimeToLive: map["ttl"] == .boolean(true))
+    }
+
+    private static func encode(_ change: IndexCatalog.Change) -> MapValue {
+        MapValue([
+            .init(name: "collection", value: .string(change.collectionID)),
+            .init(
+                name: "earlier",
+                value: .array(
+                    change.earlier.map { overrides in
+                        .map(
+                            MapValue([.init(name: "overrides", value: .array(overrides.map { .map(encode($0)) }))]))
+                    })),
+        ])
+    }
+
+    private static func change(_ map: MapValue) -> IndexCatalog.Change? {
+        guard let collectionID = string(map["collection"]) else { return nil }
+        let earlier = maps(map["earlier"]).map { maps($0["overrides"]) }
+        let read = earlier.map { $0.compactMap(override) }
+        guard zip(earlier, read).allSatisfy({ $0.count == $1.count }) else { return nil }
+        return IndexCatalog.Change(collectionID: collectionID, earlier: read)
     }
 
     // MARK: Reading values

@@ -29,6 +29,17 @@ public struct SystemClock: Clock {
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
+
+    /// Nanoseconds since the machine was started, those included in which it slept.
+    public func bootNanoseconds() -> UInt64 {
+        #if os(Linux)
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+        #else
+        return monotonicNanoseconds()
+        #endif
+    }
 }
 
 /// Gives commits their versions, and reads their times, so that the two never contradict each other.
@@ -41,6 +52,8 @@ final class CommitClock: Sendable {
         var last: Int64
         /// The version of the last commit that is durable and visible.
         var committed: Int64
+        /// When it came, in monotonic nanoseconds; that of the opening for one that was there before.
+        var committedNanoseconds: UInt64
         /// Whether the writer has begun to give versions to commits that aren't visible yet.
         var isCommitting = false
         /// While it has: what the state after `committed` is valid for, as every commit on its way is later.
@@ -55,7 +68,9 @@ final class CommitClock: Sendable {
 
     init(clock: any Clock, lastVersion: Int64) {
         self.clock = clock
-        state = Mutex(State(last: lastVersion, committed: lastVersion))
+        state = Mutex(
+            State(
+                last: lastVersion, committed: lastVersion, committedNanoseconds: clock.monotonicNanoseconds()))
     }
 
     /// The time before which nothing can be read that isn't there yet.
@@ -64,6 +79,11 @@ final class CommitClock: Sendable {
     }
 
     var committed: Int64 { state.withLock { $0.committed } }
+
+    /// The newest commit, and when it came.
+    var lastCommit: (version: Int64, nanoseconds: UInt64) {
+        state.withLock { ($0.committed, $0.committedNanoseconds) }
+    }
 
     // MARK: Writer
 
@@ -92,7 +112,10 @@ final class CommitClock: Sendable {
         let waiting = state.withLock { state in
             state.isCommitting = false
             state.generation += 1
-            if let committed { state.committed = committed }
+            if let committed {
+                state.committed = committed
+                state.committedNanoseconds = clock.monotonicNanoseconds()
+            }
             let waiting = state.waiting
             state.waiting = []
             return waiting

@@ -45,6 +45,18 @@ final class CommitAdmission: Sendable {
         var clients = Load()
         var accounts: [UInt64: Account] = [:]
         var nanosecondsPerUnit = CommitCost.nanosecondsPerUnit
+        /// Of connections whose only commit goes back to the preparer: what has come since, in order.
+        var held: [Sender: [CommitRequest]] = [:]
+    }
+
+    private struct Sender: Hashable {
+        let account: UInt64
+        let connection: UInt64
+
+        init(_ requester: Requester) {
+            account = requester.account
+            connection = requester.connection
+        }
     }
 
     private let state = Mutex(State())
@@ -57,11 +69,12 @@ final class CommitAdmission: Sendable {
 
     /// Counts a commit in, until `leave`, and decides which way it goes: behind a slow one of the same connection
     /// everything is slow, so that the commits of a connection keep their order.
+    /// - Returns: whether it may be queued now; else it is kept for `nextHeld`.
     /// - Throws: RESOURCE_EXHAUSTED, and counts nothing.
-    func enter(_ request: inout CommitRequest) throws(Status) {
-        let (refusal, isSlow) = state.withLock { [request] state -> (Status?, Bool) in
+    func enter(_ request: inout CommitRequest) throws(Status) -> Bool {
+        let (refusal, isSlow, isHeld) = state.withLock { [request] state -> (Status?, Bool, Bool) in
             var request = request
-            if let refusal = Self.refusal(of: request, state) { return (refusal, false) }
+            if let refusal = Self.refusal(of: request, state) { return (refusal, false, false) }
             let requester = request.requester
             let isBehind = (state.accounts[requester.account]?.connections[requester.connection]?.slow ?? 0) > 0
             request.isSlow = request.isLarge || isBehind
@@ -70,10 +83,12 @@ final class CommitAdmission: Sendable {
             let rate = state.nanosecondsPerUnit
             state.accounts[requester.account, default: Account(nanosecondsPerUnit: rate)].load.add(request)
             state.accounts[requester.account]!.connections[requester.connection, default: Load()].add(request)
-            return (nil, request.isSlow)
+            let isHeld = !state.held.isEmpty && state.held[Sender(requester)]?.append(request) != nil
+            return (nil, request.isSlow, isHeld)
         }
         if let refusal { throw refusal }
         request.isSlow = isSlow
+        return !isHeld
     }
 
     private static func refusal(of request: CommitRequest, _ state: State) -> Status? {
@@ -104,6 +119,33 @@ final class CommitAdmission: Sendable {
 
     private static let clientsShare = 0.75
     private static let accountShare = 0.5
+
+    // MARK: Going back
+
+    /// Keeps back what its connection sends from now on, until `nextHeld` has given it all out: so that a commit that goes back to the
+    /// preparer is not overtaken.
+    /// - Returns: whether it is; not when more of the connection is queued already.
+    func holdOthers(behind request: CommitRequest) -> Bool {
+        state.withLock { state in
+            let sender = Sender(request.requester)
+            if state.accounts[sender.account]?.connections[sender.connection]?.count != 1 { return false }
+            state.held[sender] = []
+            return true
+        }
+    }
+
+    /// What has come behind a commit that was queued again, in order. To be called until there is nothing more.
+    func nextHeld(behind request: CommitRequest) -> [CommitRequest] {
+        state.withLock { state in
+            let sender = Sender(request.requester)
+            guard let requests = state.held[sender], !requests.isEmpty else {
+                state.held[sender] = nil
+                return []
+            }
+            state.held[sender] = []
+            return requests
+        }
+    }
 
     func leave(_ request: CommitRequest) {
         state.withLock { state in

@@ -110,7 +110,8 @@ final class CommitPipeline: Sendable {
         var request = request
         request.cost = CommitCost.units(of: request.writes)
         do throws(Status) {
-            try admission.enter(&request)
+            // What is held back is queued by `prepareAgain`.
+            if try !admission.enter(&request) { return }
         } catch {
             locks.remove(request.owner)
             return request.completion(.failure(error))
@@ -363,15 +364,21 @@ final class CommitPipeline: Sendable {
             for set in group.sets { hub.committed(set) }
         }
         for (index, request) in group.requests.enumerated() {
+            // The last of a failed group may have none.
+            let verdict = index < group.verdicts.count ? group.verdicts[index] : nil
+            if case .outdated = verdict {
+                prepareAgain(request)
+                continue
+            }
             if let failure {
                 answer(request, .failure(Status(.unavailable, failure.message)))
                 continue
             }
-            switch group.verdicts[index] {
+            switch verdict {
             case .committed(let outcome): answer(request, .success(outcome))
             case .failed(let status): answer(request, .failure(status))
             case .parked(let holder, let key): park(request, holder, key)
-            case .outdated: prepareAgain(request)
+            case .outdated, nil: break
             }
         }
         counters.count(group: group.requests.count, failed: failure != nil)
@@ -397,6 +404,9 @@ final class CommitPipeline: Sendable {
             answer(request, .failure(Self.tooMuchContention))
         } else {
             pushToPreparer(request)
+        }
+        while case let held = admission.nextHeld(behind: request), !held.isEmpty {
+            for request in held { enqueue(request) }
         }
     }
 
@@ -454,10 +464,12 @@ final class CommitPipeline: Sendable {
             }
         }
         let prepared: PreparedCommit
-        if let known = request.prepared {
-            if !isFresh(known, earlier: group.sets) { return .no(.outdated) }
+        if let known = request.prepared, isFresh(known, earlier: group.sets) {
             prepared = known
+        } else if request.prepared != nil, admission.holdOthers(behind: request) {
+            return .no(.outdated)
         } else {
+            // Going back it would be overtaken by those of its connection that wait behind it.
             let (catalog, epoch) = catalog.valueAndEpoch
             prepared = try PreparedCommit(
                 request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
@@ -572,7 +584,8 @@ final class CommitPipeline: Sendable {
         // A commit outside of transactions becomes known when it first has to wait.
         if request.transaction == nil { locks.add(request.owner, age: request.owner) }
         if let key {
-            if !locks.acquire(.document(key), for: request.owner, granted: resume), let request = unpark(ticket) {
+            let acquisition = locks.acquire(.document(key), for: request.owner, granted: resume)
+            if case .refused = acquisition, let request = unpark(ticket) {
                 answer(request, .failure(Self.tooMuchContention))
             }
         } else {

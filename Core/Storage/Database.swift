@@ -21,13 +21,29 @@ public final class Database: Sendable {
     private let incarnationNumber: Incarnation
     private let deferred: DeferredStore?
     private let ended = Mutex<Status?>(nil)
+    private let horizon: HistoryHorizon
+    /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
+    /// speak of.
+    public let clockSkewSeconds: Int64?
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
     static let earliestKey = Array("earliest".utf8)
 
-    /// - Throws: UNAVAILABLE when the store can't be read.
-    public init(name: DatabaseName, store: any Store, clock: any Clock = SystemClock()) throws(Status) {
+    /// - Parameter allowsClockSkew: whether a database is opened whose commits are of the future.
+    /// - Throws: UNAVAILABLE when the store can't be read, FAILED_PRECONDITION when its commits are of the future.
+    public convenience init(
+        name: DatabaseName, store: any Store, clock: any Clock = SystemClock(), allowsClockSkew: Bool = true
+    ) throws(Status) {
+        try self.init(
+            name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, drivers: ThreadDriver.make)
+    }
+
+    /// - Parameter drivers: make what runs the writer and the preparer.
+    init(
+        name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true,
+        drivers: @escaping WorkerDrivers
+    ) throws(Status) {
         self.name = name
         self.store = store
         deferred = store as? DeferredStore
@@ -35,6 +51,8 @@ public final class Database: Sendable {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
+        clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
+        horizon = HistoryHorizon(clock: clock)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
@@ -44,7 +62,9 @@ public final class Database: Sendable {
         incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
-            observers: observers, hub: changes, incarnation: incarnationNumber)
+            observers: observers, hub: changes, incarnation: incarnationNumber, drivers: drivers)
+        // What an earlier run of the process left unfinished. When it fails, the next opening goes on with it.
+        if !catalog.changes.isEmpty { IndexBuilder(database: self, pipeline: pipeline).finishChanges { _ in } }
     }
 
     deinit { pipeline.stop() }
@@ -87,6 +107,8 @@ public final class Database: Sendable {
         changes.closed(reason)
         pipeline.stop(because: reason)
         store.close(because: reason)
+        // Reads that wait for a lock fail, as those do that come now.
+        locks.removeAll()
     }
 
     /// Why the database is closed; nil while it is open.
@@ -162,13 +184,12 @@ public final class Database: Sendable {
     /// The state at a read time that this database has given out itself, for a read that goes on.
     /// - Throws: FAILED_PRECONDITION when it is too old by now.
     public func pastView(at readTime: Timestamp) throws(Status) -> ReadView {
-        try check(readTime: readTime)
-        return try view(at: readTime.microseconds, readTime: readTime)
+        // Whether the history reaches back so far is in the store, whatever the clock says by now.
+        try view(at: readTime.microseconds, readTime: readTime)
     }
 
     /// The same for a long read, which ends with the view.
     package func pastView(at readTime: Timestamp, under read: LongRead) throws(Status) -> ReadView {
-        try check(readTime: readTime)
         let view = try view(at: readTime.microseconds, readTime: readTime, .long)
         view.hold(read)
         return view
@@ -182,6 +203,23 @@ public final class Database: Sendable {
         let oldest = clock.now().microseconds - Int64(Limits.retentionSeconds) * 1_000_000
         if readTime.microseconds < oldest { throw Self.tooOld }
     }
+
+    /// The read time itself, but when commits lie ahead of the clock: then what is now by the clock means the present, not
+    /// a time before all of them.
+    private func presentTime(for time: Timestamp) -> Timestamp {
+        let now = clock.now().microseconds
+        let committed = commitClock.committed
+        // Commits of one microsecond lie ahead of it, too; those are no skew.
+        guard committed > now + Self.presentMicroseconds, time.microseconds <= now,
+            time.microseconds > now - Self.presentMicroseconds
+        else {
+            return time
+        }
+        return Timestamp(microseconds: committed)
+    }
+
+    /// What clients round their time to.
+    private static let presentMicroseconds: Int64 = 1_000_000
 
     // MARK: Reading
 
@@ -203,25 +241,53 @@ public final class Database: Sendable {
     public struct ViewGrant {
         public var view: ReadView
         public var newTransaction: [UInt8]?
+        fileprivate var undo: @Sendable () -> Void = {}
+
+        /// Gives up the locks that the read has taken, and ends the transaction that it has begun: for a read that turns out
+        /// not to be allowed, or that nobody waits for.
+        public func withdraw() { undo() }
     }
 
-    /// Gives a view to `body`: at once and on this thread, unless the read has to wait for its turn behind other
-    /// transactions; then later, from another thread.
+    /// Decides whether a read may see a view.
+    public typealias Judge = (ReadView) throws(Status) -> Void
+
+    /// Gives a view to `body`: at once and on this thread, unless the read has to wait for locks of other transactions;
+    /// then later, from another thread.
+    /// - Parameters:
+    ///   - requester: on whose account a new transaction is.
+    ///   - judge: asked on the present state before a lock is taken or a read-write transaction is begun, so that a read that
+    ///     isn't allowed keeps nobody waiting. The view that `body` gets may show another state: whoever uses it judges
+    ///     again.
     public func read(
-        _ consistency: Consistency, _ targets: [ReadTarget],
+        _ consistency: Consistency, _ targets: [ReadTarget], judge: Judge = { _ in },
+        _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
+    ) {
+        read(consistency, targets, requester: .server, judge: judge, body)
+    }
+
+    package func read(
+        _ consistency: Consistency, _ targets: [ReadTarget], requester: Requester, judge: Judge,
         _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
     ) {
         do throws(Status) {
             switch consistency {
             case .strong: body(.success(ViewGrant(view: try view())))
             case .readTime(let time): try read(at: time, newTransaction: nil, body)
-            case .transaction(let id): try read(in: id, isNew: false, targets, body)
+            case .transaction(let id):
+                if try !transactions.use(id).isReadOnly { try judge(try view()) }
+                try read(in: id, isNew: false, targets, body)
             case .newTransaction(let mode):
-                let id = try begin(mode)
-                try read(in: id, isNew: true, targets) { [self] result in
-                    // Nobody would learn of the transaction when its first read fails.
-                    if case .failure = result { abandon(id) }
-                    body(result)
+                if case .readWrite = mode { try judge(try view()) }
+                let id = try begin(mode, requester: requester)
+                do throws(Status) {
+                    try read(in: id, isNew: true, targets) { [self] result in
+                        // Nobody would learn of the transaction when its first read fails.
+                        if case .failure = result { abandon(id) }
+                        body(result)
+                    }
+                } catch {
+                    abandon(id)
+                    throw error
                 }
             }
         } catch {
@@ -233,11 +299,14 @@ public final class Database: Sendable {
         at time: Timestamp, newTransaction: [UInt8]?, _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
     ) throws(Status) {
         try check(readTime: time)
+        let time = presentTime(for: time)
         commitClock.raise(to: time.microseconds)
         commitClock.whenSettled { [self] in
             do throws(Status) {
                 let view = try view(at: time.microseconds, readTime: time)
-                body(.success(ViewGrant(view: view, newTransaction: newTransaction)))
+                var grant = ViewGrant(view: view, newTransaction: newTransaction)
+                if let newTransaction { grant.undo = { [self] in abandon(newTransaction) } }
+                body(.success(grant))
             } catch {
                 body(.failure(error))
             }
@@ -258,11 +327,16 @@ public final class Database: Sendable {
             case .query(let query): .query(QueryMatcher(query))
             }
         }
-        TurnTaker(resources, for: transaction.owner, in: locks).take { [self] accepted in
+        let taker = TurnTaker(resources, for: transaction.owner, in: locks)
+        taker.take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
                 let view = try extend(id, reading: resources)
-                body(.success(ViewGrant(view: view, newTransaction: isNew ? id : nil)))
+                var grant = ViewGrant(view: view, newTransaction: isNew ? id : nil)
+                grant.undo = { [self] in
+                    if isNew { abandon(id) } else { locks.release(taker.taken, of: transaction.owner) }
+                }
+                body(.success(grant))
             } catch {
                 body(.failure(error))
             }
@@ -307,22 +381,23 @@ public final class Database: Sendable {
     // MARK: Transactions
 
     /// Begins a transaction and returns its id.
-    public func begin(_ mode: TransactionMode) throws(Status) -> [UInt8] {
+    public func begin(_ mode: TransactionMode) throws(Status) -> [UInt8] { try begin(mode, requester: .server) }
+
+    /// - Parameter requester: on whose account it is, when there are too many.
+    package func begin(_ mode: TransactionMode, requester: Requester) throws(Status) -> [UInt8] {
+        var readTime: Timestamp?
+        var retry: [UInt8]?
         switch mode {
-        case .readWrite(let retry):
-            let (id, transaction) = try transactions.begin(readTime: nil, retry: retry)
-            locks.add(transaction.owner, age: transaction.age)
-            return id
-        case .readOnly(let readTime):
-            let time: Timestamp
-            if let readTime {
-                try check(readTime: readTime)
-                time = readTime
-            } else {
-                time = try view().readTime
-            }
-            return try transactions.begin(readTime: time, retry: nil).id
+        case .readWrite(let earlier): retry = earlier
+        case .readOnly(let time?):
+            try check(readTime: time)
+            readTime = time
+        case .readOnly(nil): readTime = try view().readTime
         }
+        let (id, transaction, ended) = try transactions.begin(readTime: readTime, retry: retry, requester: requester)
+        if let ended { locks.remove(ended) }
+        if !transaction.isReadOnly { locks.add(transaction.owner, age: transaction.age) }
+        return id
     }
 
     /// Ends a transaction without changes. Nothing happens when it is over already.
@@ -335,8 +410,14 @@ public final class Database: Sendable {
         }
     }
 
+    /// Ends a transaction that nobody knows of.
     private func abandon(_ id: [UInt8]) {
-        do throws(Status) { try rollback(id) } catch { preconditionFailure("An id that was just given out is known.") }
+        do throws(Status) {
+            try rollback(id)
+        } catch {
+            // Only ids that were never given out are refused.
+            assertionFailure("An id that was just given out is known.")
+        }
     }
 
     // MARK: Writing
@@ -401,8 +482,7 @@ public final class Database: Sendable {
     public func collectGarbage(
         recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
     ) {
-        // A minute of grace for reads that were let in just before.
-        let horizon = clock.now().microseconds - Int64(Limits.retentionSeconds + 60) * 1_000_000
+        let horizon = horizon.version(newest: commitClock.lastCommit)
         let more = Mutex(false)
         let box = SharedBox(more)
         pipeline.perform(

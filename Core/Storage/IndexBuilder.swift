@@ -6,8 +6,9 @@ import Synchronization
 ///
 /// First the new catalog is put in force, with new definitions as CREATING: from then on writers maintain their entries.
 /// Then the documents concerned are visited in small transactions, and their entries added; in the end the definitions
-/// are READY and queries use them. What a definition that is gone has left is deleted at once. Changed overrides are
-/// applied in one transaction, because while they change nobody could tell which automatic entries a document has.
+/// are READY and queries use them. What a definition that is gone has left is deleted at once. Changed overrides are applied in
+/// small transactions, too: the catalog notes the earlier ones until all documents have been visited, and an opened
+/// database goes on with that.
 struct IndexBuilder: Sendable {
     let database: Database
     let pipeline: CommitPipeline
@@ -35,12 +36,9 @@ struct IndexBuilder: Sendable {
                 let wanted = try change(old)
                 let (catalog, added) = try merge(
                     wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
-                for definition in old.definitions where !catalog.definitions.contains(where: { $0.id == definition.id })
-                {
+                let kept = Set(catalog.definitions.map(\.id))
+                for definition in old.definitions where !kept.contains(definition.id) {
                     try deleteEntries(of: definition, transaction)
-                }
-                for collectionID in catalog.collectionsWithOtherOverrides(old) {
-                    try apply(overridesOf: collectionID, from: old, to: catalog, transaction)
                 }
                 building.value.withLock { $0 = added }
                 return catalog
@@ -51,7 +49,12 @@ struct IndexBuilder: Sendable {
                 case .success:
                     let added = building.value.withLock { $0 }
                     installed(added)
-                    build(added, completion)
+                    finishChanges { result in
+                        switch result {
+                        case .failure(let status): completion(.failure(status))
+                        case .success: build(added, completion)
+                        }
+                    }
                 }
             })
     }
@@ -88,11 +91,15 @@ struct IndexBuilder: Sendable {
         _ transaction: any StoreTransaction
     ) throws(Status) -> (catalog: IndexCatalog, added: [IndexDefinition]) {
         var next = try CatalogStore.nextID(in: transaction)
+        var known = [IndexIdentity: IndexDefinition](
+            old.definitions.map { (IndexIdentity($0), $0) }, uniquingKeysWith: { first, _ in first })
+        var taken: Set<IndexIdentity> = []
         var merged: [IndexDefinition] = []
         var added: [IndexDefinition] = []
-        for var definition in definitions + IndexCatalog.groupDefinitions(overrides)
-        where !merged.contains(where: { $0.isSame(as: definition) }) {
-            if let existing = old.definitions.first(where: { $0.isSame(as: definition) }) {
+        for var definition in definitions + IndexCatalog.groupDefinitions(overrides) {
+            let identity = IndexIdentity(definition)
+            guard taken.insert(identity).inserted else { continue }
+            if let existing = known.removeValue(forKey: identity) {
                 merged.append(existing)
                 if existing.state == .creating, resuming { added.append(existing) }
             } else {
@@ -103,10 +110,27 @@ struct IndexBuilder: Sendable {
                 added.append(definition)
             }
         }
-        let catalog = IndexCatalog(definitions: merged, overrides: overrides)
+        let wanted = IndexCatalog(definitions: merged, overrides: overrides)
+        var changes = old.changes
+        for collectionID in wanted.collectionsWithOtherOverrides(old) {
+            let earlier = old.overrides(for: collectionID)
+            if let index = changes.firstIndex(where: { UTF8Order.equal($0.collectionID, collectionID) }) {
+                if changes[index].earlier.count >= Self.changesMax {
+                    throw .failedPrecondition(
+                        "The indexes of \(collectionID) are being changed. Try again when that is done.")
+                }
+                changes[index].earlier.append(earlier)
+            } else {
+                changes.append(IndexCatalog.Change(collectionID: collectionID, earlier: [earlier]))
+            }
+        }
+        let catalog = IndexCatalog(definitions: merged, overrides: overrides, changes: changes)
         try CatalogStore.save(catalog, nextID: next, to: transaction)
         return (catalog, added)
     }
+
+    /// Changes of one collection's overrides that may be under way at a time.
+    private static let changesMax = 16
 
     private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
         let prefix = IndexKey.idPrefix(definition)
@@ -178,39 +202,80 @@ struct IndexBuilder: Sendable {
             if present.id == definition.id { present.state = .ready }
             return present
         }
-        let ready = IndexCatalog(definitions: definitions, overrides: catalog.overrides)
+        let ready = IndexCatalog(definitions: definitions, overrides: catalog.overrides, changes: catalog.changes)
         try CatalogStore.save(ready, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
         return ready
     }
 
     // MARK: Overrides
 
-    private func apply(
-        overridesOf collectionID: String, from old: IndexCatalog, to new: IndexCatalog,
-        _ transaction: any StoreTransaction
-    ) throws(Status) {
-        // Only the automatic entries: definitions are built or deleted on their own.
-        let before = IndexCatalog(overrides: old.overrides)
-        let after = IndexCatalog(overrides: new.overrides)
-        var position: [UInt8]?
-        while true {
-            let keys = try Self.documentKeys(
-                of: collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
-            for key in keys {
-                guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else {
-                    continue
-                }
-                let fields = try FieldsCodec.decode(StoredDocument(stored: bytes).fields)
-                var oldEntries = IndexEntries(key: key, path: path, catalog: before)
-                var newEntries = IndexEntries(key: key, path: path, catalog: after)
-                oldEntries.add(fields)
-                newEntries.add(fields)
-                for entry in oldEntries.entries { try transaction.delete(.entries, entry.key) }
-                for entry in newEntries.entries { try transaction.put(.entries, entry.key, entry.value) }
+    /// Brings the automatic entries in line with overrides that have changed, of all collections where they have.
+    func finishChanges(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        guard let change = database.catalog.changes.first else { return completion(.success(())) }
+        visit(change, after: nil) { result in
+            switch result {
+            case .failure(let status): completion(.failure(status))
+            case .success: finishChanges(completion)
             }
-            guard keys.count == Self.stepDocumentsMax, let last = keys.last else { return }
-            position = last
         }
+    }
+
+    /// Visits the documents of a collection, a step at a time. Ends early when somebody changes the overrides again, who
+    /// visits all of them anew.
+    private func visit(
+        _ change: IndexCatalog.Change, after position: [UInt8]?,
+        _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        let reached = SharedBox(Mutex<[UInt8]?>(nil))
+        perform(
+            { transaction throws(Status) in
+                let catalog = database.catalog
+                guard catalog.change(of: change.collectionID) == change else { return nil }
+                let keys = try Self.documentKeys(
+                    of: change.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
+                // Only the automatic entries: definitions are built or deleted on their own.
+                let automatic = IndexCatalog(definitions: [], overrides: catalog.overrides, changes: catalog.changes)
+                for key in keys { try updateEntries(key, catalog: automatic, transaction) }
+                reached.value.withLock { $0 = keys.count == Self.stepDocumentsMax ? keys.last : nil }
+                return keys.count < Self.stepDocumentsMax ? try finished(change, transaction) : nil
+            },
+            completion: { result in
+                switch result {
+                case .failure(let status): completion(.failure(status))
+                case .success:
+                    if let next = reached.value.withLock({ $0 }) {
+                        visit(change, after: next, completion)
+                    } else {
+                        completion(.success(()))
+                    }
+                }
+            })
+    }
+
+    private func updateEntries(
+        _ key: [UInt8], catalog: IndexCatalog, _ transaction: any StoreTransaction
+    ) throws(Status) {
+        guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return }
+        let fields = try FieldsCodec.decode(StoredDocument(stored: bytes).fields)
+        var possible = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
+        var present = IndexEntries(key: key, path: path, catalog: catalog)
+        possible.add(fields)
+        present.add(fields)
+        let kept = Set(present.entries.map(\.key))
+        for entry in possible.entries where !kept.contains(entry.key) { try transaction.delete(.entries, entry.key) }
+        for entry in present.entries { try transaction.put(.entries, entry.key, entry.value) }
+    }
+
+    /// The catalog without a change that is done, noted in the store.
+    private func finished(
+        _ change: IndexCatalog.Change, _ transaction: any StoreTransaction
+    ) throws(Status) -> IndexCatalog {
+        let catalog = database.catalog
+        let finished = IndexCatalog(
+            definitions: catalog.definitions, overrides: catalog.overrides,
+            changes: catalog.changes.filter { $0 != change })
+        try CatalogStore.save(finished, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
+        return finished
     }
 
     /// The documents of all collections with an id, root collection first.

@@ -122,28 +122,61 @@ public struct FieldOverride: Sendable, Hashable {
 
 /// All index definitions of a database. An immutable value: a change makes a new catalog.
 public struct IndexCatalog: Sendable, Equatable {
+    /// The overrides of a collection have changed, and not all of its documents have the entries that belong to that.
+    ///
+    /// A document may have the entries of any of the earlier overrides, or those of the present ones. Meanwhile a query uses
+    /// only what exists under all of them, and a write deletes what may exist under any.
+    struct Change: Sendable, Equatable {
+        var collectionID: String
+        /// The overrides of the collection before each of the changes that are under way, oldest first.
+        var earlier: [[FieldOverride]]
+    }
+
+    /// Which of a document's entries are meant while overrides change.
+    enum Extent {
+        /// Those of the present overrides, which every write makes.
+        case present
+        /// Those that it may have.
+        case possible
+        /// Those that it has for sure.
+        case certain
+    }
+
     public private(set) var definitions: [IndexDefinition] = []
     public private(set) var overrides: [FieldOverride] = []
+    private(set) var changes: [Change] = []
     // By the bytes of collection ids: to Swift, two spellings of "é" are one string.
     private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
     private var overridesByCollection: [[UInt8]: [FieldOverride]] = [:]
 
     public init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
+        self.init(definitions: definitions, overrides: overrides, changes: [])
+    }
+
+    init(definitions: [IndexDefinition], overrides: [FieldOverride], changes: [Change]) {
         self.definitions = definitions
         self.overrides = overrides
+        self.changes = changes
         byCollection = Dictionary(grouping: definitions) { Array($0.collectionID.utf8) }
         overridesByCollection = Dictionary(grouping: overrides) { Array($0.collectionID.utf8) }
     }
 
     public static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
-        lhs.definitions == rhs.definitions && lhs.overrides == rhs.overrides
+        lhs.definitions == rhs.definitions && lhs.overrides == rhs.overrides && lhs.changes == rhs.changes
     }
 
     /// Whether any definition or override touches a collection id: the common answer no makes writes cheap.
-    func hasOverrides(_ collectionID: String) -> Bool { !overrides(for: collectionID).isEmpty }
+    func hasOverrides(_ collectionID: String) -> Bool {
+        !overrides(for: collectionID).isEmpty || (!changes.isEmpty && change(of: collectionID) != nil)
+    }
 
-    private func overrides(for collectionID: String) -> [FieldOverride] {
+    func overrides(for collectionID: String) -> [FieldOverride] {
         overridesByCollection.isEmpty ? [] : overridesByCollection[Array(collectionID.utf8)] ?? []
+    }
+
+    /// The change of overrides that is under way in a collection.
+    func change(of collectionID: String) -> Change? {
+        changes.isEmpty ? nil : changes.first { UTF8Order.equal($0.collectionID, collectionID) }
     }
 
     /// Definitions whose entries are maintained for documents of a collection id.
@@ -160,27 +193,44 @@ public struct IndexCatalog: Sendable, Equatable {
 
     /// The override that governs a field: its own, that of the nearest path above it, or that of the whole collection.
     func override(for path: FieldPath, in collectionID: String) -> FieldOverride? {
-        let above = overrides(for: collectionID).filter { $0.path?.isPrefix(of: path) ?? true }
+        Self.override(for: path, among: overrides(for: collectionID))
+    }
+
+    private static func override(for path: FieldPath, among overrides: [FieldOverride]) -> FieldOverride? {
+        let above = overrides.filter { $0.path?.isPrefix(of: path) ?? true }
         return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
     }
 
-    /// Whether the automatic order index of a field exists: kept when the override keeps either direction.
-    func hasOrderIndex(_ path: FieldPath, in collectionID: String) -> Bool {
-        guard let override = override(for: path, in: collectionID) else { return true }
-        return override.indexes.contains {
-            $0.scope == .collection && ($0.kind == .ascending || $0.kind == .descending)
-        }
+    /// Whether the automatic order index of a field exists: kept when the override keeps either direction. Queries use what
+    /// exists for certain.
+    func hasOrderIndex(_ path: FieldPath, in collectionID: String, _ extent: Extent = .certain) -> Bool {
+        hasIndex(path, collectionID, extent) { $0 == .ascending || $0 == .descending }
     }
 
-    func hasContainsIndex(_ path: FieldPath, in collectionID: String) -> Bool {
-        guard let override = override(for: path, in: collectionID) else { return true }
-        return override.indexes.contains { $0.scope == .collection && $0.kind == .contains }
+    func hasContainsIndex(_ path: FieldPath, in collectionID: String, _ extent: Extent = .certain) -> Bool {
+        hasIndex(path, collectionID, extent) { $0 == .contains }
+    }
+
+    private func hasIndex(
+        _ path: FieldPath, _ collectionID: String, _ extent: Extent, _ isKind: (IndexField.Kind) -> Bool
+    ) -> Bool {
+        func isKept(_ overrides: [FieldOverride]) -> Bool {
+            guard let override = Self.override(for: path, among: overrides) else { return true }
+            return override.indexes.contains { $0.scope == .collection && isKind($0.kind) }
+        }
+        let present = isKept(overrides(for: collectionID))
+        guard extent != .present, let change = change(of: collectionID) else { return present }
+        return switch extent {
+        case .present: present
+        case .possible: present || change.earlier.contains(where: isKept)
+        case .certain: present && change.earlier.allSatisfy(isKept)
+        }
     }
 
     /// The definitions that were asked for as such, without those that overrides bring with them.
     public var ownDefinitions: [IndexDefinition] {
-        let brought = Self.groupDefinitions(overrides)
-        return definitions.filter { definition in !brought.contains { $0.isSame(as: definition) } }
+        let brought = Set(Self.groupDefinitions(overrides).map(IndexIdentity.init))
+        return definitions.filter { !brought.contains(IndexIdentity($0)) }
     }
 
     /// Overrides that ask for an index of collection group scope become definitions of one field.
@@ -203,5 +253,21 @@ public struct IndexCatalog: Sendable, Equatable {
             return other != path && other.isPrefix(of: path)
         }
         return above.max { ($0.path?.segments.count ?? 0) < ($1.path?.segments.count ?? 0) }
+    }
+}
+
+/// What makes two definitions the same index, whatever their ids and states.
+struct IndexIdentity: Hashable {
+    // By bytes: to Swift, two spellings of "é" are one string.
+    private let collectionID: [UInt8]
+    private let scope: IndexDefinition.Scope
+    private let fields: [IndexField]
+    private let nameDescending: Bool
+
+    init(_ definition: IndexDefinition) {
+        collectionID = Array(definition.collectionID.utf8)
+        scope = definition.scope
+        fields = definition.fields
+        nameDescending = definition.nameDescending
     }
 }

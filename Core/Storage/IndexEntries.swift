@@ -21,9 +21,14 @@ struct IndexEntries {
     private(set) var sizeBytes = 0
     /// Whether entries beyond the limit are left out, so that a hostile document can't fill the memory before it is refused.
     private let isBounded: Bool
+    private let extent: IndexCatalog.Extent
 
-    init(key: [UInt8], path: ResourcePath, catalog: IndexCatalog, isBounded: Bool = false) {
+    init(
+        key: [UInt8], path: ResourcePath, catalog: IndexCatalog, isBounded: Bool = false,
+        extent: IndexCatalog.Extent = .present
+    ) {
         self.isBounded = isBounded
+        self.extent = extent
         self.catalog = catalog
         self.key = key
         collectionID = path.segments[path.segments.count - 2]
@@ -52,8 +57,11 @@ struct IndexEntries {
     }
 
     /// All entries that belong to a document.
-    static func all(of key: [UInt8], path: ResourcePath, _ fields: MapValue, catalog: IndexCatalog) -> [Entry] {
-        var expected = IndexEntries(key: key, path: path, catalog: catalog)
+    static func all(
+        of key: [UInt8], path: ResourcePath, _ fields: MapValue, catalog: IndexCatalog,
+        extent: IndexCatalog.Extent = .present
+    ) -> [Entry] {
+        var expected = IndexEntries(key: key, path: path, catalog: catalog, extent: extent)
         expected.add(fields)
         return expected.entries + (expected.groupNameEntry.map { [Entry(key: $0, value: [])] } ?? [])
     }
@@ -75,7 +83,7 @@ struct IndexEntries {
 
     private mutating func addAutomatic(_ value: Value, path segments: [String], depth: Int) {
         let path = FieldPath(segments: segments)
-        if !hasOverrides || catalog.hasOrderIndex(path, in: collectionID) {
+        if !hasOverrides || catalog.hasOrderIndex(path, in: collectionID, extent) {
             var entry = IndexKey.fieldPrefix(collectionPrefix: collectionPrefix, path: path, contains: false)
             IndexValue.appendCut(value, to: &entry)
             entry.append(contentsOf: name)
@@ -84,7 +92,7 @@ struct IndexEntries {
             append(Entry(key: entry, value: mark))
         }
         switch value {
-        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID):
+        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID, extent):
             addElements(elements, path: path)
         case .map(let map):
             for field in map.fields { addAutomatic(field.value, path: segments + [field.name], depth: depth + 1) }
@@ -170,9 +178,9 @@ extension IndexEntries {
 
     private func countAutomatic(_ value: Value, path segments: [String], exactly: Bool) -> Int {
         let path = FieldPath(segments: hasOverrides ? segments : [])
-        var count = !hasOverrides || catalog.hasOrderIndex(path, in: collectionID) ? 2 : 0
+        var count = !hasOverrides || catalog.hasOrderIndex(path, in: collectionID, extent) ? 2 : 0
         switch value {
-        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID):
+        case .array(let elements) where !hasOverrides || catalog.hasContainsIndex(path, in: collectionID, extent):
             count += 2 * (exactly ? Self.distinct(elements).count : elements.count)
         case .map(let map):
             for field in map.fields {
@@ -199,7 +207,8 @@ struct IndexDifference {
         key: [UInt8], path: ResourcePath, before: [UInt8]?, after: (tree: MapValue, encoded: [UInt8])?,
         catalog: IndexCatalog
     ) throws(Status) {
-        var old = IndexEntries(key: key, path: path, catalog: catalog)
+        // While overrides change, the stored state may have more than what is made now.
+        var old = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
         var new = IndexEntries(key: key, path: path, catalog: catalog, isBounded: true)
         if let after, new.isOverLimit(after.tree) {
             throw .invalidArgument("too many index entries for entity /\(path.text)")

@@ -104,22 +104,37 @@ final class LockTable: Sendable {
 
     // MARK: Taking turns
 
-    /// Takes a turn, or queues for it. `granted` is called once: now, or when the turn comes.
-    /// - Returns: false when too many wait already; `granted` is not called then.
-    func acquire(_ resource: Resource, for owner: Owner, granted: @escaping Callback) -> Bool {
+    /// What came of asking for a lock.
+    enum Acquisition {
+        /// Too many wait already; `granted` is not called.
+        case refused
+        /// The owner had it, or can't have any more; `granted` is called.
+        case unchanged
+        /// The owner has it, or waits for it; `granted` is called once: now, or when it has it.
+        case taken(Taken)
+    }
+
+    /// A lock that was taken, for giving it up again alone.
+    enum Taken: Sendable {
+        case document([UInt8])
+        case query(QueryLocks.Place)
+    }
+
+    /// Takes a lock, or queues for it.
+    func acquire(_ resource: Resource, for owner: Owner, granted: @escaping Callback) -> Acquisition {
         var calls: [Callback] = []
-        let accepted = state.withLock { state -> Bool in
+        let result = state.withLock { state -> Acquisition in
             // Nothing of the owner is held meanwhile, or each new document would copy the set of all.
             guard state.owners[owner]?.isDoomed == false else {
                 calls.append(granted)
-                return true
+                return .unchanged
             }
-            let hasTurn =
+            let (hasTurn, taken): (Bool?, Taken?) =
                 switch resource {
                 case .document(let key): enqueue(owner, key, granted, &state)
                 case .query(let matcher): enqueue(owner, matcher, granted, &state)
                 }
-            guard let hasTurn else { return false }
+            guard let hasTurn else { return .refused }
             if hasTurn {
                 state.owners[owner]!.leaseUntil = lease()
                 calls.append(granted)
@@ -128,37 +143,39 @@ final class LockTable: Sendable {
                 overtakeExpired(before: owner, &state, &calls)
                 breakCycles(from: owner, &state, &calls)
             }
-            return true
+            return taken.map { .taken($0) } ?? .unchanged
         }
         for call in calls { call() }
-        return accepted
+        return result
     }
 
-    /// Nil when the queue is full.
-    private func enqueue(_ owner: Owner, _ key: [UInt8], _ granted: @escaping Callback, _ state: inout State) -> Bool? {
+    /// Whether the turn has come, nil when the queue is full; and what is new of the owner's.
+    private func enqueue(
+        _ owner: Owner, _ key: [UInt8], _ granted: @escaping Callback, _ state: inout State
+    ) -> (hasTurn: Bool?, taken: Taken?) {
         if state.owners[owner]!.documents.contains(key) {
             // One place is enough for an owner. Who waits at it already waits for the same turn.
             guard let place = state.documents[key]?.firstIndex(where: { $0.owner == owner }), place > 0 else {
-                return true
+                return (true, nil)
             }
             state.documents[key]![place].grants.append(granted)
-            return false
+            return (false, nil)
         }
         let length = state.documents[key]?.count ?? 0
-        if length >= Limits.lockQueueLengthMax { return nil }
+        if length >= Limits.lockQueueLengthMax { return (nil, nil) }
         state.documents[key, default: []].append(Request(owner: owner, grants: length == 0 ? [] : [granted]))
         state.owners[owner]!.documents.insert(key)
         if length > 0 { state.owners[owner]!.awaitedDocuments.insert(key) }
-        return length == 0
+        return (length == 0, .document(key))
     }
 
     private func enqueue(
         _ owner: Owner, _ matcher: QueryMatcher, _ granted: @escaping Callback, _ state: inout State
-    ) -> Bool? {
-        if state.queries.count >= Limits.lockQueueLengthMax { return nil }
+    ) -> (hasTurn: Bool?, taken: Taken?) {
+        if state.queries.count >= Limits.lockQueueLengthMax { return (nil, nil) }
         let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), granted)
         state.owners[owner]!.queries.append(place)
-        return hasTurn
+        return (hasTurn, .query(place))
     }
 
     /// Calls `released` when `holder` has given up its turns: now when it has none.
@@ -191,6 +208,62 @@ final class LockTable: Sendable {
         for call in calls { call() }
     }
 
+    /// Gives up everything, and lets all go on that wait: the database is closed.
+    func removeAll() {
+        var calls: [Callback] = []
+        state.withLock { state in
+            for requests in state.documents.values { calls += requests.flatMap(\.grants) }
+            for ownerState in state.owners.values {
+                calls += state.queries.remove(ownerState.queries)
+                calls += ownerState.onRelease.map(\.call)
+            }
+            state = State()
+        }
+        for call in calls { call() }
+    }
+
+    /// Gives up some locks of an owner that keeps the others.
+    func release(_ taken: [Taken], of owner: Owner) {
+        var calls: [Callback] = []
+        state.withLock { state in
+            for lock in taken {
+                switch lock {
+                case .document(let key):
+                    guard state.owners[owner]?.documents.remove(key) != nil else { continue }
+                    state.owners[owner]!.awaitedDocuments.remove(key)
+                    leave(owner, key, &state, &calls)
+                case .query(let place):
+                    let index = state.owners[owner]?.queries.firstIndex { $0.number == place.number }
+                    guard let index else { continue }
+                    state.owners[owner]!.queries.remove(at: index)
+                    removeQueries([place], &state, &calls)
+                }
+            }
+            if let ownerState = state.owners[owner], ownerState.holdsNothing {
+                state.owners[owner]!.onRelease = []
+                notifyOfRelease(ownerState, owner, &state, &calls)
+            }
+        }
+        for call in calls { call() }
+    }
+
+    private func removeQueries(_ places: [QueryLocks.Place], _ state: inout State, _ calls: inout [Callback]) {
+        calls += state.queries.remove(places)
+        for (granted, call) in state.queries.grantFree(near: places) {
+            state.owners[granted]?.leaseUntil = lease()
+            calls.append(call)
+        }
+    }
+
+    private func notifyOfRelease(
+        _ ownerState: OwnerState, _ owner: Owner, _ state: inout State, _ calls: inout [Callback]
+    ) {
+        for (waiting, call) in ownerState.onRelease {
+            if state.owners[waiting]?.awaitedRelease == owner { state.owners[waiting]!.awaitedRelease = nil }
+            calls.append(call)
+        }
+    }
+
     /// Lets those overtake whose predecessors' leases are over. To be called some times a second.
     func tick() {
         var calls: [Callback] = []
@@ -211,15 +284,8 @@ final class LockTable: Sendable {
         state.owners[owner]!.onRelease = []
         state.owners[owner]!.awaitedRelease = nil
         for key in ownerState.documents { leave(owner, key, &state, &calls) }
-        calls += state.queries.remove(ownerState.queries)
-        for (granted, call) in state.queries.grantFree(near: ownerState.queries) {
-            state.owners[granted]?.leaseUntil = lease()
-            calls.append(call)
-        }
-        for (waiting, call) in ownerState.onRelease {
-            if state.owners[waiting]?.awaitedRelease == owner { state.owners[waiting]!.awaitedRelease = nil }
-            calls.append(call)
-        }
+        removeQueries(ownerState.queries, &state, &calls)
+        notifyOfRelease(ownerState, owner, &state, &calls)
     }
 
     private func leave(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -21,6 +22,9 @@ struct Transaction: Sendable {
     var readSet = ReadSet()
     /// Counts the reads.
     var revision = 0
+    /// Whether it was used for anything since its beginning.
+    var isUsed = false
+    var requester: Requester
     var startedNanoseconds: UInt64
     var usedNanoseconds: UInt64
 }
@@ -40,8 +44,16 @@ final class TransactionTable: Sendable {
         var endedOrder: [(id: [UInt8], nanoseconds: UInt64)] = []
         var firstEnded = 0
         var nextOwner: LockTable.Owner = 1
+        var holders = TransactionHolders()
 
-        mutating func end(_ id: [UInt8], _ transaction: Transaction, now: UInt64) {
+        mutating func close(_ id: [UInt8], now: UInt64) -> Transaction? {
+            guard let transaction = open.removeValue(forKey: id) else { return nil }
+            holders.remove(transaction.requester, open: open)
+            end(id, transaction, now: now)
+            return transaction
+        }
+
+        private mutating func end(_ id: [UInt8], _ transaction: Transaction, now: UInt64) {
             ended[id] = Ended(age: transaction.age, isReadOnly: transaction.isReadOnly)
             endedOrder.append((id, now))
             if endedOrder.count - firstEnded > Limits.transactionsRememberedMax { forgetOldest() }
@@ -78,27 +90,35 @@ final class TransactionTable: Sendable {
     }
 
     /// - Parameter readTime: of a read-only transaction; nil for a read-write one.
+    /// - Returns: with the new transaction the owner of one that had to end for it, when too many were open.
     /// - Throws: INVALID_ARGUMENT for a `retry` id that was never given out; RESOURCE_EXHAUSTED when too many are open.
-    func begin(readTime: Timestamp?, retry: [UInt8]?) throws(Status) -> (id: [UInt8], transaction: Transaction) {
+    func begin(
+        readTime: Timestamp?, retry: [UInt8]?, requester: Requester
+    ) throws(Status) -> (id: [UInt8], transaction: Transaction, ended: LockTable.Owner?) {
         if let retry, !retry.isEmpty, !isWellFormed(retry) { throw .invalidArgument("Invalid transaction.") }
         let owner = nextOwner()
         let now = clock.monotonicNanoseconds()
         let id = newID(owner)
-        let transaction = try state.withLock { state throws(Status) in
-            if state.open.count >= Limits.transactionsOpenMax {
-                throw .resourceExhausted("Too many transactions are open (\(Limits.transactionsOpenMax)).")
-            }
+        let (transaction, ended) = try state.withLock { state throws(Status) in
             let earlier = retry.flatMap { retry in
                 state.ended[retry] ?? state.open[retry].map { Ended(age: $0.age, isReadOnly: $0.isReadOnly) }
             }
             if let earlier, earlier.isReadOnly { throw .invalidArgument("Cannot retry a read-only transaction.") }
+            var ended: Transaction?
+            if state.open.count >= Limits.transactionsOpenMax {
+                guard let victim = state.holders.victim(for: requester, open: state.open) else {
+                    throw .resourceExhausted("Too many transactions are open (\(Limits.transactionsOpenMax)).")
+                }
+                ended = state.close(victim, now: now)
+            }
             let transaction = Transaction(
                 owner: owner, age: earlier?.age ?? owner, isReadOnly: readTime != nil, readTime: readTime,
-                startedNanoseconds: now, usedNanoseconds: now)
+                requester: requester, startedNanoseconds: now, usedNanoseconds: now)
             state.open[id] = transaction
-            return transaction
+            state.holders.add(id, requester)
+            return (transaction, ended?.owner)
         }
-        return (id, transaction)
+        return (id, transaction, ended)
     }
 
     /// The open transaction with an id, which counts as used now.
@@ -107,6 +127,7 @@ final class TransactionTable: Sendable {
         let now = clock.monotonicNanoseconds()
         let found = state.withLock { state in
             state.open[id]?.usedNanoseconds = now
+            state.open[id]?.isUsed = true
             return state.open[id]
         }
         if let found { return found }
@@ -145,11 +166,7 @@ final class TransactionTable: Sendable {
     /// - Throws: INVALID_ARGUMENT for an id that was never given out, ABORTED for one that is over.
     func finish(_ id: [UInt8]) throws(Status) -> Transaction {
         let now = clock.monotonicNanoseconds()
-        let found = state.withLock { state -> Transaction? in
-            guard let transaction = state.open.removeValue(forKey: id) else { return nil }
-            state.end(id, transaction, now: now)
-            return transaction
-        }
+        let found = state.withLock { $0.close(id, now: now) }
         if let found { return found }
         throw unknown(id)
     }
@@ -164,10 +181,7 @@ final class TransactionTable: Sendable {
                 isOver(transaction.startedNanoseconds, Limits.transactionTotalSecondsMax)
                     || isOver(transaction.usedNanoseconds, Limits.transactionIdleSecondsMax)
             }
-            for (id, transaction) in over {
-                state.open[id] = nil
-                state.end(id, transaction, now: now)
-            }
+            for id in over.keys { _ = state.close(id, now: now) }
             while state.firstEnded < state.endedOrder.count,
                 isOver(state.endedOrder[state.firstEnded].nanoseconds, Limits.transactionTotalSecondsMax)
             {

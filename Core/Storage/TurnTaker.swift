@@ -8,6 +8,7 @@ final class TurnTaker: Sendable {
         var isGranted = false
         /// Whether the walk has stopped to wait for it.
         var isWaiting = false
+        var taken: [LockTable.Taken] = []
     }
 
     private let resources: [LockTable.Resource]
@@ -21,6 +22,9 @@ final class TurnTaker: Sendable {
         self.locks = locks
     }
 
+    /// What the owner didn't have before.
+    var taken: [LockTable.Taken] { state.withLock { $0.taken } }
+
     /// - Parameter done: called once: with true when all turns have come, with false when too many wait for one of them.
     func take(_ done: @escaping @Sendable (Bool) -> Void) {
         while true {
@@ -31,14 +35,18 @@ final class TurnTaker: Sendable {
                 return state.next
             }
             guard index < resources.count else { return done(true) }
-            let accepted = locks.acquire(resources[index], for: owner) { [self] in
+            let acquisition = locks.acquire(resources[index], for: owner) { [self] in
                 let mustResume = state.withLock { state in
                     state.isGranted = true
                     return state.isWaiting
                 }
                 if mustResume { take(done) }
             }
-            if !accepted { return done(false) }
+            switch acquisition {
+            case .refused: return done(false)
+            case .unchanged: break
+            case .taken(let lock): state.withLock { $0.taken.append(lock) }
+            }
             // A turn that came within the call goes on in this loop, so that no number of resources deepens the stack.
             let hasCome = state.withLock { state in
                 state.isWaiting = !state.isGranted

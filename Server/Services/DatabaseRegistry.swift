@@ -14,19 +14,22 @@ public final class DatabaseRegistry: Sendable {
     /// Nil when they are somebody else's to end.
     private let ownThreads: LifecycleThreads?
 
-    /// - Parameter prepare: called once with each database that is opened, before anybody else sees it.
+    /// - Parameters:
+    ///   - allowsClockSkew: whether a database is opened whose commits lie ahead of the clock.
+    ///   - prepare: called once with each database that is opened, before anybody else sees it.
     public convenience init(
-        provider: any StoreProvider, clock: any Clock = SystemClock(), prepare: Preparation? = nil
+        provider: any StoreProvider, clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
+        prepare: Preparation? = nil
     ) {
         let threads = LifecycleThreads()
         self.init(
             provider: provider, threads: threads, room: StoreRoom(threads: threads), ownsThreads: true, clock: clock,
-            prepare: prepare)
+            allowsClockSkew: allowsClockSkew, prepare: prepare)
     }
 
     init(
         provider: any StoreProvider, threads: LifecycleThreads, room: StoreRoom, ownsThreads: Bool = false,
-        clock: any Clock = SystemClock(), prepare: Preparation? = nil
+        clock: any Clock = SystemClock(), allowsClockSkew: Bool = false, prepare: Preparation? = nil
     ) {
         self.provider = provider
         ownThreads = ownsThreads ? threads : nil
@@ -37,7 +40,7 @@ public final class DatabaseRegistry: Sendable {
                     try room.enter { () throws(Status) in try provider.open(name) }
                 }
                 if try provider.contains(name) {
-                    return try Self.open(name, try make(), room, clock, prepare)
+                    return try Self.open(name, try make(), room, clock, allowsClockSkew, prepare)
                 }
                 return try Self.openDeferred(name, make, clock, prepare)
             },
@@ -45,10 +48,11 @@ public final class DatabaseRegistry: Sendable {
     }
 
     private static func open(
-        _ name: DatabaseName, _ store: any Store, _ room: StoreRoom, _ clock: any Clock, _ prepare: Preparation?
+        _ name: DatabaseName, _ store: any Store, _ room: StoreRoom, _ clock: any Clock, _ allowsClockSkew: Bool,
+        _ prepare: Preparation?
     ) throws(Status) -> Database {
         do throws(Status) {
-            let database = try Database(name: name, store: store, clock: clock)
+            let database = try Database(name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew)
             // Indexes are built while the database is used.
             prepare?(database) {}
             return database

@@ -12,7 +12,7 @@ extension FirestoreService {
                     try DatabaseName(parsing: request.database), for: call,
                     again: { self.beginTransaction(request, call) })
             else { return }
-            let id = try database.begin(try Self.mode(request.options))
+            let id = try database.begin(try Self.mode(request.options), requester: call.requester)
             call.respond(BeginTransactionResponse(transaction: id))
         }
     }

@@ -12,9 +12,10 @@ extension FirestoreService {
             guard
                 let database = try self.database(name.database, for: call, again: { self.getDocument(request, call) })
             else { return }
-            read(call, database, consistency, [.document(name.path)]) {
-                grant throws(Status) in
-                try self.access.get([name.path], call.identity, name.database, grant.view)
+            let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
+                try self.access.get([name.path], call.identity, name.database, view)
+            }
+            read(call, database, consistency, [.document(name.path)], judge: judge) { grant throws(Status) in
                 guard let document = try grant.view.document(name.path) else {
                     throw .notFound("Document \"\(request.name)\" not found.")
                 }
@@ -158,9 +159,11 @@ extension FirestoreService {
             guard
                 let opened = try self.database(database, for: call, again: { self.batchGetDocuments(request, call) })
             else { return }
-            read(call, opened, consistency, targets) {
+            let judge: @Sendable (ReadView) throws(Status) -> Void = { [paths] view throws(Status) in
+                try self.access.get(paths, call.identity, database, view)
+            }
+            read(call, opened, consistency, targets, judge: judge) {
                 [paths] grant throws(Status) in
-                try self.access.get(paths, call.identity, database, grant.view)
                 let source = BatchGetSource(
                     paths, grant, of: opened, database: database, projection: projection, format: call.format)
                 MessageStream(source, to: call, pool: self.pool, reads: self.longReads).start()

@@ -31,11 +31,12 @@ extension FirestoreService {
                 let database = try self.database(
                     parent.database, for: call, again: { self.listDocuments(request, call) })
             else { return }
-            read(call, database, consistency, [.query(query)]) {
-                grant throws(Status) in
+            let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
                 var asked = query.query
                 asked.limit = listing.pageSize
-                try self.access.list(asked, call.identity, grant.view)
+                try self.access.list(asked, call.identity, view)
+            }
+            read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let isHeavy = request.showMissing || !orders.isEmpty || grant.view.isPast
                 let memory = self.memory.sorting.reservation(for: call.requester)
                 self.run(call, database, requirePool: isHeavy, grant) { view throws(Status) in

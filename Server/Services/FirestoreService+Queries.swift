@@ -17,8 +17,10 @@ extension FirestoreService {
                 let database = try self.database(parent.database, for: call, again: { self.runQuery(request, call) })
             else { return }
             let explain = request.explainOptions
-            read(call, database, consistency, [.query(query)]) { grant throws(Status) in
-                try self.access.list(query.query, call.identity, grant.view)
+            let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
+                try self.access.list(query.query, call.identity, view)
+            }
+            read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let source = try QuerySource(
                     query, grant, database: database, explain: explain.map { $0.analyze ? .analyze : .plan } ?? .off,
                     requireIndexes: self.options.requireIndexes, format: call.format, cancellation: call.cancellation,
@@ -46,9 +48,10 @@ extension FirestoreService {
                 let database = try self.database(
                     parent.database, for: call, again: { self.runAggregationQuery(request, call) })
             else { return }
-            read(call, database, consistency, [.query(normalized)]) {
-                grant throws(Status) in
-                try self.access.list(query, call.identity, grant.view)
+            let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
+                try self.access.list(query, call.identity, view)
+            }
+            read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
                 let transaction = grant.newTransaction ?? []
                 let memory = self.memory.sorting.reservation(for: call.requester)
                 self.run(call, database, requirePool: true, grant) { view throws(Status) in

@@ -140,18 +140,35 @@ public final class FirestoreService: Sendable {
     }
 
     /// Reads in a view, and answers on the call's loop.
-    /// - Parameter body: on the loop when the view was there at once, else on the loop later.
+    /// - Parameters:
+    ///   - judge: whether the read is allowed to see a view. Asked before a transaction takes a lock, and of the view that is
+    ///     read. A read that is refused, or that fails before it has answered anything, leaves no lock and no transaction.
+    ///   - body: on the loop when the view was there at once, else on the loop later.
     func read(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
         _ targets: [Database.ReadTarget],
+        judge: @escaping @Sendable (ReadView) throws(Status) -> Void = { (_) throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
     ) {
-        database.read(consistency, targets) { result in
+        database.read(consistency, targets, requester: call.requester, judge: judge) { result in
             let handover = GrantBox(result)
             call.onLoop {
-                if call.isFinished { return }
                 do throws(Status) {
-                    try body(try handover.result.get())
+                    let grant = try handover.result.get()
+                    if call.isFinished { return grant.withdraw() }
+                    do throws(Status) {
+                        try judge(grant.view)
+                    } catch {
+                        grant.withdraw()
+                        throw error
+                    }
+                    do throws(Status) {
+                        try body(grant)
+                    } catch {
+                        // Nobody has learnt of the transaction; one that was known has read what it has read.
+                        if grant.newTransaction != nil { grant.withdraw() }
+                        throw error
+                    }
                 } catch {
                     call.finish(error)
                 }

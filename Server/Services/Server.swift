@@ -21,6 +21,8 @@ public final class Server: Sendable {
         public var indexes: [String: IndexConfiguration] = [:]
         public var log = Log()
         public var logsRequests = false
+        /// Opens databases also when their commits lie an hour or more ahead of the clock.
+        public var allowsClockSkew = false
         /// Whether the server is for local development: `owner` and unsigned tokens are believed, a database without rules
         /// is open, and anybody may clear a database, replace the rules or end the server over HTTP.
         public var isEmulator = true
@@ -55,6 +57,8 @@ public final class Server: Sendable {
     private let network: NetworkServer
     private let stopRequest: SharedRequest
     private let rulesFiles: RulesFiles
+    private let clock = SteadyClock()
+    private let log: Log
     let realtime: RealtimeService
     private let bundles: BundleKeeper
     private let readiness: Readiness
@@ -85,9 +89,12 @@ public final class Server: Sendable {
         lifecycle = LifecycleThreads()
         room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
+        self.log = log
         registry = DatabaseRegistry(
-            provider: provider, threads: lifecycle, room: room,
+            provider: provider, threads: lifecycle, room: room, clock: clock,
+            allowsClockSkew: configuration.allowsClockSkew,
             prepare: { database, done in
+                ClockReport.opened(database, log)
                 guard let wanted = indexes[database.name.database] else { return done() }
                 wanted.apply(to: database) { result in
                     done()
@@ -107,7 +114,8 @@ public final class Server: Sendable {
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
         let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
-        realtime = try Self.realtime(configuration, authenticator, pool, memory, longReads, (lifecycle, room), health)
+        realtime = try Self.realtime(
+            configuration, authenticator, pool, memory, longReads, (lifecycle, room), health, clock)
         let service = FirestoreService(
             registry: registry, pool: pool, memory: memory, longReads: longReads, options: configuration.firestore,
             authenticator: authenticator,
@@ -189,7 +197,8 @@ public final class Server: Sendable {
 
     private static func realtime(
         _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
-        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth
+        _ longReads: LongReads, _ lifecycle: (threads: LifecycleThreads, room: StoreRoom), _ health: StorageHealth,
+        _ clock: any Clock
     ) throws(Status) -> RealtimeService {
         let folder = configuration.dataFolder.map { realtimeFolder(in: $0) }
         let provider: any StoreProvider
@@ -205,7 +214,7 @@ public final class Server: Sendable {
                     common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
                 folder: folder, log: configuration.log),
             provider: provider, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
-            lifecycle: lifecycle)
+            lifecycle: lifecycle, clock: clock)
     }
 
     /// Files and sockets that the process may have open.
@@ -229,7 +238,11 @@ public final class Server: Sendable {
         try network.start()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, room: room, threads: self.upkeep)
-        ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { upkeep.tick($0) }
+        let (clock, log) = (clock, log)
+        ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in
+            ClockReport.check(clock, log)
+            upkeep.tick(count)
+        }
         if ticks.value == nil { throw Status.unavailable("The system has no room for another thread.") }
     }
 

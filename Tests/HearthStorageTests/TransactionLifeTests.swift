@@ -1,4 +1,5 @@
 import Glibc
+import HearthConcurrency
 import HearthModel
 import HearthTestDoubles
 import HearthWire
@@ -188,12 +189,111 @@ import Testing
         #expect(database.locks.isIdle)
     }
 
-    @Test func openTransactionsAreBounded() throws {
+    @Test func ofTooManyTransactionsTheOldestUnusedOneEnds() throws {
+        let used = try database.beginTransaction()
+        _ = try number("c/a", in: used)
         var ids: [[UInt8]] = []
-        for _ in 0..<Limits.transactionsOpenMax { ids.append(try database.beginTransaction()) }
-        #expect(statusOf { () throws(Status) in _ = try database.beginTransaction() }?.code == .resourceExhausted)
+        for _ in 1..<Limits.transactionsOpenMax { ids.append(try database.beginTransaction()) }
+        for _ in 0..<3 { ids.append(try database.beginTransaction()) }
+        #expect(database.openTransactions == Limits.transactionsOpenMax)
+        for id in ids.prefix(3) { #expect(commitStatus([], in: id) == Self.expired) }
+        #expect(try number("c/a", in: used) == 1)
         for id in ids { try database.rollback(id) }
-        #expect(statusOf { () throws(Status) in _ = try database.beginTransaction() } == nil)
+        try database.rollback(used)
+        #expect(database.openTransactions == 0)
+        #expect(database.locks.isIdle)
+    }
+
+    private func begin(_ account: UInt64, connection: UInt64, isUsed: Bool) throws(Status) -> [UInt8] {
+        let requester = Requester(account: account, connection: connection, isAdministrator: false)
+        let id = try database.begin(.readWrite(retry: nil), requester: requester)
+        // A document of its own, because a lock is one transaction's.
+        if isUsed { _ = try database.fields("c/\(account)-\(connection)", in: id) }
+        return id
+    }
+
+    /// Reading doesn't wait here: read-only transactions take no locks.
+    private func fill(_ account: UInt64, connections: UInt64) throws(Status) {
+        for number in 0..<UInt64(Limits.transactionsOpenMax) {
+            let requester = Requester(account: account, connection: number % connections, isAdministrator: false)
+            let id = try database.begin(.readOnly(readTime: nil), requester: requester)
+            _ = try database.view(.transaction(id))
+        }
+    }
+
+    @Test func whoHoldsTheMostTransactionsLosesThemToOthers() throws {
+        try fill(1, connections: 1)
+        // A client doesn't end what it uses itself.
+        #expect(
+            statusOf { () throws(Status) in _ = try begin(1, connection: 0, isUsed: false) }?.code == .resourceExhausted
+        )
+        for connection in 1...20 {
+            _ = try begin(1, connection: UInt64(connection), isUsed: true)
+            _ = try begin(2, connection: UInt64(connection), isUsed: true)
+        }
+        _ = try database.begin(.readWrite(retry: nil), requester: .administrator(connection: 77))
+        #expect(database.openTransactions == Limits.transactionsOpenMax)
+    }
+
+    @Test func clientsDoNotEndWhatAdministratorsHold() throws {
+        let administrator = try database.begin(.readWrite(retry: nil), requester: .administrator(connection: 77))
+        for number in 0..<(2 * Limits.transactionsOpenMax) {
+            _ = try begin(UInt64(number % 100), connection: UInt64(number % 1000), isUsed: false)
+        }
+        #expect(try number("c/a", in: administrator) == 1)
+    }
+
+    // MARK: Reads that aren't allowed
+
+    private static let no = Status(.permissionDenied, "No.")
+
+    private func denied(_ consistency: Database.Consistency) -> Status? {
+        let promise = Promise<Status?>()
+        database.read(
+            consistency, [.document(resource("c/a").path)], judge: { _ throws(Status) in throw Self.no }
+        ) { promise.give($0.failure) }
+        return promise.wait()
+    }
+
+    @Test func aReadThatIsNotAllowedTakesNoLock() throws {
+        #expect(denied(.newTransaction(.readWrite(retry: nil))) == Self.no)
+        #expect(database.openTransactions == 0)
+        #expect(database.locks.isIdle)
+        let transaction = try database.beginTransaction()
+        #expect(denied(.transaction(transaction)) == Self.no)
+        // Somebody else's commit doesn't wait.
+        try database.commit([set("c/a", 7)])
+        // A read that waits for nobody isn't held up by one that was refused behind a lock, either.
+        _ = try number("c/a", in: transaction)
+        #expect(denied(.newTransaction(.readWrite(retry: nil))) == Self.no)
+        try database.rollback(transaction)
+        #expect(database.locks.isIdle)
+    }
+
+    /// The view that a read gets may show another state than the one that was judged first.
+    @Test func aReadThatIsWithdrawnGivesUpWhatItHasTaken() throws {
+        let transaction = try database.beginTransaction()
+        _ = try number("c/a", in: transaction)
+        let promise = Promise<Status?>()
+        let targets = [Database.ReadTarget.document(resource("c/a").path), .document(resource("c/b").path)]
+        database.read(.transaction(transaction), targets) { result in
+            if case .success(let grant) = result { grant.withdraw() }
+            promise.give(result.failure)
+        }
+        #expect(promise.wait() == nil)
+        try database.commit([set("c/b", 7)])
+        // What it had before it keeps.
+        let pending = database.submit([set("c/a", 8)])
+        try database.rollback(transaction)
+        _ = try pending.wait().get()
+        let begun = Promise<[UInt8]?>()
+        database.read(.newTransaction(.readWrite(retry: nil)), targets) { result in
+            if case .success(let grant) = result { grant.withdraw() }
+            begun.give((try? result.get())?.newTransaction)
+        }
+        #expect(begun.wait() != nil)
+        #expect(database.openTransactions == 0)
+        #expect(database.locks.isIdle)
     }
 
     @Test func queuesAreBounded() throws {

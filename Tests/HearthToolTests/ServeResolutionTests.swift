@@ -33,7 +33,8 @@ import Testing
         let values = [
             "host": "::1", "port": "0", "data": "/d", "project": "p", "log-format": "json", "log-level": "debug",
             "log-requests": "true", "require-indexes": "true", "emulator": "false", "loops": "3", "workers": "9",
-            "checkpoint-kib": "64", "grace": "0", "tls-cert": "c.pem", "tls-key": "k.pem", "rules": "r",
+            "checkpoint-kib": "64", "grace": "0", "allow-clock-skew": "true", "tls-cert": "c.pem", "tls-key": "k.pem",
+            "rules": "r",
         ]
         var expected = ServeSettings()
         expected.host = "::1"
@@ -44,6 +45,7 @@ import Testing
         expected.logLevel = .debug
         expected.logsRequests = true
         expected.requiresIndexes = true
+        expected.allowsClockSkew = true
         expected.isEmulator = false
         expected.loops = 3
         expected.workers = 9

@@ -49,6 +49,7 @@ enum ServeCommand {
         configuration.identity = settings.identity
         configuration.bundles = settings.bundles
         configuration.firestore.requireIndexes = settings.requiresIndexes
+        configuration.allowsClockSkew = settings.allowsClockSkew
         configuration.network = ServerConfiguration(
             host: settings.host, port: settings.port, loopCount: settings.loops)
         if let port = settings.databasePort {

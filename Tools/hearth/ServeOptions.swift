@@ -36,6 +36,9 @@ enum ServeOptions {
                 + "anybody clear a database, replace the rules and shut down over HTTP. Default: on loopback addresses only."
         ),
         Option(
+            "allow-clock-skew", nil,
+            "Open databases whose newest commit lies an hour or more ahead of the clock; else they are refused."),
+        Option(
             "allow-origin", "ORIGIN", isRepeated: true,
             "Origin of web pages (https://app.example, or null for files) that may use a server for local development, besides "
                 + "those at loopback addresses. May be repeated; a list with commas in the environment."
@@ -106,6 +109,7 @@ struct ServeSettings: Sendable, Equatable {
     var logLevel = Log.Level.info
     var logsRequests = false
     var requiresIndexes = false
+    var allowsClockSkew = false
     var isEmulator = true
     /// Origins of web pages that a server for local development serves besides those at loopback addresses.
     var allowedOrigins: [String] = []

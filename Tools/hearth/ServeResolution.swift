@@ -135,6 +135,7 @@ struct ServeResolution {
         }
         try resolveLog(&settings)
         settings.requiresIndexes = try origin("require-indexes")?.boolean() ?? false
+        settings.allowsClockSkew = try origin("allow-clock-skew")?.boolean() ?? false
         settings.isEmulator = try origin("emulator")?.boolean() ?? Self.isLoopback(settings.host)
         settings.allowedOrigins = try list("allow-origin") { OriginPolicy.isOrigin($0) }
         settings.emulatesRulesOfLists = try origin("rules-list-emulation")?.boolean()

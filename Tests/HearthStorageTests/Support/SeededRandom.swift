@@ -34,6 +34,8 @@ struct SeededRandom: RandomNumberGenerator {
 /// `HEARTH_TEST_SEED` repeats a run; `HEARTH_TEST_EFFORT` multiplies the number of cases (1 when it isn't set).
 enum TestRun {
     static let givenSeed = environment("HEARTH_TEST_SEED")
+    /// Seeds of `InterleavingTests`: `HEARTH_TEST_INTERLEAVINGS`.
+    static let interleavings = Int(environment("HEARTH_TEST_INTERLEAVINGS") ?? 300)
     static let effort = Int(environment("HEARTH_TEST_EFFORT") ?? 1)
 
     /// The seed of a run: given, else new each time. Failures name it.

@@ -1,0 +1,52 @@
+import HearthModel
+import Synchronization
+
+/// Up to which version the history may be forgotten: that which was the newest as long ago as the history is kept.
+///
+/// Versions are times, but the clock may be wrong, or have been wrong when they were given. So the age of history is measured
+/// by the time that has passed since the database was opened, in which the newest versions are noted. What is older than that
+/// is judged by the clock as it was at the opening.
+final class HistoryHorizon: Sendable {
+    private struct Sample {
+        var version: Int64
+        var nanoseconds: UInt64
+    }
+
+    private let clock: any Clock
+    private let openedMicroseconds: Int64
+    private let openedNanoseconds: UInt64
+    /// In the order of time, one old enough at most.
+    private let samples = Mutex<[Sample]>([])
+
+    /// A minute of grace for reads that were let in just before.
+    private static let keptSeconds = Limits.retentionSeconds + 60
+    /// Seconds between two samples.
+    private static let sampleSeconds: UInt64 = 30
+
+    init(clock: any Clock) {
+        self.clock = clock
+        openedMicroseconds = clock.now().microseconds
+        openedNanoseconds = clock.monotonicNanoseconds()
+    }
+
+    /// Nothing before this version is kept.
+    /// - Parameter newest: the newest commit, and when it came.
+    func version(newest: (version: Int64, nanoseconds: UInt64)) -> Int64 {
+        let now = clock.monotonicNanoseconds()
+        func isOld(_ nanoseconds: UInt64) -> Bool {
+            now >= nanoseconds + UInt64(Self.keptSeconds) * 1_000_000_000
+        }
+        if isOld(newest.nanoseconds) { return newest.version + 1 }
+        let passed = Int64((now - min(now, openedNanoseconds)) / 1000)
+        let byClock = min(openedMicroseconds + passed, newest.version) - Int64(Self.keptSeconds) * 1_000_000
+        let noted = samples.withLock { samples -> Int64 in
+            if samples.last.map({ now >= $0.nanoseconds + Self.sampleSeconds * 1_000_000_000 }) ?? true {
+                samples.append(Sample(version: newest.version, nanoseconds: now))
+            }
+            while samples.count > 1, isOld(samples[1].nanoseconds) { samples.removeFirst() }
+            guard let first = samples.first, isOld(first.nanoseconds) else { return 0 }
+            return first.version + 1
+        }
+        return max(byClock, noted)
+    }
+}

@@ -1,0 +1,29 @@
+import HearthModel
+import HearthStorage
+
+/// Tells the operator what is wrong with the system's clock.
+enum ClockReport {
+    /// Looks at the clock. To be called some times a second.
+    static func check(_ clock: SteadyClock, _ log: Log) {
+        switch clock.tick() {
+        case nil: break
+        case .stepped(let microseconds)?:
+            log.warning(
+                "the system clock stepped; the server goes on in the time that it had",
+                ("seconds", .number(Double(microseconds) / 1e6)))
+        case .returned?: log.warning("the system clock came back")
+        case .followed(let microseconds)?:
+            log.warning(
+                "the step of the system clock has stood; the server follows it",
+                ("seconds", .number(Double(microseconds) / 1e6)))
+        }
+    }
+
+    /// Warns of a database whose commits lie ahead of the clock.
+    static func opened(_ database: Database, _ log: Log) {
+        guard let seconds = database.clockSkewSeconds else { return }
+        log.warning(
+            "commits of the database lie ahead of the system clock", ("database", .text(database.name.text)),
+            ("seconds", .integer(Int(clamping: seconds))))
+    }
+}

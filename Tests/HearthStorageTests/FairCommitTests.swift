@@ -1,0 +1,245 @@
+import HearthConcurrency
+import HearthModel
+import HearthTestDoubles
+import Synchronization
+import Testing
+
+@testable import HearthStorage
+
+/// Who comes when at the writer, and who is refused.
+@Suite struct FairCommitTests {
+    let clock = ManualClock()
+    let store = FaultyStore()
+    let database: Database
+
+    init() throws {
+        database = try Database(name: testDatabaseName, store: store, clock: clock)
+    }
+
+    private static func client(_ account: UInt64, _ connection: UInt64) -> Requester {
+        Requester(account: account, connection: connection, isAdministrator: false)
+    }
+
+    /// Notes the order in which commits are made, and moves the clock by what each takes.
+    private final class Order: CommitGuard {
+        let name: String
+        let log: Gathered<String>
+        let clock: ManualClock
+        let seconds: Double
+
+        init(_ name: String, _ log: Gathered<String>, _ clock: ManualClock, seconds: Double) {
+            self.name = name
+            self.log = log
+            self.clock = clock
+            self.seconds = seconds
+        }
+
+        func check(_ commit: GuardedCommit) throws(Status) {
+            log.append(name)
+            clock.advance(seconds: seconds)
+        }
+    }
+
+    private func submit(
+        _ name: String, _ requester: Requester, _ log: Gathered<String>, elements: Int = 0, seconds: Double = 0,
+        sizeBytes: Int = 0
+    ) -> Promise<Result<CommitOutcome, Status>> {
+        let promise = Promise<Result<CommitOutcome, Status>>()
+        let fields = map(("a", .array((0..<elements).map { .integer(Int64($0)) })))
+        database.commit(
+            [.set("c/\(name)", fields)], sizeBytes: sizeBytes,
+            guard: Order(name, log, clock, seconds: seconds), requester: requester
+        ) { promise.give($0) }
+        return promise
+    }
+
+    /// The first is taken alone and waits at the gate; the others gather behind it.
+    private func holdWriter() -> Promise<Result<CommitOutcome, Status>> {
+        store.hold()
+        let first = database.submit([.set("c/first", map())])
+        store.waitForWriter()
+        return first
+    }
+
+    @Test(arguments: [(UInt64(1), UInt64(2)), (2, 1)]) func aBystanderComesBeforeWhatAnotherHasQueued(
+        _ account: UInt64, _ connection: UInt64
+    ) throws {
+        let log = Gathered<String>()
+        let first = holdWriter()
+        var pending = (0..<100).map { submit("crowd\($0)", Self.client(1, 1), log) }
+        pending.append(submit("bystander", Self.client(account, connection), log))
+        store.release()
+        _ = first.wait()
+        for promise in pending { _ = try promise.wait().get() }
+        let place = try #require(log.values.firstIndex(of: "bystander"))
+        #expect(place <= 2)
+        // Each connection's own order stays.
+        #expect(log.values.filter { $0 != "bystander" } == (0..<100).map { "crowd\($0)" })
+    }
+
+    @Test func aSmallCommitWaitsForOneLargeOneAtMost() throws {
+        let log = Gathered<String>()
+        let first = holdWriter()
+        let large = (0..<20).map { submit("large\($0)", Self.client(1, UInt64($0)), log, elements: 5000) }
+        let small = (0..<5).map { submit("small\($0)", Self.client(1, UInt64(100 + $0)), log) }
+        store.release()
+        _ = first.wait()
+        let before = small.map { promise in
+            _ = promise.wait()
+            return large.count { $0.isGiven }
+        }
+        for promise in large { _ = try promise.wait().get() }
+        // Those that were answered before are at most the few that were prepared while the writer was held up.
+        #expect(before.max()! <= Limits.commitsPreparedMax + 1)
+    }
+
+    @Test func aGroupIsBoundedInTime() throws {
+        let log = Gathered<String>()
+        let first = holdWriter()
+        let pending = (0..<50).map { submit("slow\($0)", Self.client(1, UInt64($0)), log, seconds: 0.02) }
+        let groups = database.statistics.groups
+        store.release()
+        _ = first.wait()
+        for promise in pending { _ = try promise.wait().get() }
+        database.drain()
+        // Fifty times 20 ms of work in groups of 50 ms.
+        #expect(database.statistics.groups - groups >= 50 / 3)
+    }
+
+    @Test func commitsOfOneConnectionKeepTheirOrder() throws {
+        var pending: [Promise<Result<CommitOutcome, Status>>] = []
+        for number in 0..<60 {
+            let promise = Promise<Result<CommitOutcome, Status>>()
+            let elements = number.isMultiple(of: 3) ? (0..<2000).map { Value.integer(Int64($0)) } : []
+            database.commit(
+                [.set("c/one", map(("a", .array(elements)), ("n", .integer(Int64(number)))))],
+                requester: Self.client(1, 1)
+            ) { promise.give($0) }
+            pending.append(promise)
+        }
+        let times = try pending.map { try $0.wait().get().commitTime }
+        #expect(times == times.sorted())
+        guard case .integer(59)? = try database.fields("c/one")?["n"] else {
+            Issue.record("the last commit isn't the last")
+            return
+        }
+    }
+
+    /// Lets a test do something between what becomes of the commits of a group and what is done about it.
+    private final class HookedStore: Store {
+        private let inner = MemoryStore()
+        let afterBody = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
+
+        func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+            try inner.write { transaction throws(Status) in
+                let result = try body(transaction)
+                let hook = afterBody.withLock { hook in
+                    defer { hook = nil }
+                    return hook
+                }
+                hook?()
+                return result
+            }
+        }
+
+        func maintain() { inner.maintain() }
+        func close() { inner.close() }
+    }
+
+    /// Holds up its commit once, when it is prepared first.
+    private final class Gate: CommitGuard {
+        let isReached = Promise<Void>()
+        let isOpen = Promise<Void>()
+
+        func check(_ commit: GuardedCommit) throws(Status) {
+            if !isReached.isGiven { isReached.give(()) }
+            isOpen.wait()
+        }
+    }
+
+    @Test func whatComesWhileACommitGoesBackToBePreparedAgainDoesNotOvertakeIt() throws {
+        let store = HookedStore()
+        let database = try Database(name: testDatabaseName, store: store, clock: clock)
+        let (large, small, last) = (
+            Promise<Result<CommitOutcome, Status>>(), Promise<Result<CommitOutcome, Status>>(),
+            Promise<Result<CommitOutcome, Status>>()
+        )
+        let gate = Gate()
+        let elements = (0..<2000).map { Value.integer(Int64($0)) }
+        database.commit(
+            [.set("c/one", map(("a", .array(elements)), ("n", .integer(1))))], guard: gate,
+            requester: Self.client(1, 1)
+        ) { large.give($0) }
+        // It is on the snapshot without this.
+        gate.isReached.wait()
+        try database.commit([.set("c/one", map(("n", .integer(0))))])
+        store.afterBody.withLock { hook in
+            hook = {
+                for (number, promise) in [(Int64(2), small), (3, last)] {
+                    database.commit(
+                        [.set("c/one", map(("n", .integer(number))))], requester: Self.client(1, 1)
+                    ) { promise.give($0) }
+                }
+            }
+        }
+        gate.isOpen.give(())
+        let times = try [large, small, last].map { try $0.wait().get().commitTime }
+        #expect(times == times.sorted())
+        #expect(try database.fields("c/one")?["n"] == .integer(3))
+        // Nothing is held back any more.
+        #expect(try database.commit([.set("c/two", map())]).commitTime > times[2])
+    }
+
+    // MARK: Admission
+
+    private func request(_ requester: Requester, cost: Int, sizeBytes: Int = 0) -> CommitPipeline.Request {
+        var request = CommitPipeline.Request(
+            writes: [], transaction: nil, owner: 0, requestTime: clock.now(), guard: nil, sizeBytes: sizeBytes,
+            requester: requester, waitUntil: 0, completion: { _ in })
+        request.cost = cost
+        return request
+    }
+
+    private func enters(_ admission: CommitAdmission, _ request: CommitPipeline.Request) -> Bool {
+        var request = request
+        return statusOf { () throws(Status) in _ = try admission.enter(&request) } == nil
+    }
+
+    @Test func queuedWorkBeyondASecondIsRefusedWhileOthersWait() throws {
+        let admission = CommitAdmission()
+        let heavy = request(Self.client(1, 1), cost: 36_000)
+        var entered = 0
+        // Alone a client may queue what it likes.
+        while entered < 30, enters(admission, heavy) { entered += 1 }
+        #expect(entered == 30)
+        let other = request(Self.client(2, 9), cost: 1)
+        #expect(enters(admission, other))
+        #expect(!enters(admission, heavy))
+        // Also another connection of that account, that has nothing queued.
+        #expect(enters(admission, request(Self.client(1, 2), cost: 1)))
+        #expect(enters(admission, request(.administrator(connection: 5), cost: 36_000)))
+        for _ in 0..<29 { admission.leave(heavy) }
+        #expect(enters(admission, heavy))
+    }
+
+    @Test func whatClientsHoldShutsNoAdministratorOut() throws {
+        let admission = CommitAdmission()
+        var count = 0
+        for connection in 0..<UInt64(Limits.commitQueueMax) {
+            if enters(admission, request(Self.client(connection % 7, connection % 50), cost: 1)) { count += 1 }
+        }
+        #expect(count == Limits.commitQueueMax * 3 / 4)
+        #expect(enters(admission, request(.administrator(connection: 5), cost: 1)))
+        // One that has the most leaves room for others.
+        let single = CommitAdmission()
+        count = 0
+        while count < Limits.commitQueueMax, enters(single, request(Self.client(1, 1), cost: 1, sizeBytes: 1)) {
+            count += 1
+        }
+        #expect(count == Limits.commitQueueMax / 2)
+        #expect(enters(single, request(Self.client(1, 2), cost: 1)))
+        #expect(enters(single, request(Self.client(2, 3), cost: 1)))
+    }
+}
