@@ -9,6 +9,12 @@ import Testing
     @Test func aReaderThatIsStuckCostsRecordsAndNobodyWaits() throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
+        // The pipe is full before the first record, so that the thread is stuck with it, however late it starts.
+        let flags = fcntl(ends[1], F_GETFL)
+        _ = fcntl(ends[1], F_SETFL, flags | O_NONBLOCK)
+        var filling = 0
+        while write(ends[1], [0], 1) == 1 { filling += 1 }
+        _ = fcntl(ends[1], F_SETFL, flags)
         let writer = LogWriter(ends[1]) { Array("dropped=\($0)\n".utf8) }
         let line = [UInt8](repeating: UInt8(ascii: "x"), count: 999) + [UInt8(ascii: "\n")]
         // Returns although nobody reads: this is more than the pipe and the queue take.
@@ -22,13 +28,14 @@ import Testing
         var text: [UInt8] = []
         let report = Array("dropped=\(dropped)\n".utf8)
         var piece = [UInt8](repeating: 0, count: 1 << 16)
-        while text.count < kept * line.count + report.count {
+        let expected = filling + kept * line.count + report.count
+        while text.count < expected {
             let read = read(ends[0], &piece, piece.count)
             guard read > 0 else { break }
             text += piece[..<read]
         }
         #expect(Array(text.suffix(report.count)) == report)
-        #expect(text.count == kept * line.count + report.count)
+        #expect(text.count == expected)
         #expect(writer.dropped == 0)
         writer.write(line)
         #expect(writer.flush(milliseconds: 60_000))

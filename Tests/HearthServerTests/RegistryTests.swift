@@ -80,11 +80,15 @@ import Testing
 
     @Test func theEndWaitsForWhatIsUnderWayAndClosesWhatIsInUse() {
         let threads = LifecycleThreads()
+        let opened = Atomic(0)
         let closed = Atomic(0)
         let room = StoreRoom(threads: threads)
         let registry = Registry<Int, FakeStored>(
             threads: threads, room: room, clock: SystemClock(),
-            open: { _ in FakeStored(exists: false) { closed.add(1, ordering: .relaxed) } }, remove: { _ in })
+            open: { _ in
+                opened.add(1, ordering: .relaxed)
+                return FakeStored(exists: false) { closed.add(1, ordering: .relaxed) }
+            }, remove: { _ in })
         let answers = Atomic(0)
         let held = Mutex<[FakeStored]>([])
         for number in 0..<100 {
@@ -96,7 +100,9 @@ import Testing
         registry.close()
         threads.stop()
         #expect(answers.load(ordering: .relaxed) == 100)
-        #expect(closed.load(ordering: .relaxed) == held.withLock { $0.count })
+        // What was just being opened is closed although nobody gets it.
+        #expect(closed.load(ordering: .relaxed) == opened.load(ordering: .relaxed))
+        #expect(held.withLock { $0.allSatisfy(\.isClosed) })
         #expect(throws: Status.unavailable("The server is shutting down.")) { try registry.wait(1) }
     }
 
