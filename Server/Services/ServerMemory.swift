@@ -3,8 +3,9 @@ import HearthModel
 
 /// What peers make the process hold, counted in one place for all protocols.
 ///
-/// A server has one, which its network engine and both products share. The bounds add up, with what answers may take
-/// (`NetworkLimits.answersBytesMax`), to less than the 400 MB that `docs/abuse.md` promises.
+/// A server has one, which its network engine and both products share. Any one of the bounds leaves the process below the
+/// 400 MB of `docs/abuse.md`, which is a promise for one attack at a time: all of them used up at once, with what answers
+/// may take (`NetworkLimits.answersBytesMax`), are more.
 final class ServerMemory: Sendable {
     /// Bytes that were received and can't be worked on yet: unfinished bodies and messages, messages ahead of their turn,
     /// those that wait for a stream, large requests that wait for memory.
