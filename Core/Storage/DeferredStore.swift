@@ -13,7 +13,10 @@ import Synchronization
 ///   kept with the first write that is not.
 /// - The store that lasts is made at most once, by the write that needs it, after that write has succeeded in memory.
 public final class DeferredStore: Store, @unchecked Sendable {
-    // Guards `memory`, `isClosed` and the making. `made` doesn't change any more once `stage` says so.
+    // Held by whoever writes, makes the store that lasts, or closes; guards `unused`.
+    private let writer = Monitor()
+    // Guards `memory`, `made` and `isClosed`, for moments: a snapshot never waits for a write, not even for the one within
+    // which it is taken. `made` doesn't change any more once `stage` says so.
     private let monitor = Monitor()
     private var memory = MemoryStore()
     private var isClosed = false
@@ -52,19 +55,23 @@ public final class DeferredStore: Store, @unchecked Sendable {
 
     public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot {
         if let lasting { return try lasting.snapshot(use) }
+        return try current.store.snapshot(use)
+    }
+
+    private var current: (store: any Store, memory: MemoryStore, isMade: Bool, isClosed: Bool) {
         monitor.lock()
         defer { monitor.unlock() }
-        return try (made ?? memory).snapshot(use)
+        return (made ?? memory, memory, made != nil, isClosed)
     }
 
     public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         if let lasting { return try lasting.write(body) }
-        monitor.lock()
-        defer { monitor.unlock() }
-        if let made { return try made.write(body) }
-        if isClosed { return try memory.write(body) }
+        writer.lock()
+        defer { writer.unlock() }
+        let current = current
+        if current.isMade || current.isClosed { return try current.store.write(body) }
         // Nobody sees what is not durable: the write is made beside what is seen.
-        let draft = memory.copied()
+        let draft = current.memory.copied()
         let result = try draft.write(body)
         if draft.changeCount == 0 { return result }
         let snapshot = try draft.snapshot()
@@ -72,7 +79,7 @@ public final class DeferredStore: Store, @unchecked Sendable {
         if try isWorthKeeping(snapshot) {
             try keep(snapshot)
         } else {
-            memory = draft
+            monitor.withLock { memory = draft }
         }
         return result
     }
@@ -80,15 +87,16 @@ public final class DeferredStore: Store, @unchecked Sendable {
     /// Makes the store that lasts, with what is in memory, unless it is there.
     public func keep() throws(Status) {
         if lasting != nil { return }
-        monitor.lock()
-        defer { monitor.unlock() }
-        if made != nil || isClosed { return }
-        let snapshot = try memory.snapshot()
+        writer.lock()
+        defer { writer.unlock() }
+        let current = current
+        if current.isMade || current.isClosed { return }
+        let snapshot = try current.memory.snapshot()
         defer { snapshot.close() }
         try keep(snapshot)
     }
 
-    /// The monitor must be locked.
+    /// The writer's lock must be held.
     private func keep(_ snapshot: any Snapshot) throws(Status) {
         let store: any Store
         if let unused { store = unused } else { store = try make() }
@@ -96,7 +104,7 @@ public final class DeferredStore: Store, @unchecked Sendable {
         stage.store(Stage.empty.rawValue, ordering: .releasing)
         try Self.copy(snapshot, to: store)
         unused = nil
-        made = store
+        monitor.withLock { made = store }
         stage.store(Stage.made.rawValue, ordering: .releasing)
     }
 
@@ -120,9 +128,12 @@ public final class DeferredStore: Store, @unchecked Sendable {
     public func close() { close(because: .unavailable("The database is closed.")) }
 
     public func close(because reason: Status) {
+        writer.lock()
+        defer { writer.unlock() }
         monitor.lock()
-        defer { monitor.unlock() }
         isClosed = true
+        let (made, memory) = (made, memory)
+        monitor.unlock()
         made?.close(because: reason)
         unused?.close(because: reason)
         memory.close(because: reason)

@@ -36,6 +36,16 @@ import Testing
         #expect(madeCount == 0 && !store.isMade)
     }
 
+    /// What commits looks at the state before in the middle of a write.
+    @Test func aSnapshotWithinAWriteDoesNotWaitForIt() throws {
+        let store = deferred()
+        try store.write { transaction throws(Status) in
+            try transaction.put(.meta, [1], [1])
+            #expect(try store.snapshot().get(.meta, [1]) == nil)
+        }
+        #expect(try store.snapshot().get(.meta, [1]) == [1])
+    }
+
     @Test func aWriteThatFailsMakesNothing() throws {
         let store = deferred()
         #expect(throws: Status.self) {
