@@ -125,6 +125,8 @@ public final class DeferredStore: Store, @unchecked Sendable {
 
     public var sizeBytes: Int? { lasting.map(\.sizeBytes) ?? 0 }
 
+    public var statistics: StoreStatistics { lasting?.statistics ?? StoreStatistics() }
+
     public func close() { close(because: .unavailable("The database is closed.")) }
 
     public func close(because reason: Status) {

@@ -341,7 +341,10 @@ def test_only_those_who_may_make_databases(tmp_path: Path) -> None:
         assert not [file for file in data.rglob("*") if "foreign" in file.name]
         assert call(running, "Commit", {"database": "projects/mine/databases/(default)"}, None) is OK
         assert call(running, "Commit", {"database": "projects/mine/databases/other"}, None) is DENIED
-        assert call(running, "Commit", {"database": "projects/foreign/databases/(default)"}, "owner-" + SECRET) is OK
+        # Nor does a commit that changes nothing; the first write does.
+        first = {"update": {"name": "projects/foreign/databases/(default)/documents/c/first"}}
+        assert call(running, "Commit", {"database": "projects/foreign/databases/(default)", "writes": [first]},
+                    "owner-" + SECRET) is OK
         assert call(running, "Commit", {"database": "projects/foreign/databases/(default)"}, None) is OK
         assert [file for file in data.rglob("*") if "foreign" in file.name]
         assert not [file for file in data.rglob("*") if "other" in file.name]
