@@ -4,7 +4,7 @@
 #   make test                         all tests
 #   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/abuse.md)
 #   make sanitize                     the Swift tests under ThreadSanitizer and AddressSanitizer
-#   make test-deep                    what CI does beyond `make test`: ThreadSanitizer on the store, each fuzz target for a moment
+#   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
 #   make bench ARGS="get --runs 5"    measure
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
