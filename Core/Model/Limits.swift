@@ -182,6 +182,18 @@ public enum Limits {
     public static let listenPendingTargetsMax = 1_000_000
     /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
     public static let listenResumeChangesMax = 100_000
+    /// Bytes that the targets of all listeners take together: what is watched, and for whom.
+    public static let listeningBytesMax = 256 << 20
+    /// The same of one account; beyond it targets are refused.
+    public static let listeningShareBytesMax = 128 << 20
+    /// What a connection's targets may take although its account has its share.
+    public static let listeningSmallBytesMax = 64 << 10
+    /// Bytes of changes that wait for slow clients, of all together; beyond them targets are sent anew.
+    public static let listenWaitingBytesMax = 128 << 20
+    /// The same of one account.
+    public static let listenWaitingShareBytesMax = 96 << 20
+    /// What may wait for the clients of one connection although its account has its share.
+    public static let listenWaitingSmallBytesMax = 64 << 10
     /// Names of a filter that lets a client find out what it lacks.
     public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.

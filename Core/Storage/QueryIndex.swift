@@ -12,9 +12,9 @@ public struct QueryIndex<Element: AnyObject> {
 
     private struct FieldAnchors {
         /// By the encoded value.
-        var values: [[UInt8]: Elements] = [:]
+        var values = ByteTable<Elements>()
         /// By the encoded element of an array.
-        var members: [[UInt8]: Elements] = [:]
+        var members = ByteTable<Elements>()
         var ranges = IntervalIndex<Element>()
 
         var isEmpty: Bool { values.isEmpty && members.isEmpty && ranges.count == 0 }

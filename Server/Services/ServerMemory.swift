@@ -14,6 +14,10 @@ final class ServerMemory: Sendable {
     let working: WorkingMemory
     /// What queries hold while they sort, and while they wait for their clients.
     let sorting: MemoryBudget
+    /// What the targets of listeners take.
+    let listening: MemoryBudget
+    /// Changes that wait for listeners which take nothing.
+    let listenersWaiting: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
@@ -21,10 +25,18 @@ final class ServerMemory: Sendable {
             smallBytesMax: Limits.receivedSmallBytesMax),
         working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
         sorting: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax)
+            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
+        listening: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.listeningBytesMax, shareBytesMax: Limits.listeningShareBytesMax,
+            smallBytesMax: Limits.listeningSmallBytesMax),
+        listenersWaiting: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.listenWaitingBytesMax, shareBytesMax: Limits.listenWaitingShareBytesMax,
+            smallBytesMax: Limits.listenWaitingSmallBytesMax)
     ) {
         self.received = received
         self.working = working
         self.sorting = sorting
+        self.listening = listening
+        self.listenersWaiting = listenersWaiting
     }
 }

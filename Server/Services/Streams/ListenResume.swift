@@ -174,7 +174,7 @@ final class ListenResume: MessageSource {
     /// - Parameter found: what changed since the version that the client knows.
     private func count(_ shared: SharedQuery, _ found: [Difference]) throws(Status) -> Int {
         var count: Int?
-        if let known = counts.entry(database, shared.text), known.version <= view.version {
+        if let known = counts.entry(database, shared.digest), known.version <= view.version {
             var since: [Difference]? = found
             if known.version != past.version {
                 since = try matching(shared.live, since: known.version)
@@ -183,7 +183,7 @@ final class ListenResume: MessageSource {
         }
         if count == nil { count = try keys(shared.live).count(limit: .max) }
         let result = count ?? 0
-        counts.note(ResultCounts.Entry(version: view.version, count: result), database, shared.text)
+        counts.note(ResultCounts.Entry(version: view.version, count: result), database, shared.digest)
         return result
     }
 

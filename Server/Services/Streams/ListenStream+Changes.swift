@@ -26,6 +26,16 @@ extension ListenStream {
         reloadsPending += known.count
     }
 
+    /// Counts what the client hasn't taken yet. When that is more than its account may have waiting, the client gets
+    /// everything anew.
+    func countPending() {
+        let bytes = pending.heldBytes + (flushing?.changes.heldBytes ?? 0)
+        if bytes == waiting.bytes || waiting.resize(to: bytes) { return }
+        flushing?.forget()
+        startOver()
+        waiting.resize(to: 0)
+    }
+
     func clearPending() {
         pending = PendingChanges()
         windows = [:]
@@ -43,8 +53,14 @@ extension ListenStream {
         let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
         clearPending()
         isFlushing = true
+        flushing = snapshot
         if moved.isEmpty {
-            if send(snapshot) { isFlushing = false } else if !call.isFinished { afterFlush = later }
+            if send(snapshot) {
+                isFlushing = false
+                flushing = nil
+            } else if !call.isFinished {
+                afterFlush = later
+            }
             return
         }
         for target in moved {
@@ -74,6 +90,7 @@ extension ListenStream {
 
     private func finishFlush() {
         isFlushing = false
+        flushing = nil
         let later = afterFlush
         afterFlush = nil
         later?()

@@ -31,7 +31,7 @@ extension ListenStream {
             do throws(Status) {
                 try judge(target, view)
             } catch {
-                if error.code != .permissionDenied { throw error }
+                if error.code != .permissionDenied, error != ListenTarget.noMemory { throw error }
                 return refused(target, error)
             }
             // What waits for the end holds the time and not the view, which keeps a snapshot open.
@@ -63,7 +63,7 @@ extension ListenStream {
                 run(source, of: target) { [self] in
                     target.window = source.window
                     let count = ResultCounts.Entry(version: version, count: source.count)
-                    service.resultCounts.note(count, database, shared.text)
+                    service.resultCounts.note(count, database, shared.digest)
                     loaded(target, version, readTime)
                 }
             }
@@ -92,6 +92,7 @@ extension ListenStream {
             dependencies += keys
         }
         if dependencies == target.dependencies { return }
+        try target.hold(dependencies: dependencies)
         // What happened between the judgement and now nobody would tell.
         if try listeners.depend(target, on: dependencies) > view.version { target.isToBeJudged = true }
     }
@@ -107,7 +108,9 @@ extension ListenStream {
             try judge(target, try listeners.viewForJudgement())
             if target.isToBeJudged { judgeWhenSettled(target) }
         } catch {
-            if error.code == .permissionDenied { return remove(target.id, cause: error) }
+            if error.code == .permissionDenied || error == ListenTarget.noMemory {
+                return remove(target.id, cause: error)
+            }
             end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
         }
     }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthStorage
@@ -68,13 +69,28 @@ extension ListenStream {
 
     // MARK: Progress
 
-    /// Does what can be done now.
+    /// Requests, and time, of one turn of the loop.
+    static let turnRequestsMax = 20
+    private static let turnMilliseconds = 1
+
+    /// Does what can be done now, some of it in later turns.
     func proceed() {
+        advance()
+        countPending()
+    }
+
+    private func advance() {
+        var requests = 0
+        var turnEnd: MonotonicTime?
         while !call.isFinished, joining == nil, !isLoading, !isFlushing, hasRoom {
             do throws(Status) {
                 payBoundary()
                 flush { [self] in proceed() }
-                if isFlushing || call.isFinished { return }
+                if isFlushing || call.isFinished || jobs.isEmpty { return }
+                if requests == Self.turnRequestsMax { return proceedInNextTurn() }
+                if let turnEnd, MonotonicTime.now > turnEnd { return proceedInNextTurn() }
+                if turnEnd == nil { turnEnd = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds) }
+                requests += 1
                 guard let job = jobs.popFirst() else { return }
                 if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
                 if !isFull { call.resumeReading() }
@@ -91,6 +107,15 @@ extension ListenStream {
         }
     }
 
+    private func proceedInNextTurn() {
+        if isProceedScheduled { return }
+        isProceedScheduled = true
+        call.loop.execute { [self] in
+            isProceedScheduled = false
+            proceed()
+        }
+    }
+
     func add(_ message: TargetMessage) throws(Status) {
         guard let listeners else { return }
         let id = try id(for: message)
@@ -103,8 +128,8 @@ extension ListenStream {
             if targets.count >= Limits.listenTargetsMax {
                 throw .resourceExhausted("A Listen stream has at most \(Limits.listenTargetsMax) targets.")
             }
-            target = ListenTarget(
-                id: id, kind: try kind(message, listeners), once: message.once, stream: self)
+            target = try ListenTarget(
+                id: id, kind: try kind(message, listeners), once: message.once, stream: self, reservation())
             knowledge = try self.knowledge(message, listeners.database)
         } catch {
             return refuse(id, error)
@@ -113,6 +138,9 @@ extension ListenStream {
         targets[id] = target
         load(target, knowledge, isNew: true)
     }
+
+    /// For what targets take.
+    private func reservation() -> MemoryReservation { service.memory.listening.reservation(for: call.requester) }
 
     /// - Throws: INVALID_ARGUMENT for a read time in the future.
     func knowledge(_ message: TargetMessage, _ database: Database) throws(Status) -> Knowledge {
@@ -150,7 +178,9 @@ extension ListenStream {
         let database = listeners.database.name
         if let query = message.query {
             return .query(
-                try listeners.query(query.protobuf()) { () throws(Status) in try Self.live(query, database) })
+                try listeners.query(query.protobuf(), reservation()) { () throws(Status) in
+                    try Self.live(query, database)
+                })
         }
         guard let documents = message.documents else {
             throw .invalidArgument("A target must have a query or documents.")

@@ -43,15 +43,21 @@ final class ListenStream: @unchecked Sendable {
     var hasAssignedIDs = false
 
     var pending = PendingChanges()
+    /// Of changes that wait for the client.
+    let waiting: MemoryReservation
     var windows: [ObjectIdentifier: ListenTarget] = [:]
     /// Windows are being moved for a snapshot that will be sent.
     var isFlushing = false
+    /// The snapshot, until all of it is sent.
+    var flushing: PendingSnapshot?
     /// What comes after that.
     var afterFlush: (() -> Void)?
     /// Judgements that have to be made before anything more is told.
     var judgementsPending = 0
     /// A target is being loaded, or is about to be.
     var isLoading = false
+    /// A later turn goes on with requests that wait.
+    var isProceedScheduled = false
     weak var loading: ListenTarget?
     /// What is being loaded was there before.
     var isReloading = false
@@ -69,6 +75,7 @@ final class ListenStream: @unchecked Sendable {
     init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
         self.service = service
+        waiting = service.memory.listenersWaiting.reservation(for: call.requester)
         call.onMessage = { [self] in receive($0) }
         // The client says that it is done: the only way in which a stream ends well.
         call.onHalfClose = { [self] in end(.ok) }
@@ -172,14 +179,19 @@ final class ListenStream: @unchecked Sendable {
         heartbeat?.cancel()
         heartbeat = nil
         expiry?.cancel()
-        for target in targets.values { listeners?.remove(target) }
+        let known = Array(targets.values)
         targets = [:]
         jobs = Queue()
         ending = []
         afterFlush = nil
+        flushing = nil
         clearPending()
+        waiting.resize(to: 0)
         service.streams.remove(call)
-        if let listeners { service.listeners.leave(self, listeners, call.loop) }
+        if let listeners {
+            listeners.remove(known, of: self)
+            service.listeners.leave(self, listeners, call.loop)
+        }
         listeners = nil
     }
 }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import HearthWire
@@ -21,18 +22,58 @@ final class ListenTarget: @unchecked Sendable {
     var dependencies: [[UInt8]] = []
     /// Something of that kind has changed while the target was being loaded.
     var isToBeJudged = false
+    /// It waits to be judged again.
+    var isToBeJudgedAgain = false
     /// Of a query with a limit or an offset: the documents that the client has, with their update versions.
     var window: [[UInt8]: Int64] = [:]
+    /// What the server holds for the target, but for a query, which others may share.
+    private let held: MemoryReservation
+    private let kindBytes: Int
+    private var dependencyBytes = 0
 
-    init(id: Int32, kind: Kind, once: Bool, stream: ListenStream) {
+    // As measured with targets of 1,000 documents.
+    private static let ownBytes = 1 << 10
+    private static let keyBytes = 320
+
+    static let noMemory = Status.resourceExhausted(
+        "Listeners' targets take as much memory as the server has for them. Remove some, or try again later.")
+
+    /// - Parameter held: nothing so far.
+    /// - Throws: `noMemory`.
+    init(id: Int32, kind: Kind, once: Bool, stream: ListenStream, _ held: MemoryReservation) throws(Status) {
         self.id = id
         self.kind = kind
         self.once = once
         self.stream = stream
-        if case .query(let shared) = kind {
+        self.held = held
+        switch kind {
+        case .query(let shared):
             projection = shared.live.query.query.projection.map { Projection($0) }
-        } else {
+            kindBytes = Self.ownBytes
+        case .documents(let keys):
             projection = nil
+            kindBytes = Self.ownBytes + Self.size(of: keys)
+        }
+        try hold()
+    }
+
+    private static func size(of keys: [[UInt8]]) -> Int { keys.reduce(0) { $0 + $1.count + keyBytes } }
+
+    /// - Throws: `noMemory`.
+    private func hold() throws(Status) {
+        if !held.resize(to: kindBytes + dependencyBytes) { throw Self.noMemory }
+    }
+
+    /// Makes room for documents on which it will depend.
+    /// - Throws: `noMemory`; then nothing has changed.
+    func hold(dependencies: [[UInt8]]) throws(Status) {
+        let before = dependencyBytes
+        dependencyBytes = Self.size(of: dependencies)
+        do throws(Status) {
+            try hold()
+        } catch {
+            dependencyBytes = before
+            throw error
         }
     }
 
@@ -40,6 +81,14 @@ final class ListenTarget: @unchecked Sendable {
         switch kind {
         case .query(let shared): [shared.live.scope]
         case .documents(let keys): keys.map { .document($0) }
+        }
+    }
+
+    /// What judging it costs, in judgements.
+    var judgementCount: Int {
+        switch kind {
+        case .query: 1
+        case .documents(let keys): max(1, keys.count)
         }
     }
 }

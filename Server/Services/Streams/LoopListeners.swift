@@ -16,13 +16,16 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// Messages that many streams send about one version.
     var encodings = ListenEncodings()
     private let tables = Mutex(Tables())
-    private var queriesByText: [[UInt8]: SharedQuery] = [:]
+    private var queries: [ByteDigest: SharedQuery] = [:]
     /// What is to be worked in, in the order of commits; see `work`.
     private var jobs = Queue<Job>()
     private var present: Progress?
     private var toBeJudged = Queue<(target: ListenTarget, stream: ListenStream)>()
     private var touched: [ObjectIdentifier: ListenStream] = [:]
     private var toProceed = Queue<ListenStream>()
+    /// Targets of streams that have ended.
+    private var leaving = Queue<Leaving>()
+    private var leavesNext = false
     private var isWorking = false
     private var isScheduled = false
     /// Of `seen`, while a slice of judgements goes on.
@@ -37,13 +40,14 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// Whom watches what. The loop changes it; the writer's thread looks into it, so that a commit which concerns nobody wakes
     /// nobody.
     private struct Tables {
-        var documents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
+        var documents: [ByteKey: [ObjectIdentifier: ListenTarget]] = [:]
         /// Targets by the documents that decide who may see them.
-        var dependents: [[UInt8]: [ObjectIdentifier: ListenTarget]] = [:]
+        var dependents: [ByteKey: [ObjectIdentifier: ListenTarget]] = [:]
         var queries: [WatchScope: QueryIndex<SharedQuery>] = [:]
 
         func concerns(_ change: Change, _ scopes: [WatchScope]) throws(Status) -> Bool {
-            if documents[change.key] != nil || dependents[change.key] != nil { return true }
+            let key = ByteKey(change.key)
+            if documents[key] != nil || dependents[key] != nil { return true }
             for scope in scopes {
                 if let index = queries[scope], try index.hasCandidates(for: change) { return true }
             }
@@ -54,6 +58,12 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private enum Job {
         case event(ChangeEvent)
         case settled(Int64, @Sendable (Int64) -> Void)
+    }
+
+    private struct Leaving {
+        /// Targets don't own it.
+        let stream: ListenStream
+        var targets: [ListenTarget]
     }
 
     /// A commit that is being worked in.
@@ -92,9 +102,17 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     var isUnused: Bool { streams.isEmpty }
 
     /// The query with a text, made when nobody watches it yet.
-    func query(_ text: [UInt8], _ make: () throws(Status) -> LiveQuery) throws(Status) -> SharedQuery {
-        if let known = queriesByText[text] { return known }
-        return SharedQuery(text: text, try make())
+    /// - Parameter held: for what it takes.
+    /// - Throws: `ListenTarget.noMemory`.
+    func query(
+        _ text: [UInt8], _ held: @autoclosure () -> MemoryReservation, _ make: () throws(Status) -> LiveQuery
+    ) throws(Status) -> SharedQuery {
+        let digest = ByteDigest(text)
+        if let known = queries[digest] { return known }
+        let live = try make()
+        let held = held()
+        guard held.resize(to: live.heldBytes(requestBytes: text.count)) else { throw ListenTarget.noMemory }
+        return SharedQuery(digest, live, held)
     }
 
     /// - Throws: UNAVAILABLE when the database is closed.
@@ -102,7 +120,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         tables.withLock { tables in
             switch target.kind {
             case .documents(let keys):
-                for key in keys { tables.documents[key, default: [:]][ObjectIdentifier(target)] = target }
+                for key in keys { tables.documents[ByteKey(key), default: [:]][ObjectIdentifier(target)] = target }
             case .query(let shared):
                 if shared.targets.isEmpty {
                     tables.queries[shared.live.scope, default: QueryIndex()].insert(shared, for: shared.live)
@@ -110,7 +128,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             }
         }
         if case .query(let shared) = target.kind {
-            if shared.targets.isEmpty { queriesByText[shared.text] = shared }
+            if shared.targets.isEmpty { queries[shared.digest] = shared }
             shared.add(target)
         }
         // Last: what the hub hands on from here finds the target.
@@ -126,7 +144,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         forgetDependencies(of: target)
         target.dependencies = keys
         tables.withLock { tables in
-            for key in keys { tables.dependents[key, default: [:]][ObjectIdentifier(target)] = target }
+            for key in keys { tables.dependents[ByteKey(key), default: [:]][ObjectIdentifier(target)] = target }
         }
         guard database.changes.add(keys.map { .document($0) }, for: self) else {
             throw database.closedStatus ?? .unavailable("The database is closed.")
@@ -144,9 +162,10 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     }
 
     private static func remove(
-        _ target: ListenTarget, _ keys: [[UInt8]], from table: inout [[UInt8]: [ObjectIdentifier: ListenTarget]]
+        _ target: ListenTarget, _ keys: [[UInt8]], from table: inout [ByteKey: [ObjectIdentifier: ListenTarget]]
     ) {
         for key in keys {
+            let key = ByteKey(key)
             table[key]?[ObjectIdentifier(target)] = nil
             if table[key]?.isEmpty == true { table[key] = nil }
         }
@@ -155,10 +174,40 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// The rules have changed.
     func judgeAll() {
         for stream in streams.values {
-            for target in stream.targets.values { toBeJudged.append((target, stream)) }
+            for target in stream.targets.values { judgeAgain(target) }
             touched[ObjectIdentifier(stream)] = stream
         }
         work()
+    }
+
+    /// Once, however many documents that it depends on have changed.
+    private func judgeAgain(_ target: ListenTarget) {
+        if target.isToBeJudgedAgain { return }
+        target.isToBeJudgedAgain = true
+        toBeJudged.append((target, target.stream))
+    }
+
+    /// Forgets the targets of a stream that has ended, some in each turn of the loop.
+    func remove(_ targets: [ListenTarget], of stream: ListenStream) {
+        if targets.isEmpty { return }
+        // Nothing more is noted of them.
+        for target in targets { target.since = .max }
+        leavingCount += targets.count
+        leaving.append(Leaving(stream: stream, targets: targets))
+        workLater()
+    }
+
+    /// Targets that are still in the tables.
+    private(set) var leavingCount = 0
+    /// For tests: how often documents, or queries, were judged again.
+    private(set) var judgementCount = 0
+
+    private func removeNextLeaving(_ steps: inout Int) {
+        guard var next = leaving.popFirst(), let target = next.targets.popLast() else { return }
+        leavingCount -= 1
+        if !next.targets.isEmpty { leaving.append(next) }
+        steps -= Self.stepsOfJudgement + Self.stepsOfKey * (target.scopes.count + target.dependencies.count)
+        remove(target)
     }
 
     func remove(_ target: ListenTarget) {
@@ -173,7 +222,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         case .query(let shared):
             shared.remove(target)
             guard shared.targets.isEmpty else { return }
-            queriesByText[shared.text] = nil
+            queries[shared.digest] = nil
             tables.withLock { tables in
                 tables.queries[shared.live.scope]?.remove(shared, for: shared.live)
                 if tables.queries[shared.live.scope]?.isEmpty == true { tables.queries[shared.live.scope] = nil }
@@ -195,6 +244,10 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private static let sliceSteps = 5000
     /// What a judgement costs, or a stream that proceeds.
     private static let stepsOfJudgement = 20
+    /// What it costs to forget a document that is watched.
+    private static let stepsOfKey = 2
+    /// A slice ends after so long, whatever it has done.
+    private static let sliceMilliseconds = 1
 
     /// A commit is being worked in, or rights that it may have changed are being judged: nothing of the new state may be
     /// told yet. A stream that waits for that calls `proceedLater`.
@@ -213,10 +266,19 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         if isWorking { return }
         isWorking = true
         var steps = Self.sliceSteps
-        while steps > 0, step(&steps) {}
+        let end = MonotonicTime.now.advanced(milliseconds: Self.sliceMilliseconds)
+        var isOver = false
+        while steps > 0, !isOver {
+            isOver = !step(&steps)
+            if MonotonicTime.now > end { break }
+        }
         judgementView = nil
         isWorking = false
-        if steps > 0 || isScheduled { return }
+        if !isOver { workLater() }
+    }
+
+    private func workLater() {
+        if isScheduled { return }
         isScheduled = true
         loop.execute { [self] in
             isScheduled = false
@@ -229,7 +291,9 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         if present != nil {
             takeNext(&steps)
         } else if let (target, stream) = toBeJudged.popFirst() {
-            steps -= Self.stepsOfJudgement
+            steps -= Self.stepsOfJudgement * target.judgementCount
+            target.isToBeJudgedAgain = false
+            judgementCount += target.judgementCount
             stream.judgeAgain(target)
             touched[ObjectIdentifier(stream)] = stream
         } else if let stream = toProceed.popFirst() {
@@ -238,7 +302,11 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         } else if !touched.isEmpty {
             for stream in touched.values { toProceed.append(stream) }
             touched = [:]
+        } else if !leaving.isEmpty, leavesNext || jobs.isEmpty {
+            leavesNext = false
+            removeNextLeaving(&steps)
         } else if let job = jobs.popFirst() {
+            leavesNext = true
             steps -= 1
             take(job)
         } else {
@@ -257,7 +325,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             present = Progress(set: set, scopes: scopes)
         case .event(.cleared(let version)):
             seen = max(seen, version)
-            for shared in queriesByText.values { shared.forgetWindow(version) }
+            for shared in queries.values { shared.forgetWindow(version) }
             for stream in streams.values {
                 stream.startOver()
                 touched[ObjectIdentifier(stream)] = stream
@@ -281,7 +349,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         do throws(Status) {
             // Before anything of the new state is told.
             for target in try take(change, scopes, progress.set.version, &steps) {
-                toBeJudged.append((target, target.stream))
+                judgeAgain(target)
             }
         } catch {
             // What is stored can't be read: nobody can be told the truth.
@@ -308,7 +376,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             for scope in scopes {
                 if let index = tables.queries[scope] { queries += try index.candidates(for: change) }
             }
-            return (tables.documents[change.key], tables.dependents[change.key], queries)
+            let key = ByteKey(change.key)
+            return (tables.documents[key], tables.dependents[key], queries)
         }
         steps -= 5
         let was = change.before != nil

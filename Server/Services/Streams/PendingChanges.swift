@@ -49,6 +49,13 @@ struct PendingChanges {
         sizeBytes > Limits.listenPendingBytesMax || targetCount > Limits.listenPendingTargetsMax
     }
 
+    // Of a document in the tables, and of one of its targets.
+    private static let entryBytes = 192
+    private static let targetBytes = 64
+
+    /// About how many bytes it takes.
+    var heldBytes: Int { sizeBytes + Self.entryBytes * count + Self.targetBytes * targetCount }
+
     mutating func note(_ key: [UInt8], _ target: ListenTarget, was: Bool, now: Bool, _ after: StoredDocument?) {
         let known = nets[key]?.after?.fields.count
         if known == nil, nets[key] == nil {
@@ -81,6 +88,13 @@ final class PendingSnapshot: @unchecked Sendable {
         self.changes = changes
         self.windowsMissing = windowsMissing
     }
+
+    /// Nothing of it will be sent.
+    func forget() {
+        changes = PendingChanges()
+        sentCount = 0
+    }
+
     var isOver: Bool { sentCount == changes.count }
 
     /// The next document to be sent; nil at the end.

@@ -1,3 +1,4 @@
+import HearthModel
 import HearthStorage
 import Synchronization
 
@@ -13,7 +14,7 @@ final class ResultCounts: Sendable {
 
     private struct Key: Hashable {
         var incarnation: Int64
-        var query: [UInt8]
+        var query: ByteDigest
     }
 
     private struct State {
@@ -28,7 +29,7 @@ final class ResultCounts: Sendable {
     private let state = Mutex(State())
 
     /// - Parameter query: what is the same for the same query.
-    func entry(_ database: Database, _ query: [UInt8]) -> Entry? {
+    func entry(_ database: Database, _ query: ByteDigest) -> Entry? {
         state.withLock { state in
             state.uses += 1
             let key = Key(incarnation: database.incarnation, query: query)
@@ -37,7 +38,7 @@ final class ResultCounts: Sendable {
         }
     }
 
-    func note(_ entry: Entry, _ database: Database, _ query: [UInt8]) {
+    func note(_ entry: Entry, _ database: Database, _ query: ByteDigest) {
         if entry.count < Self.countMin { return }
         state.withLock { state in
             let key = Key(incarnation: database.incarnation, query: query)

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 
@@ -5,8 +6,10 @@ import HearthStorage
 /// `@unchecked Sendable`: belongs to the loop.
 final class SharedQuery: @unchecked Sendable {
     /// What is the same for the same query.
-    let text: [UInt8]
+    let digest: ByteDigest
     let live: LiveQuery
+    /// On the account of who watched it first.
+    private let held: MemoryReservation
     private(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
     private var window: WindowResult?
     /// Where the last result of a full window stands; nil when that isn't known. What lies behind it before and after a
@@ -16,9 +19,10 @@ final class SharedQuery: @unchecked Sendable {
     private var lastSeenVersion: Int64 = 0
     private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
 
-    init(text: [UInt8], _ live: LiveQuery) {
-        self.text = text
+    init(_ digest: ByteDigest, _ live: LiveQuery, _ held: MemoryReservation) {
+        self.digest = digest
         self.live = live
+        self.held = held
     }
 
     func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }

@@ -1,0 +1,40 @@
+/// Bytes as the key of a table. An array of bytes is hashed one byte at a time, this in one piece.
+package struct ByteKey: Hashable, Sendable {
+    package let bytes: [UInt8]
+
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    package static func == (left: ByteKey, right: ByteKey) -> Bool {
+        left.bytes.count == right.bytes.count && UTF8Order.compare(left.bytes, right.bytes) == 0
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(bytes: bytes) }
+}
+
+extension Hasher {
+    /// Takes bytes in one piece, with their number.
+    package mutating func combine(bytes: [UInt8]) {
+        combine(bytes.count)
+        bytes.withUnsafeBytes { combine(bytes: $0) }
+    }
+}
+
+/// What stands for bytes of any size in a table: 128 bits that nobody outside of the process can foresee, so that no two
+/// texts with the same are to be found.
+package struct ByteDigest: Hashable, Sendable {
+    private let first: Int
+    private let second: Int
+
+    package init(_ bytes: [UInt8]) {
+        (first, second) = (Self.hash(bytes, 1), Self.hash(bytes, 2))
+    }
+
+    private static func hash(_ bytes: [UInt8], _ domain: Int) -> Int {
+        var hasher = Hasher()
+        hasher.combine(domain)
+        hasher.combine(bytes: bytes)
+        return hasher.finalize()
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(first) }
+}
