@@ -213,8 +213,9 @@ public final class SQLiteStore: Store, Sendable {
 public struct SQLiteStoreOptions: Sendable {
     /// Short reads at a time; more are refused with RESOURCE_EXHAUSTED. They run on a thread each, and end there.
     public var readersMax = 64
-    /// Long reads at a time. `LongReads` lets as many begin in the whole process, so none is refused for it.
-    public var longReadersMax = Limits.longReadsMax
+    /// Snapshots of long reads at a time. `LongReads` lets half as many begin in the whole process, each of which has one, or
+    /// two that it compares; so none is refused for it.
+    public var longReadersMax = 2 * Limits.longReadsMax
     /// Bytes of pages that the writer keeps in memory.
     public var writerCacheBytes = 32 << 20
     /// What bounds the pages that readers keep in memory.

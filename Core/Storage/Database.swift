@@ -151,19 +151,23 @@ public final class Database: Sendable {
     /// The state at the version of a commit: the present with its read time, when nothing came after it.
     /// - Throws: FAILED_PRECONDITION when the history doesn't reach back so far.
     public func view(atVersion version: Int64) throws(Status) -> ReadView {
-        let present = try view()
-        if present.version == version { return present }
-        return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)))
+        try view(atVersion: version, .short)
     }
 
     /// The same for a long read, which ends with the view.
     package func view(atVersion version: Int64, under read: LongRead) throws(Status) -> ReadView {
-        let present = try present(.long)
-        let view =
-            present.version == version
-            ? present : try view(at: version, readTime: Timestamp(microseconds: max(version, 1)), .long)
+        let view = try view(atVersion: version, .long)
         view.hold(read)
         return view
+    }
+
+    private func view(atVersion version: Int64, _ use: SnapshotUse) throws(Status) -> ReadView {
+        do {
+            let present = try present(use)
+            if present.version == version { return present }
+            // It is closed before another one is opened: a read has one snapshot.
+        }
+        return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)), use)
     }
 
     /// The state at a version within the retention.

@@ -42,6 +42,8 @@ final class MessageStream: @unchecked Sendable {
     /// Whether the source's snapshot is that of a long read.
     private var isHeld = false
     private var suspension: Timer?
+    /// The long read that it waits for.
+    private var request: LongReadRequest?
 
     private struct Batch: Sendable {
         var messages: [[UInt8]] = []
@@ -87,13 +89,22 @@ final class MessageStream: @unchecked Sendable {
     }
 
     private func waitForRead() {
-        reads.whenFree(for: call.requester) { [self] result in
+        request = reads.whenFree(for: call.requester) { [self] result in
             switch result {
             // A read that nobody takes is free again as soon as this closure is gone.
             case .success(let read): work(under: read)
             case .failure(let status): failed(status)
             }
         }
+    }
+
+    /// For tests: whether it holds no snapshot. While nobody works on it.
+    var isSuspended: Bool { source.isSuspended }
+
+    /// The call is over: a read that it waits for is left to others. To be called on the loop.
+    func cancel() {
+        request?.cancel()
+        request = nil
     }
 
     /// Makes a batch on a worker. To be called by whose turn it is.
@@ -140,6 +151,7 @@ final class MessageStream: @unchecked Sendable {
 
     private func deliver(_ batch: Batch) {
         isAsking = false
+        request = nil
         var hasRoom = true
         for message in batch.messages { hasRoom = call.send(message) }
         if let failure = batch.failure { return end(failure) }

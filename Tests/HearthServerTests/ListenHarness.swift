@@ -71,6 +71,12 @@ final class ListenHarness: Sendable {
             #"{"database":"\#(name)","addTarget":{"targetId":\#(id)\#(resume),"query":{"parent":"\#(name)/documents","structuredQuery":\#(query)}}}"#
     }
 
+    static func base64(_ bytes: [UInt8]) -> String {
+        var writer = JSONWriter()
+        bytes.withUnsafeBytes { writer.base64($0) }
+        return String(decoding: writer.bytes.filter { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
+    }
+
     static func documents(_ id: Int, _ paths: [String]) -> String {
         let names = paths.map { "\"\(name)/documents/\($0)\"" }.joined(separator: ",")
         return #"{"database":"\#(name)","addTarget":{"targetId":\#(id),"documents":{"documents":[\#(names)]}}}"#

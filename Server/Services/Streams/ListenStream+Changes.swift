@@ -41,13 +41,27 @@ extension ListenStream {
         windows = [:]
     }
 
+    enum Flushed {
+        /// The client knows everything up to the version that the loop has seen.
+        case told
+        /// It is being told; `later` is called at the end.
+        case underWay
+        /// It isn't told before judgements are made; then the stream proceeds. Until then no boundary may be sent that
+        /// speaks for what waits.
+        case deferred
+    }
+
     /// Sends what the commits since the last boundary changed, and a boundary: now, or, when a worker has to move windows
     /// first, later. Meanwhile `isFlushing` is true, and at the end `later` is called.
-    func flush(_ later: @escaping () -> Void) {
-        guard let listeners, !pending.isEmpty || !windows.isEmpty else { return }
+    @discardableResult
+    func flush(_ later: @escaping () -> Void) -> Flushed {
+        guard let listeners, !pending.isEmpty || !windows.isEmpty else { return .told }
         // Who judges lets it proceed.
-        if judgementsPending > 0 { return }
-        if listeners.isUnsettled { return listeners.proceedLater(self) }
+        if judgementsPending > 0 { return .deferred }
+        if listeners.isUnsettled {
+            listeners.proceedLater(self)
+            return .deferred
+        }
         let version = listeners.seen
         let moved = windows.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
         let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
@@ -58,10 +72,10 @@ extension ListenStream {
             if send(snapshot) {
                 isFlushing = false
                 flushing = nil
-            } else if !call.isFinished {
-                afterFlush = later
+                return .told
             }
-            return
+            if !call.isFinished { afterFlush = later }
+            return .underWay
         }
         for target in moved {
             guard case .query(let shared) = target.kind else { continue }
@@ -69,8 +83,10 @@ extension ListenStream {
                 windowMoved(target, result, snapshot)
             }
         }
+        if !isFlushing { return .told }
         // An error may have ended the stream, which must not be given what holds it again.
-        if isFlushing, !call.isFinished { afterFlush = later }
+        if !call.isFinished { afterFlush = later }
+        return .underWay
     }
 
     func windowMoved(
@@ -102,8 +118,14 @@ extension ListenStream {
         guard targets[target.id] === target, target.since != .max else { return }
         for document in result.documents {
             let known = target.window[document.key]
-            if known == document.document.updateVersion { continue }
-            snapshot.changes.note(document.key, target, was: known != nil, now: true, document.document)
+            if known == document.updateVersion { continue }
+            guard let found = try result.document(document) else { continue }
+            snapshot.changes.note(document.key, target, was: known != nil, now: true, found)
+            // Then everything is sent anew, as fast as the client takes it.
+            if snapshot.changes.isTooLarge {
+                snapshot.forget()
+                return startOver()
+            }
         }
         let left = target.window.keys.filter { result.versions[$0] == nil }
         for key in left.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {

@@ -18,8 +18,21 @@ extension ListenStream {
         guard !call.isFinished, listeners != nil else { return }
         target.since = version
         // The others come to the same version first.
-        flush { [self] in begin(target, at: version, knowledge, isNew: isNew) }
-        if !isFlushing { begin(target, at: version, knowledge, isNew: isNew) }
+        switch flush({ [self] in begin(target, at: version, knowledge, isNew: isNew) }) {
+        case .told: begin(target, at: version, knowledge, isNew: isNew)
+        case .underWay: break
+        case .deferred:
+            // It is loaded at the version that they can be told of then.
+            target.since = .max
+            deferredLoad = { [self] in load(target, knowledge, isNew: isNew) }
+        }
+    }
+
+    /// Goes on with a load that waited for judgements.
+    func beginDeferredLoad() {
+        guard judgementsPending == 0, let load = deferredLoad else { return }
+        deferredLoad = nil
+        load()
     }
 
     func begin(_ target: ListenTarget, at version: Int64, _ knowledge: Knowledge, isNew: Bool) {
@@ -139,7 +152,8 @@ extension ListenStream {
         let readTime = view.readTime
         let source = ListenResume(
             target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
-            isJudged: isJudged, format: call.format, cancellation: call.cancellation)
+            isJudged: isJudged, format: call.format, cancellation: call.cancellation,
+            memory: service.memory.sorting.reservation(for: call.requester))
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
             target.window = source.window
@@ -148,7 +162,8 @@ extension ListenStream {
     }
 
     func run(_ source: any MessageSource, of target: ListenTarget, completion: @escaping () -> Void) {
-        MessageStream(source, to: call, pool: service.pool, reads: service.longReads) { [self] status in
+        let messages = MessageStream(source, to: call, pool: service.pool, reads: service.longReads) { [self] status in
+            sending = nil
             // A call that is over has let go of what holds it, and must not be given more.
             if call.isFinished { return }
             call.onWritable = { [self] in
@@ -159,7 +174,9 @@ extension ListenStream {
             if status.code == .resourceExhausted { return refused(target, status) }
             if status.code != .ok { return end(Status(.unavailable, status.message)) }
             completion()
-        }.start()
+        }
+        sending = messages
+        messages.start()
     }
 
     /// Gives a target up whose result can't be had, and goes on with the others.

@@ -75,6 +75,7 @@ extension ListenStream {
 
     /// Does what can be done now, some of it in later turns.
     func proceed() {
+        beginDeferredLoad()
         advance()
         countPending()
     }

@@ -59,6 +59,10 @@ final class ListenStream: @unchecked Sendable {
     /// A later turn goes on with requests that wait.
     var isProceedScheduled = false
     weak var loading: ListenTarget?
+    /// Begins to load a target, when judgements have been made that come before.
+    var deferredLoad: (() -> Void)?
+    /// What is being loaded is sent.
+    var sending: MessageStream?
     /// What is being loaded was there before.
     var isReloading = false
     /// Targets that the client is to forget and get anew. Until all have come, it has no state of one version.
@@ -159,8 +163,8 @@ final class ListenStream: @unchecked Sendable {
                 !self.targets.isEmpty,
                 let database = self.listeners?.database
             else { return }
-            self.flush { [weak self] in self?.proceed() }
-            if self.isFlushing || self.call.isFinished { return }
+            defer { self.countPending() }
+            guard case .told = self.flush({ [weak self] in self?.proceed() }), !self.call.isFinished else { return }
             do throws(Status) {
                 let view = try database.view()
                 if view.version == version { self.boundary(version: version, view.readTime) }
@@ -184,6 +188,9 @@ final class ListenStream: @unchecked Sendable {
         jobs = Queue()
         ending = []
         afterFlush = nil
+        deferredLoad = nil
+        sending?.cancel()
+        sending = nil
         flushing = nil
         clearPending()
         waiting.resize(to: 0)

@@ -50,7 +50,7 @@ final class SharedQuery: @unchecked Sendable {
 
     private func noteEdge(of result: WindowResult) throws(Status) {
         guard result.version >= lastSeenVersion, let limit = live.query.query.limit, limit > 0,
-            result.documents.count == limit, let last = result.documents.last
+            result.documents.count == limit, let last = result.last
         else { return }
         edge = try live.query.position(of: last)
     }
@@ -70,7 +70,8 @@ final class SharedQuery: @unchecked Sendable {
             return
         }
         do throws(Status) {
-            let run = try WindowRun(live, listeners.database.view(atVersion: version))
+            let memory = service.memory.sorting.reservation(for: requester)
+            let run = try WindowRun(live, listeners.database.view(atVersion: version), memory)
             let size = (live.query.query.limit ?? .max).addingReportingOverflow(live.query.query.offset)
             if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax {
                 let result = try run.finish()
@@ -100,7 +101,7 @@ final class SharedQuery: @unchecked Sendable {
                     pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
                         found(
                             Result { () throws(Status) in
-                                try WindowRun(live, try database.view(atVersion: version, under: read)).finish()
+                                try WindowRun(live, try database.view(atVersion: version, under: read), memory).finish()
                             })
                     }
                 }
@@ -113,17 +114,34 @@ final class SharedQuery: @unchecked Sendable {
 
 /// What a query with a limit or an offset gave at a version. `@unchecked Sendable`: used by one thread at a time.
 final class WindowResult: @unchecked Sendable {
+    struct Entry {
+        var key: [UInt8]
+        var updateVersion: Int64
+        /// Nil when it is read again where it is wanted.
+        var document: StoredDocument?
+    }
+
     let version: Int64
-    let documents: [QueryResult]
+    let documents: [Entry]
     /// The documents' update versions.
     let versions: [[UInt8]: Int64]
+    let last: QueryResult?
     let view: ReadView
+    /// Of what it holds.
+    private let meter: WorkMeter
 
-    init(version: Int64, _ documents: [QueryResult], _ view: ReadView) {
+    init(version: Int64, _ documents: [Entry], last: QueryResult?, _ view: ReadView, _ meter: WorkMeter) {
         self.version = version
         self.documents = documents
+        self.last = last
         self.view = view
-        versions = Dictionary(documents.map { ($0.key, $0.document.updateVersion) }) { $1 }
+        self.meter = meter
+        versions = Dictionary(documents.map { ($0.key, $0.updateVersion) }) { $1 }
+    }
+
+    func document(_ entry: Entry) throws(Status) -> StoredDocument? {
+        if let document = entry.document { return document }
+        return try view.document(key: entry.key)
     }
 }
 
@@ -131,17 +149,36 @@ final class WindowResult: @unchecked Sendable {
 private final class WindowRun: @unchecked Sendable {
     private let view: ReadView
     private let execution: QueryExecution
+    private let meter: WorkMeter
 
-    init(_ live: LiveQuery, _ view: ReadView) throws(Status) {
+    /// Documents of so many bytes are kept; of most windows all of them.
+    private static let documentBytesMax = 1 << 20
+    /// Of an entry in two tables, besides its key.
+    private static let entryBytes = 192
+
+    init(_ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation) throws(Status) {
         self.view = view
-        execution = try QueryExecution(live.query, view: view)
+        meter = WorkMeter(memory: memory) {}
+        execution = try QueryExecution(live.query, view: view, meter: meter)
     }
 
     var isLight: Bool { execution.isLight }
 
     func finish() throws(Status) -> WindowResult {
-        var documents: [QueryResult] = []
-        while let result = try execution.next() { documents.append(result) }
-        return WindowResult(version: view.version, documents, view)
+        var documents: [WindowResult.Entry] = []
+        var documentBytes = 0
+        var last: QueryResult?
+        while let result = try execution.next() {
+            let size = result.document.fields.count
+            let isKept = documentBytes + size <= Self.documentBytesMax
+            if isKept { documentBytes += size }
+            try meter.hold(result.key.count + Self.entryBytes + (isKept ? size : 0))
+            documents.append(
+                WindowResult.Entry(
+                    key: result.key, updateVersion: result.document.updateVersion,
+                    document: isKept ? result.document : nil))
+            last = result
+        }
+        return WindowResult(version: view.version, documents, last: last, view, meter)
     }
 }
