@@ -4,7 +4,7 @@ import HearthModel
 ///
 /// The ranges lie sorted by their lower ends, as a balanced tree whose nodes know the greatest upper end beneath them. What
 /// came since the tree was built is looked through one by one, until that is worth building it anew.
-struct IntervalIndex<Element: AnyObject> {
+package struct IntervalIndex<Element: AnyObject> {
     private struct Interval {
         var range: KeyRange
         var element: Element
@@ -16,10 +16,12 @@ struct IntervalIndex<Element: AnyObject> {
     private var recent: [Interval] = []
     private var removed: Set<ObjectIdentifier> = []
 
-    private(set) var count = 0
+    package private(set) var count = 0
+
+    package init() {}
 
     /// An element has one range at most.
-    mutating func insert(_ element: Element, _ range: KeyRange) {
+    package mutating func insert(_ element: Element, _ range: KeyRange) {
         // One that was removed may still lie in the tree, with another range.
         if removed.contains(ObjectIdentifier(element)) { rebuild() }
         recent.append(Interval(range: range, element: element))
@@ -27,7 +29,7 @@ struct IntervalIndex<Element: AnyObject> {
         if recent.count > 32 + sorted.count / 8 { rebuild() }
     }
 
-    mutating func remove(_ element: Element) {
+    package mutating func remove(_ element: Element) {
         if let place = recent.firstIndex(where: { $0.element === element }) {
             recent.remove(at: place)
         } else {
@@ -57,7 +59,7 @@ struct IntervalIndex<Element: AnyObject> {
     }
 
     /// Calls `body` for each element whose range holds a key.
-    func forEach(containing key: [UInt8], _ body: (Element) -> Void) {
+    package func forEach(containing key: [UInt8], _ body: (Element) -> Void) {
         for interval in recent where interval.range.contains(key) { body(interval.element) }
         visit(key, 0, sorted.count, body)
     }

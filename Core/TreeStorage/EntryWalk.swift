@@ -15,7 +15,7 @@ struct EntryWalk {
 
     /// The first so many, from the end that the limit counts from.
     func take(_ limit: Int) throws(Status) -> [Found] {
-        let range = range
+        let range = query.entries(behind: prefix)
         if range.isEmpty { return [] }
         let cursor = try snapshot.scan(
             .entries, range, reverse: query.isLimitedToLast, values: false, dropping: prefix.count)
@@ -53,20 +53,22 @@ struct EntryWalk {
         finishRun()
         return found.count > limit ? Array(found.prefix(limit)) : found
     }
+}
 
+extension TreeQuery {
     /// All entries that may be within the bounds; of a long string's value too many.
-    private var range: KeyRange {
+    func entries(behind prefix: [UInt8]) -> KeyRange {
         var range = KeyRange(prefix: prefix)
-        if let start = query.start {
-            let (bound, isCut) = code(start)
+        if let start {
+            let (bound, isCut) = Self.code(start, prefix)
             switch start.key {
             case .max where !isCut: range.lower = PathCode.after(bound)
             case .key(let key) where !isCut: range.lower = PathCode.bound(bound, key)
             case .min, .max, .key: range.lower = bound
             }
         }
-        if let end = query.end {
-            let (bound, isCut) = code(end)
+        if let end {
+            let (bound, isCut) = Self.code(end, prefix)
             switch end.key {
             case .min where !isCut: range.upper = bound
             case .key(let key) where !isCut: range.upper = PathCode.after(PathCode.bound(bound, key))
@@ -76,9 +78,20 @@ struct EntryWalk {
         return range
     }
 
-    private func code(_ bound: TreeQuery.Bound) -> (bytes: [UInt8], isCut: Bool) {
+    private static func code(_ bound: TreeQuery.Bound, _ prefix: [UInt8]) -> (bytes: [UInt8], isCut: Bool) {
         var bytes = prefix
         IndexCode.append(bound.value, to: &bytes)
         return (bytes, bound.value?.string.map(IndexCode.isCut) ?? false)
+    }
+
+    /// Where the children that may be within the bounds stand in the order of the index (`position`).
+    package var positions: KeyRange { entries(behind: []) }
+
+    /// Where a child stands among all that the index orders; of long strings with one beginning nobody knows the order.
+    package static func position(of key: TreeKey, _ value: TreeIndexValue) -> [UInt8] {
+        var bytes: [UInt8] = []
+        value.append(to: &bytes)
+        PathCode.append(key, to: &bytes)
+        return bytes
     }
 }

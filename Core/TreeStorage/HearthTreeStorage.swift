@@ -10,6 +10,8 @@
 /// - Only leaves, and the priorities of inner nodes, are stored; inner nodes are there because something lies below them.
 ///   So an inner node has at least one leaf below it, and nothing lies below a leaf.
 /// - Entries of indexes that are ready agree with the leaves, in every state that can be seen.
+/// - No transaction grows with the size of one write or of what it replaces; what a large write does in several becomes
+///   visible at once.
 ///
 /// How it lies in the store (each format at the top of its file):
 ///
@@ -19,6 +21,7 @@
 /// | children by an `.indexOn` | entries | 02, index, path of the parent, 00, value, child | `IndexCode` |
 /// | children that have a priority | entries | 03, path of the parent, 00, priority, child | `IndexCode` |
 /// | long strings | documents | as the leaf's | UTF-8 |
+/// | what a large write has put so far | as above | 04, ID, the whole key | `TreeGraft` |
 /// | last version, indexes, journal | meta | names | `TreeMeta` |
 ///
 /// The store has to hold nothing else.

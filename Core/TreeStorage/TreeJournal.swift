@@ -71,6 +71,7 @@ extension TreeView {
 ///     index/ID           an index, ID in 4 bytes, big-endian: its state (`TreeIndexState`) and its definition's text
 ///     next-index         the first ID that was never used, in 4 bytes, big-endian
 ///     journal/SESSION, NUL, ENTRY    what a session left to do, in its owner's form
+///     graft/…            a large write on its way into the tree (`TreeGraft`)
 enum TreeMeta {
     static let version = Array("version".utf8)
     static let nextIndex = Array("next-index".utf8)

@@ -42,9 +42,10 @@ extension TreeView {
         case .priorities: found = try byPriority(query, place)
         case .index(let index): found = try byIndex(query, place, index)
         case .everything(let isIndexed):
-            let children = query.orderedChildren(of: try node(place))
-            return TreeWindowKeys(
-                children: children.map { ($0.key, query.indexValue(of: $0.node)) }, isIndexed: isIndexed)
+            var collector = IndexValueCollector(query)
+            var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+            try walk.run(&collector)
+            return TreeWindowKeys(children: collector.window(), isIndexed: isIndexed)
         }
         return TreeWindowKeys(children: found, isIndexed: true)
     }

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthStorage
 import HearthTree
 import HearthTreeStorage
 
@@ -9,6 +10,10 @@ final class HubPlace {
     /// Those who listen to the whole place, one a loop.
     private(set) var plain: [SharedListen] = []
     private(set) var windows: [TreeQuery: HubWindow] = [:]
+    /// Those that are known, by the positions on their index that they show.
+    private var known: [TreeQuery.Index: IntervalIndex<HubWindow>] = [:]
+    /// Those that are not: every change concerns them.
+    private(set) var unknown: [ObjectIdentifier: HubWindow] = [:]
 
     init(path: TreePath) {
         self.path = path
@@ -68,12 +73,47 @@ final class HubPlace {
         if let window = windows[query] { return window }
         let window = HubWindow(query, path)
         windows[query] = window
+        unknown[ObjectIdentifier(window)] = window
         return window
     }
 
     func forget(_ window: HubWindow) {
         window.listens = []
-        windows[window.query] = nil
+        remove(window)
+    }
+
+    private func remove(_ window: HubWindow) {
+        becameUnknown(window)
+        unknown[ObjectIdentifier(window)] = nil
+        if windows[window.query] === window { windows[window.query] = nil }
+    }
+
+    /// A window is only asked from now on about changes that may concern it.
+    func becameKnown(_ window: HubWindow) {
+        guard unknown.removeValue(forKey: ObjectIdentifier(window)) != nil else { return }
+        known[window.query.index, default: IntervalIndex()].insert(window, window.query.positions)
+    }
+
+    func becameUnknown(_ window: HubWindow) {
+        guard windows[window.query] === window, unknown[ObjectIdentifier(window)] == nil else { return }
+        unknown[ObjectIdentifier(window)] = window
+        known[window.query.index]?.remove(window)
+        if known[window.query.index]?.count == 0 { known[window.query.index] = nil }
+    }
+
+    /// The indexes of windows that are known.
+    var indexes: some Sequence<TreeQuery.Index> { known.keys }
+
+    /// The windows that a commit may concern.
+    func windows(for children: TouchedChildren, _ after: TreeView) throws(Status) -> [HubWindow] {
+        if children.areMany { return Array(windows.values) }
+        var found = unknown
+        for (index, windows) in known {
+            for position in try children.positions(index, after) {
+                windows.forEach(containing: position) { found[ObjectIdentifier($0)] = $0 }
+            }
+        }
+        return Array(found.values)
     }
 
     func remove(_ shared: SharedListen) {
@@ -81,8 +121,9 @@ final class HubPlace {
             plain.removeAll { $0 === shared }
             return
         }
-        windows[query]?.listens.removeAll { $0 === shared }
-        if windows[query]?.listens.isEmpty == true { windows[query] = nil }
+        guard let window = windows[query] else { return }
+        window.listens.removeAll { $0 === shared }
+        if window.listens.isEmpty { remove(window) }
     }
 }
 
@@ -93,6 +134,8 @@ struct HubRoute {
     var inside: [Int] = []
     /// Of the change above it.
     var above: Int?
+    /// The place's children that the changes touch; nil when they replace the place itself.
+    var children: TouchedChildren?
 }
 
 /// Finds the places of the trie that a commit's changes concern.

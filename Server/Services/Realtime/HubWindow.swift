@@ -5,7 +5,7 @@ import HearthTreeStorage
 /// A query that is listened to, with its window as of the last commit. Belongs to the writer's thread of its database.
 ///
 /// What is in the window is read beside the writer. Until that is there, a window only notes which children commits touch;
-/// those are looked at again in the end.
+/// those are looked at again in the end. The same happens when so much has changed that it has to be read anew.
 final class HubWindow {
     let query: TreeQuery
     let path: TreePath
@@ -21,8 +21,10 @@ final class HubWindow {
     private var readings = 0
 
     private static let touchedMax = 10_000
-    /// After so many readings beside the writer, one is made while it waits.
-    private static let readingsMax = 3
+    /// After so many readings beside the writer it is given up: its place is replaced faster than it can be read.
+    private static let readingsMax = 20
+    /// Children of a window that the writer reads itself.
+    private static let readHereMax = 200
 
     init(_ query: TreeQuery, _ path: TreePath) {
         self.query = query
@@ -42,71 +44,103 @@ final class HubWindow {
         }
         readings += 1
         if isOvertaken {
+            if try isSmall(view) {
+                keep(try Self.read(query, path, view))
+                return true
+            }
             if readings < Self.readingsMax { return false }
-            window = try Self.read(query, path, view)
-            return true
+            throw .unavailable("The data changes too fast to be read.")
         }
         var begun = read
-        var now: [(key: TreeKey, value: TreeIndexValue?)] = []
-        for key in touched { now.append((key, try value(of: key, view))) }
-        if case .unsound = begun.apply(now) { begun = try Self.read(query, path, view) }
-        window = begun
+        let before = begun.values(of: touched)
+        var now: [FilteredWindow.Touched] = []
+        for key in touched {
+            now.append(FilteredWindow.Touched(key: key, before: before[key], after: try value(of: key, view)))
+        }
+        if case .unsound = begun.apply(now) {
+            if readings < Self.readingsMax { return false }
+            throw .unavailable("The data changes too fast to be read.")
+        }
+        keep(begun)
         return true
     }
 
+    private func keep(_ read: FilteredWindow) {
+        window = read
+        isBroken = false
+        readings = 0
+    }
+
+    /// Whether the place is so small that the writer reads it itself.
+    private func isSmall(_ view: TreeView) throws(Status) -> Bool {
+        if try view.children(of: path, limit: Self.readHereMax + 1).count > Self.readHereMax { return false }
+        return try view.sizeEstimate(at: path, upTo: Limits.treeCompareBytesMax) <= Limits.treeCompareBytesMax
+    }
+
+    /// What a commit means to those who listen.
+    enum Change {
+        case push(RealtimePush)
+        /// The window isn't known any more: it has to be read, and they have to load the whole.
+        case unknown
+    }
+
     /// Takes a commit in.
+    /// - Parameter children: those that it touches; nil when it replaces the place.
     /// - Returns: what leads listeners from the window before to the one after it; nil when that is the same.
-    func change(_ route: HubRoute, _ commit: TreeCommit, _ after: TreeView) -> RealtimeEvent.Change? {
-        // Changes of the place itself; its priority belongs to no child.
-        let isReplaced = route.above != nil || route.inside.contains { commit.changes[$0].path == path }
+    func change(_ children: TouchedChildren?, _ after: TreeView) -> Change? {
         guard isKnown else {
-            if isReplaced { isOvertaken = true }
-            for index in route.inside where !isOvertaken && commit.changes[index].place != path {
-                touched.insert(commit.changes[index].path.keys[path.count])
-                if touched.count > Self.touchedMax { isOvertaken = true }
+            guard let children else {
+                isOvertaken = true
+                return nil
             }
+            if !isOvertaken { touched.formUnion(children.keys) }
+            if touched.count > Self.touchedMax { isOvertaken = true }
             return nil
         }
         do throws(Status) {
-            if isReplaced || isBroken { return try replace(after).map { .push($0) } }
-            return try move(route.inside.map { commit.changes[$0] }, after).map { .push($0) }
+            guard let children, !isBroken, !children.areMany else { return try replace(after) }
+            return try move(children, after)
         } catch {
-            isBroken = true
-            return .lost
+            return forget()
         }
     }
 
-    private func replace(_ after: TreeView) throws(Status) -> RealtimePush? {
-        let wasEmpty = window?.isEmpty == true && !isBroken
+    private func forget() -> Change {
+        window = nil
+        isBroken = false
+        return .unknown
+    }
+
+    private func replace(_ after: TreeView) throws(Status) -> Change? {
+        if isBroken { return forget() }
+        // What is large is read beside the writer.
+        if try !isSmall(after) { return forget() }
+        let wasEmpty = window?.isEmpty == true
         let read = try Self.read(query, path, after)
         window = read
-        isBroken = false
         if wasEmpty, read.isEmpty { return nil }
-        return RealtimePush(.put(path, try Self.result(query, path, after)))
+        return .push(RealtimePush(.put(path, try Self.result(query, path, after))))
     }
 
-    private func move(_ changes: [TreeChange], _ after: TreeView) throws(Status) -> RealtimePush? {
-        var byChild: [(key: TreeKey, changes: [TreeChange])] = []
-        var positions: [TreeKey: Int] = [:]
-        for change in changes where change.place != path {
-            let key = change.path.keys[path.count]
-            if let position = positions[key] {
-                byChild[position].changes.append(change)
-            } else {
-                positions[key] = byChild.count
-                byChild.append((key, [change]))
+    private func move(_ children: TouchedChildren, _ after: TreeView) throws(Status) -> Change? {
+        var touched: [FilteredWindow.Touched] = []
+        for key in children.keys {
+            let before = matching(key, try children.before(key, query.index))
+            let now = matching(key, try children.after(key, query.index, after))
+            if before != nil || now != nil {
+                touched.append(FilteredWindow.Touched(key: key, before: before, after: now))
             }
         }
-        var touched: [(key: TreeKey, value: TreeIndexValue?)] = []
-        for (key, _) in byChild { touched.append((key, try value(of: key, after))) }
+        if touched.isEmpty { return nil }
         let difference: FilteredWindow.Difference
         switch window?.apply(touched) {
         case nil: return nil
         case .changed(let found): difference = found
         case .unsound(let keysBefore):
+            if keysBefore.count > Self.readHereMax { return forget() }
             let read = try Self.read(query, path, after)
             window = read
-            difference = read.difference(from: keysBefore, touched: Set(positions.keys))
+            difference = read.difference(from: keysBefore, touched: Set(touched.map(\.key)))
         }
         var members: [(path: TreePath, node: Node)] = []
         for key in difference.leaving { members.append((TreePath(keys: [key]), .empty)) }
@@ -114,23 +148,24 @@ final class HubWindow {
             members.append((TreePath(keys: [key]), try after.node(at: path.child(key))))
         }
         for key in difference.staying {
-            for change in RealtimePush.ordered(byChild[positions[key]!].changes) {
+            for change in RealtimePush.ordered(children.changes(of: key)) {
                 members.append((change.path.relative(to: path), change.node))
             }
         }
         switch members.count {
         case 0: return nil
-        case 1: return RealtimePush(.put(path + members[0].path, members[0].node))
-        default: return RealtimePush(.merge(path, members))
+        case 1: return .push(RealtimePush(.put(path + members[0].path, members[0].node)))
+        default: return .push(RealtimePush(.merge(path, members)))
         }
+    }
+
+    private func matching(_ key: TreeKey, _ value: TreeIndexValue?) -> TreeIndexValue? {
+        value.flatMap { query.contains(key, value: $0) ? $0 : nil }
     }
 
     /// Where a child stands on the index; nil when there is none, or it doesn't match the bounds.
     private func value(of key: TreeKey, _ view: TreeView) throws(Status) -> TreeIndexValue? {
-        let child = path.child(key)
-        guard try view.exists(at: child) else { return nil }
-        let value = try query.indexValue(at: child, in: view)
-        return query.contains(key, value: value) ? value : nil
+        matching(key, try query.index.value(of: path.child(key), in: view))
     }
 
     // MARK: Reading
@@ -156,10 +191,71 @@ final class HubWindow {
     }
 }
 
-extension TreeQuery {
-    /// What a child is ordered by, without reading more of it.
-    func indexValue(at child: TreePath, in data: TreeView) throws(Status) -> TreeIndexValue {
-        switch index {
+/// The children of a place that a commit touches, with what they are ordered by before and after it: read once for all
+/// windows of an index.
+final class TouchedChildren {
+    private let path: TreePath
+    private(set) var keys: [TreeKey] = []
+    private var byKey: [TreeKey: [TreeChange]] = [:]
+    private var values: [TreeQuery.Index: (before: [TreeKey: TreeIndexValue?], after: [TreeKey: TreeIndexValue?])] = [:]
+
+    /// - Parameter changes: below the path, or of its priority, which belongs to no child.
+    init(_ path: TreePath, _ changes: [TreeChange]) {
+        self.path = path
+        for change in changes where change.place != path {
+            let key = change.path.keys[path.count]
+            if byKey[key] == nil { keys.append(key) }
+            byKey[key, default: []].append(change)
+        }
+    }
+
+    /// Whether there are so many that windows are read anew instead of moved.
+    var areMany: Bool { keys.count > Self.countMax }
+
+    private static let countMax = 200
+
+    func changes(of key: TreeKey) -> [TreeChange] { byKey[key] ?? [] }
+
+    /// Reads what the children are ordered by before the commit.
+    func look(_ indexes: some Sequence<TreeQuery.Index>, _ before: TreeView) throws(Status) {
+        for index in indexes {
+            var found: [TreeKey: TreeIndexValue?] = [:]
+            for key in keys { found[key] = .some(try index.value(of: path.child(key), in: before)) }
+            values[index] = (found, [:])
+        }
+    }
+
+    /// - Throws: when the tree before couldn't be read.
+    func before(_ key: TreeKey, _ index: TreeQuery.Index) throws(Status) -> TreeIndexValue? {
+        guard let value = values[index]?.before[key] else { throw .internalError("A child was not looked at.") }
+        return value
+    }
+
+    func after(_ key: TreeKey, _ index: TreeQuery.Index, _ view: TreeView) throws(Status) -> TreeIndexValue? {
+        if let known = values[index]?.after[key] { return known }
+        let value = try index.value(of: path.child(key), in: view)
+        values[index]?.after[key] = .some(value)
+        return value
+    }
+
+    /// Where the children stand before and after the commit in the order of an index.
+    func positions(_ index: TreeQuery.Index, _ view: TreeView) throws(Status) -> [[UInt8]] {
+        var positions: [[UInt8]] = []
+        for key in keys {
+            let before = try before(key, index).map { TreeQuery.position(of: key, $0) }
+            let after = try after(key, index, view).map { TreeQuery.position(of: key, $0) }
+            if let before { positions.append(before) }
+            if let after, after != before { positions.append(after) }
+        }
+        return positions
+    }
+}
+
+extension TreeQuery.Index {
+    /// What a child is ordered by, without reading more of it; nil when there is no such child.
+    func value(of child: TreePath, in data: TreeView) throws(Status) -> TreeIndexValue? {
+        guard try data.exists(at: child) else { return nil }
+        switch self {
         case .key: return .null
         case .priority: return TreeIndexValue(try data.priority(at: child))
         case .value: return try Self.content(at: child, in: data)

@@ -29,6 +29,10 @@ final class RealtimeHub: @unchecked Sendable {
     private var stagedLoops: [LoopListens] = []
     private var stagedVersion: Int64 = 0
     private var changedWindows: [HubWindow] = []
+    /// Windows that have to be read.
+    private var unreadWindows: [HubWindow] = []
+    /// Of the write that is being made.
+    private var routes: [HubRoute] = []
     /// Of the present group: the tree before it, when somebody has asked for that, and the places that it has touched.
     private var groupBefore: TreeView?
     private var groupPlaces: Set<ObjectIdentifier> = []
@@ -56,13 +60,13 @@ final class RealtimeHub: @unchecked Sendable {
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
     /// state has.
-    /// - Parameter afterWrites: whether the state has to have the writes that are queued now.
+    /// - Parameter requester: whose queued writes the state has to have; nil when it need not have any.
     func read<Content: Sendable>(
-        on loop: EventLoop, afterWrites: Bool = false,
+        on loop: EventLoop, afterWritesOf requester: Requester? = nil,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
-        if afterWrites, database.perform({ [self] _ in self.read(on: loop, read, done) }) { return }
+        if let requester, database.perform(for: requester, { [self] _ in self.read(on: loop, read, done) }) { return }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
         pool.run(.long, for: .server, refused: refused) { [self] in
             var version: Int64 = 0
@@ -131,7 +135,10 @@ final class RealtimeHub: @unchecked Sendable {
         if window.listens.isEmpty { return }
         do throws(Status) {
             announced(view.version)
-            if try window.begin(with: try result.get(), view) { known(window.listens) } else { read(window) }
+            guard try window.begin(with: try result.get(), view) else { return read(window) }
+            root.find(window.path)?.becameKnown(window)
+            let version = view.version
+            for listen in window.listens { listen.loop.execute { listen.becameKnown(at: version) } }
         } catch {
             let listens = window.listens
             root.find(window.path)?.forget(window)
@@ -150,18 +157,59 @@ final class RealtimeHub: @unchecked Sendable {
 
     // MARK: Commits
 
+    /// Finds out whom a write concerns, and where the children that it touches stand before it.
+    fileprivate func willChange(_ changes: [TreeChange], before: TreeView) {
+        routes = []
+        if root.isEmpty { return }
+        var found = HubRoutes(root)
+        for index in changes.indices { found.add(changes[index], index) }
+        routes = found.all
+        for (number, route) in routes.enumerated() where !route.place.windows.isEmpty && route.above == nil {
+            let path = route.place.path
+            let inside = route.inside.map { changes[$0] }
+            if inside.contains(where: { $0.path == path }) { continue }
+            let children = TouchedChildren(path, inside)
+            do throws(Status) {
+                if !children.areMany { try children.look(route.place.indexes, before) }
+                routes[number].children = children
+            } catch {
+                // The windows are read anew.
+            }
+        }
+    }
+
     fileprivate func prepare(_ commit: TreeCommit, after: TreeView) {
+        let routes = routes
+        self.routes = []
         stagedVersion = commit.version
         if commit.isNoChange || root.isEmpty { return }
-        var routes = HubRoutes(root)
-        for index in commit.changes.indices { routes.add(commit.changes[index], index) }
         let pushes = HubPushes(commit)
-        for route in routes.all where !isUnchanged(route, after) {
+        for route in routes where !isUnchanged(route, after) {
             stage(pushes.plain(for: route), commit.version, to: route.place.plain)
-            for window in route.place.windows.values {
-                changedWindows.append(window)
-                stage(window.change(route, commit, after), commit.version, to: window.listens)
-            }
+            for window in windows(of: route, after) { prepare(window, route, commit, after) }
+        }
+    }
+
+    private func windows(of route: HubRoute, _ after: TreeView) -> [HubWindow] {
+        do throws(Status) {
+            if let children = route.children { return try route.place.windows(for: children, after) }
+        } catch {
+            // All are asked, and say that they can't be read.
+        }
+        return Array(route.place.windows.values)
+    }
+
+    private func prepare(_ window: HubWindow, _ route: HubRoute, _ commit: TreeCommit, _ after: TreeView) {
+        // Only the priority of the place has changed.
+        if let children = route.children, children.keys.isEmpty { return }
+        changedWindows.append(window)
+        switch window.change(route.children, after) {
+        case nil: break
+        case .push(let push): stage(.push(push), commit.version, to: window.listens)
+        case .unknown:
+            route.place.becameUnknown(window)
+            unreadWindows.append(window)
+            stage(.lost, commit.version, to: window.listens)
         }
     }
 
@@ -186,6 +234,8 @@ final class RealtimeHub: @unchecked Sendable {
     private func endGroup() {
         stagedLoops = []
         changedWindows = []
+        unreadWindows = []
+        routes = []
         groupBefore?.close()
         groupBefore = nil
         groupPlaces = []
@@ -206,8 +256,10 @@ final class RealtimeHub: @unchecked Sendable {
             loopListens.staged = []
             loopListens.loop.execute { loopListens.deliver(batch.value) }
         }
+        let unread = unreadWindows
         endGroup()
         announced(stagedVersion)
+        for window in unread { read(window) }
     }
 
     /// On the writer's thread: whatever there is to tell of commits up to a version has been told.
@@ -217,8 +269,14 @@ final class RealtimeHub: @unchecked Sendable {
 
     fileprivate func discard() {
         for loopListens in stagedLoops { loopListens.staged = [] }
-        for window in changedWindows { window.isBroken = true }
+        // They are ahead of what is there; those that were given up for it stay so.
+        for window in changedWindows where window.isKnown {
+            window.isBroken = true
+            root.find(window.path)?.becameUnknown(window)
+        }
+        let unread = unreadWindows
         endGroup()
+        for window in unread { read(window) }
     }
 }
 
@@ -230,6 +288,7 @@ private final class HubObserver: TreeObserver {
         self.hub = WeakHub(hub)
     }
 
+    func willChange(_ changes: [TreeChange], before: TreeView) { hub.value?.willChange(changes, before: before) }
     func prepare(_ commit: TreeCommit, after: TreeView) { hub.value?.prepare(commit, after: after) }
     func publish() { hub.value?.publish() }
     func discard() { hub.value?.discard() }

@@ -220,6 +220,13 @@ final class SharedListen: @unchecked Sendable {
         for job in jobs { job() }
     }
 
+    /// The hub tells of every commit after a version.
+    func becameKnown(at version: Int64) {
+        // It did before, and lost some of them.
+        if isKnown { deliver(RealtimeEvent(version: version, change: .lost)) }
+        becameKnown()
+    }
+
     /// The hub can't watch it.
     func fail(_ status: Status) {
         waiting = []

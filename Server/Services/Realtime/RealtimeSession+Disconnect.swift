@@ -27,7 +27,7 @@ extension RealtimeSession {
         let now = service.nowMilliseconds
         let held = LoopBound((answer, apply))
         hold()
-        namespace.hub.read(on: loop, afterWrites: writesInFlight > 0) { view throws(Status) in
+        namespace.hub.read(on: loop, afterWritesOf: writesInFlight > 0 ? requester : nil) { view throws(Status) in
             var resolved: [TreeChange] = []
             for change in changes { resolved.append(try change.resolved(nowMilliseconds: now, old: view)) }
             let after = TreeOverlay(base: view, changes: resolved)
@@ -59,7 +59,7 @@ extension RealtimeSession {
         disconnect.unkept = []
         disconnect.isKept = true
         let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
-        namespace.database.submit(write) { [self] outcome in
+        namespace.database.submit(write, for: requester) { [self] outcome in
             loop.execute { [self] in
                 disconnect.isKeeping = false
                 if case .failed = outcome { disconnect.keptIdentity = nil }

@@ -147,7 +147,7 @@ extension RealtimeSession {
             required: target.query?.index)
         let answer = LoopBound(answer)
         readsInFlight += 1
-        namespace.hub.read(on: loop, afterWrites: writesInFlight > 0) { view throws(Status) in
+        namespace.hub.read(on: loop, afterWritesOf: writesInFlight > 0 ? requester : nil) { view throws(Status) in
             try reading.read(view)
         } _: { [self] result, _ in
             readsInFlight -= 1

@@ -37,7 +37,7 @@ extension RealtimeSession {
         if isEnded { return }
         writesInFlight += 1
         let answer = LoopBound(answer)
-        namespace.database.submit(write) { [self] outcome in
+        namespace.database.submit(write, for: requester) { [self] outcome in
             // After what the commit has to tell, which was handed to the loop before.
             loop.execute { [self] in
                 writesInFlight -= 1

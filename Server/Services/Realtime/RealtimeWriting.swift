@@ -135,7 +135,8 @@ struct RealtimeWriting: Sendable {
         namespace.database.submit(
             TreeWrite(
                 changes: write.changes, condition: checked, guard: guarding, nowMilliseconds: now,
-                base: call.method == "PATCH" ? path : nil)
+                base: call.method == "PATCH" ? path : nil),
+            for: call.requester
         ) { [self] outcome in
             // The writer has others to serve.
             if isLarge || outcome.isStale {
