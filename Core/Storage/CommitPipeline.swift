@@ -149,6 +149,7 @@ final class CommitPipeline: Sendable {
 
     /// Ends a request, whatever became of it: gives up its locks, then notifies its sender.
     private func answer(_ request: Request, _ result: Result<CommitOutcome, Status>) {
+        begun(request)
         admission.leave(request)
         locks.remove(request.owner)
         request.completion(result)
@@ -387,12 +388,11 @@ final class CommitPipeline: Sendable {
     /// Answers a commit for which nobody waits any more, without beginning with it.
     private func isDropped(_ request: Request) -> Bool {
         guard request.isAbandoned else { return false }
-        begun(request)
         answer(request, .failure(Self.unwanted))
         return true
     }
 
-    /// Makes room for the next one to be prepared.
+    /// Makes room for the next one to be prepared: when the writer begins with one, or it is answered without that.
     private func begun(_ request: Request) {
         guard request.prepared != nil else { return }
         preparedWaiting.subtract(1, ordering: .acquiringAndReleasing)

@@ -9,7 +9,7 @@ extension TreeWriter {
     /// What becomes of a job of a group.
     private enum Step {
         case done(TreeOutcome)
-        case perform(@Sendable (TreeView) -> Void)
+        case perform
         /// The hash of its condition has to be worked out beside the writer.
         case compare
         /// It has to be made in slices.
@@ -37,7 +37,7 @@ extension TreeWriter {
                     }
                 }
             } else {
-                steps = group.compactMap { if case .perform(let job) = $0.job { .perform(job) } else { nil } }
+                steps = group.compactMap { if case .perform = $0.job { .perform } else { nil } }
             }
         } catch {
             failure = error
@@ -69,7 +69,7 @@ extension TreeWriter {
                     if TreeWriteQueue.isOrdered(entry.requester) { undecided.insert(entry.requester.connection) }
                 case .done, .perform, .wait: break
                 }
-            case .perform(let job): steps.append(.perform(job))
+            case .perform: steps.append(.perform)
             case .setIndexes, .build, .stage, .settle: steps.append(.wait)
             }
         }
@@ -116,7 +116,8 @@ extension TreeWriter {
                 continue
             }
             switch (entry.job, steps[index]) {
-            case (_, .perform(let job)): jobs.append(job)
+            // Whoever waits for a job is answered, also beside a write that failed.
+            case (.perform(let job), _): jobs.append(job)
             case (.write(let request), .compare) where failure == nil,
                 (.write(let request), .replace) where failure == nil:
                 undecided.append((request, steps[index]))
@@ -124,7 +125,7 @@ extension TreeWriter {
             case (.write(let request), .done(let outcome)) where failure == nil: decide(request, outcome)
             case (.write(let request), _):
                 decide(request, .failed(Status(.unavailable, failure?.message ?? "The write was not made.")))
-            default: break
+            case (.setIndexes, _), (.build, _), (.stage, _), (.settle, _): rest.append(entry)
             }
         }
         shared.withLock { shared in

@@ -11,6 +11,8 @@ package final class FaultyStore: Store {
         var countdown: Int?
         var status = Status.unavailable("The disk is full.")
         var operations = 0
+        /// Transactions of the writer that cannot begin.
+        var refusals = 0
     }
 
     private let inner: MemoryStore
@@ -27,6 +29,9 @@ package final class FaultyStore: Store {
     package func fail(at operation: Int?, with status: Status = .unavailable("The disk is full.")) {
         plan.withLock { $0 = Plan(countdown: operation, status: status) }
     }
+
+    /// Lets so many of the writer's transactions fail before they begin, from now on.
+    package func refuse(transactions: Int) { plan.withLock { $0.refusals = transactions } }
 
     /// Operations since `fail` was called last.
     package var operations: Int { plan.withLock { $0.operations } }
@@ -60,6 +65,12 @@ package final class FaultyStore: Store {
         gate.wait()
         waiting.subtract(1, ordering: .releasing)
         defer { gate.signal() }
+        let refusal: Status? = plan.withLock { plan in
+            if plan.refusals == 0 { return nil }
+            plan.refusals -= 1
+            return plan.status
+        }
+        if let refusal { throw refusal }
         return try inner.write { transaction throws(Status) in
             let result = try body(FaultyTransaction(transaction, self))
             try step()

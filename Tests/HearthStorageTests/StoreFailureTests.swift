@@ -55,6 +55,16 @@ import Testing
         return [first.wait()] + rest.map { $0.wait() }
     }
 
+    /// They are prepared beside the writer, so many ahead of it.
+    @Test(.timeLimit(.minutes(1))) func afterTransactionsThatCouldNotBeginLargeCommitsGoOn() throws {
+        let writes = (0..<Limits.commitsPreparedMax * 200).map { Write.set("c/large\($0)", map()) }
+        for _ in 0...Limits.commitsPreparedMax {
+            store.refuse(transactions: 1)
+            #expect(throws: Status.unavailable("The disk is full.")) { try database.commit(writes) }
+        }
+        try database.commit(writes)
+    }
+
     @Test(arguments: [
         Status.unavailable("The disk is full."), .internalError("A bug."), Status(.dataLoss, "A bad page."),
     ])

@@ -34,6 +34,36 @@ import Testing
         database.setObserver(counter)
     }
 
+    /// A condition that isn't judged yet makes its connection's jobs wait; the write of another fails beside them.
+    @Test(.timeLimit(.minutes(1)), arguments: 0..<40) func everyJobIsPerformedBesideWritesThatFail(operation: Int)
+        throws
+    {
+        var options = TreeWriterOptions()
+        options.compareBytesMax = 200
+        let database = try TreeDatabase(name: "jobs", store: store, clock: SystemClock(), options: options)
+        defer { database.close() }
+        try database.write(TreeWrite(("big", Node(children: (0..<200).map { (TreeKey("k\($0)"), 1) }))))
+        let one = Requester(account: 1, connection: 1, isAdministrator: false)
+        let other = Requester(account: 2, connection: 2, isAdministrator: false)
+        store.hold()
+        let empty = database.begin(TreeWrite(changes: [], nowMilliseconds: 0))
+        store.waitForWriter()
+        var conditional = TreeWrite(("big", 1))
+        conditional.condition = TreeWrite.Condition(path: "big", hash: "another", reveals: true)
+        let outcomes = [Promise<TreeOutcome>(), Promise<TreeOutcome>()]
+        let performed = [Promise<Bool>(), Promise<Bool>()]
+        database.submit(conditional, for: one) { outcomes[0].fulfil($0) }
+        database.perform(for: one) { _ in performed[0].fulfil(true) }
+        database.submit(TreeWrite(("a/s", 1)), for: other) { outcomes[1].fulfil($0) }
+        database.perform(for: other) { _ in performed[1].fulfil(true) }
+        store.fail(at: operation)
+        store.release()
+        _ = empty.wait()
+        for outcome in outcomes { _ = outcome.wait() }
+        for job in performed { #expect(job.wait()) }
+        store.fail(at: nil)
+    }
+
     @Test(arguments: [
         Status.unavailable("The disk is full."), .internalError("A bug."), Status(.dataLoss, "A bad page."),
     ])

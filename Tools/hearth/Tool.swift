@@ -1,4 +1,5 @@
 import Glibc
+import HearthNetwork
 import HearthServer
 
 /// The commands of `hearth`, by name.
@@ -23,6 +24,7 @@ enum Tool {
     static func main() -> Never {
         // A file that may not become larger is an ordinary error of the write, not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
+        ProcessMemory.giveBackLargeBlocks()
         do throws(ToolFailure) {
             try run(Array(CommandLine.arguments.dropFirst()))
             exit(0)

@@ -25,6 +25,18 @@ static inline void linux_malloc_trim(void) {
 #endif
 }
 
+// Without settings, a large block that is freed raises the size from which blocks get pages of their own, up to 32 MB:
+// from then on, blocks of some megabytes share heaps with small ones, and stay with the process when they are free.
+static inline void linux_malloc_own_pages(int from_bytes, int kept_bytes) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, from_bytes);
+    mallopt(M_TRIM_THRESHOLD, kept_bytes);
+#else
+    (void)from_bytes;
+    (void)kept_bytes;
+#endif
+}
+
 static inline int linux_accept(int listener, struct sockaddr *address, socklen_t *length) {
     // accept4 hides behind _GNU_SOURCE; the system call doesn't.
     return (int)syscall(SYS_accept4, listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -9,6 +9,16 @@ public enum ProcessMemory {
     private static let wantedAt = Atomic<UInt64>(0)
     private static let quietNanoseconds: UInt64 = 2_000_000_000
 
+    /// From this size on a block has pages of its own, which the system has back as soon as it is free.
+    private static let ownPagesBytes: Int32 = 256 << 10
+    /// What the allocator keeps at the end of its heap.
+    private static let keptBytes: Int32 = 1 << 20
+
+    /// To be called once, when the process begins: large blocks are given back at once.
+    ///
+    /// Behind eight answers of 64 MB the process held 194 MB without it and 55 MB with it.
+    public static func giveBackLargeBlocks() { linux_malloc_own_pages(ownPagesBytes, keptBytes) }
+
     /// To be called when much memory has become free.
     public static func giveBackSoon() { wantedAt.store(EventLoop.monotonicNanoseconds(), ordering: .relaxed) }
 
