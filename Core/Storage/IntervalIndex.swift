@@ -5,7 +5,7 @@ import HearthModel
 /// The ranges lie in trees of sizes that double, each sorted by lower ends as a balanced tree whose nodes know the greatest
 /// upper end beneath them. A few new ranges are looked through one by one; when they are enough for a tree they are joined
 /// with the small trees into the next larger one. So inserting n ranges costs n log² n, and a look-up log² n and what it finds.
-struct IntervalIndex<Element: AnyObject> {
+package struct IntervalIndex<Element: AnyObject> {
     private struct Interval {
         var range: KeyRange
         var element: Element
@@ -54,10 +54,12 @@ struct IntervalIndex<Element: AnyObject> {
     /// Elements whose ranges still lie in a tree.
     private var removed: Set<ObjectIdentifier> = []
 
-    private(set) var count = 0
+    package private(set) var count = 0
+
+    package init() {}
 
     /// An element has one range at most.
-    mutating func insert(_ element: Element, _ range: KeyRange) {
+    package mutating func insert(_ element: Element, _ range: KeyRange) {
         // One that was removed may still lie in a tree, with another range.
         if removed.contains(ObjectIdentifier(element)) { rebuild() }
         recent.append(Interval(range: range, element: element))
@@ -65,7 +67,7 @@ struct IntervalIndex<Element: AnyObject> {
         if recent.count >= Self.recentMax { carry() }
     }
 
-    mutating func remove(_ element: Element) {
+    package mutating func remove(_ element: Element) {
         if let place = recent.firstIndex(where: { $0.element === element }) {
             recent.remove(at: place)
         } else {
@@ -106,7 +108,7 @@ struct IntervalIndex<Element: AnyObject> {
     /// Calls `body` for each element whose range holds a key.
     /// - Returns: how many nodes were looked at.
     @discardableResult
-    func forEach(containing key: [UInt8], _ body: (Element) -> Void) -> Int {
+    package func forEach(containing key: [UInt8], _ body: (Element) -> Void) -> Int {
         var looked = 0
         _ = visit(key, &looked) { element in
             body(element)
