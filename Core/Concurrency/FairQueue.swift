@@ -226,6 +226,13 @@ package struct Queue<Element> {
 
     package mutating func append(_ element: Element) { elements.append(element) }
 
+    /// In their order.
+    package func forEach(_ body: (Element) -> Void) {
+        for element in elements[head...] {
+            if let element { body(element) }
+        }
+    }
+
     package mutating func popLast() -> Element? {
         guard head < elements.count else { return nil }
         return elements.removeLast()

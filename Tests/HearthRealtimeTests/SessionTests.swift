@@ -29,7 +29,23 @@ private final class Line: RealtimeCarrier, @unchecked Sendable {
     }
 
     func send(_ message: [UInt8]) { sent.append(String(decoding: message, as: UTF8.self)) }
-    func send(shared push: RealtimePush) { send(push.message) }
+    func send(_ message: LargeMessage) {
+        large.append(message)
+        do {
+            send(message.head + (try message.body.file.read(0..<message.body.file.count)) + message.tail)
+        } catch {
+            sent.append("\(error)")
+        }
+    }
+
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if queuedBytes > Limits.realtimeQueueBytesMax { return false }
+        send(push.message(tag: tag))
+        return true
+    }
+
+    var hasLarge = false
+    var large: [LargeMessage] = []
     func belongs(to requester: Requester) {}
     func pauseReading() { isPaused = true }
     func resumeReading() { isPaused = false }

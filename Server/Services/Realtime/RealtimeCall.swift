@@ -136,10 +136,11 @@ final class RealtimeCall: @unchecked Sendable {
             headers: headers(tag: nil) + [HTTPHeader("content-type", "text/event-stream; charset=utf-8")])
     }
 
-    func endEvents(_ status: Status) {
+    /// - Parameter isWhole: false when the last event is broken off; only a broken answer tells the client.
+    func endEvents(_ status: Status, isWhole: Bool = true) {
         if exchange.isFinished { return }
         end(status)
-        exchange.end()
+        if isWhole { exchange.end() } else { exchange.abort() }
     }
 
     // MARK: Parts of answers

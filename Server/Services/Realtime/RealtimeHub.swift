@@ -56,19 +56,22 @@ final class RealtimeHub: @unchecked Sendable {
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
     /// state has.
-    /// - Parameter requester: whose queued writes the state has to have; nil when it need not have any.
+    /// - Parameters:
+    ///   - requester: on whose account it is read.
+    ///   - afterWrites: whether the state has to have the requester's queued writes.
     func read<Content: Sendable>(
-        on loop: EventLoop, for requester: Requester = .server, afterWrites: Bool = false,
+        _ kind: WorkerPool.Kind = .long, on loop: EventLoop, for requester: Requester = .server,
+        afterWrites: Bool = false,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
         if afterWrites,
-            database.perform(for: requester, { [self] _ in self.read(on: loop, for: requester, read, done) })
+            database.perform(for: requester, { [self] _ in self.read(kind, on: loop, for: requester, read, done) })
         {
             return
         }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
-        pool.run(.long, for: requester, refused: refused) { [self] in
+        pool.run(kind, for: requester, refused: refused) { [self] in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()

@@ -72,18 +72,21 @@ final class RealtimeListen: @unchecked Sendable {
     }
 
     /// Reads on a worker's thread, and hands over what was read, before what changed since.
-    /// - Parameter done: on the loop; unless the listen was cancelled, or something else begun, meanwhile.
+    /// - Parameters:
+    ///   - requester: on whose account it is read.
+    ///   - done: on the loop; unless the listen was cancelled, or something else begun, meanwhile.
     func load<Content: Sendable>(
+        _ kind: WorkerPool.Kind = .long, for requester: Requester = .server,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(read) { [self] result, version in
+        begin(kind, for: requester, read) { [self] result, version in
             if isOverfull, case .success = result {
                 loadsInARow += 1
                 if loadsInARow > Self.loadsInARowMax {
                     return done(.failure(.unavailable("The data changes too fast to be read.")))
                 }
-                return load(read, done)
+                return load(kind, for: requester, read, done)
             }
             loadsInARow = 0
             done(result)
@@ -94,16 +97,18 @@ final class RealtimeListen: @unchecked Sendable {
     /// Asks something of a state of the tree, and goes on with what changed meanwhile.
     /// - Parameter done: on the loop, as that of `load`.
     func ask<Content: Sendable>(
+        for requester: Requester = .server,
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(question) { [self] result, _ in
+        begin(.long, for: requester, question) { [self] result, _ in
             done(result)
             if case .success = result { release(after: .min) }
         }
     }
 
     private func begin<Content: Sendable>(
+        _ kind: WorkerPool.Kind, for requester: Requester,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>, _ version: Int64) -> Void
     ) {
@@ -115,7 +120,7 @@ final class RealtimeListen: @unchecked Sendable {
         let done = LoopBound(done)
         shared.whenKnown { [self] in
             guard turn == self.turn else { return }
-            hub.read(on: loop, read) { [self] result, version in
+            hub.read(kind, on: loop, for: requester, read) { [self] result, version in
                 if turn == self.turn { done.value(result, version) }
             }
         }

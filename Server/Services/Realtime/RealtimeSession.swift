@@ -9,13 +9,17 @@ import HearthTreeStorage
 protocol RealtimeCarrier: AnyObject {
     var loop: EventLoop { get }
     var peer: RealtimePeer { get }
-    /// Bytes that wait for the client.
+    /// Bytes that wait for the client in memory.
     var queuedBytes: Int { get }
+    /// Whether a message that is in a file waits for it, too.
+    var hasLarge: Bool { get }
     /// On whose account the client is from now on.
     func belongs(to requester: Requester)
     func send(_ message: [UInt8])
-    /// A push that others get, too.
-    func send(shared push: RealtimePush)
+    func send(_ message: LargeMessage)
+    /// A push that others may get, too.
+    /// - Returns: false when there is no room for it.
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool
     /// No messages until `resumeReading`.
     func pauseReading()
     func resumeReading()
@@ -75,6 +79,11 @@ final class RealtimeSession: @unchecked Sendable {
     // Answers that are not sent.
     private var answers: [Answer] = []
     private var firstAnswer = 0
+    private var answerBytes = 0
+    private var heldAnswers: HeldBytes
+    /// What is read for the client and large: one at a time, and none while one waits for the client.
+    private var isMakingLarge = false
+    private var postponed = Queue<() -> Void>()
     var writesInFlight = 0
     var readsInFlight = 0 {
         didSet { if readsInFlight == 0 { takeDeferredWrite() } }
@@ -97,9 +106,16 @@ final class RealtimeSession: @unchecked Sendable {
 
     /// The answer to a request, in the order of requests.
     final class Answer {
+        fileprivate enum Content {
+            case small([UInt8])
+            case large(LargeMessage)
+            case sent
+
+            var sizeBytes: Int { if case .small(let text) = self { text.count } else { 0 } }
+        }
+
         let number: Int64
-        fileprivate var text: [UInt8]?
-        fileprivate var isSent = false
+        fileprivate var content: Content?
         /// Of the request, until it is answered.
         fileprivate var memory: Memory
 
@@ -126,6 +142,7 @@ final class RealtimeSession: @unchecked Sendable {
         peer = carrier.peer
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         held = HeldBytes(service.large.memory.received, for: requester)
+        heldAnswers = HeldBytes(service.large.memory.unread, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -337,34 +354,51 @@ final class RealtimeSession: @unchecked Sendable {
     // MARK: Answers
 
     func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
-        finish(answer, RealtimeMessages.reply(to: answer.number, .ok, data: data))
+        finish(answer, .small(RealtimeMessages.reply(to: answer.number, .ok, data: data)))
+    }
+
+    func confirm(_ answer: Answer, data: RealtimeData) {
+        switch data {
+        case .memory(let json): confirm(answer, data: json)
+        case .file(let body):
+            let head = RealtimeMessages.replyHead(answer.number, .ok)
+            finish(answer, .large(LargeMessage(head: head, body: body, tail: RealtimeMessages.replyTail)))
+        }
     }
 
     /// Confirms a listen, also before requests that came earlier are answered: clients take what they are told until then
     /// for older than this answer, and one that says that they have everything for the end of it.
     func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
-        answer.isSent = true
         send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
-        finish(answer, [])
+        finish(answer, .sent)
     }
 
     func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
-        finish(answer, RealtimeMessages.reply(to: answer.number, refusal))
+        finish(answer, .small(RealtimeMessages.reply(to: answer.number, refusal)))
     }
 
     func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }
 
-    private func finish(_ answer: Answer, _ text: [UInt8]) {
-        answer.text = text
+    private func finish(_ answer: Answer, _ content: Answer.Content) {
         uncountedBytes -= answer.memory.uncountedBytes
         answer.memory = Memory()
+        if isEnded { return }
+        answer.content = content
+        answerBytes += content.sizeBytes
         sendAnswers()
+        if !isEnded, !heldAnswers.set(answerBytes) { endBusy() }
     }
 
     private func sendAnswers() {
-        while unsettled.isEmpty, firstAnswer < answers.count, let text = answers[firstAnswer].text {
+        while unsettled.isEmpty, firstAnswer < answers.count, let content = answers[firstAnswer].content {
+            answers[firstAnswer].content = .sent
             firstAnswer += 1
-            if !answers[firstAnswer - 1].isSent { send(text) }
+            answerBytes -= content.sizeBytes
+            switch content {
+            case .small(let text): send(text)
+            case .large(let message): send(message)
+            case .sent: break
+            }
         }
         if firstAnswer == answers.count {
             answers = []
@@ -381,22 +415,58 @@ final class RealtimeSession: @unchecked Sendable {
         carrier?.send(message)
     }
 
+    private func send(_ message: LargeMessage) {
+        lastPush = nil
+        carrier?.send(message)
+    }
+
+    func send(_ head: [UInt8], _ data: RealtimeData, _ tail: [UInt8]) {
+        switch data {
+        case .memory(let json): send(head + json + tail)
+        case .file(let body): send(LargeMessage(head: head, body: body, tail: tail))
+        }
+    }
+
     /// The server holds too much for the client, which may come again.
     func endBusy() { carrier?.end(.busy) }
+
+    // MARK: Large answers
+
+    /// Runs `job` when the client has taken what is large and was made for it before; the job has to call `largeIsMade`.
+    func whenLargeMayBeMade(_ job: @escaping () -> Void) {
+        postponed.append(job)
+        makeLarge()
+    }
+
+    func largeIsMade() {
+        isMakingLarge = false
+        makeLarge()
+    }
+
+    private func makeLarge() {
+        guard !isEnded, !isMakingLarge, carrier?.hasLarge == false, let job = postponed.popFirst() else { return }
+        isMakingLarge = true
+        job()
+    }
 
     // MARK: Pushes
 
     /// - Returns: false when there is no room: the listen is stale from now on.
     func send(_ push: RealtimePush, of listen: SessionListen) -> Bool {
-        if isCongested { return false }
-        if let tag = listen.tag {
-            send(push.message(tag: tag))
-        } else if lastPush !== push {
-            // What several listens without a query hear is said once.
-            carrier?.send(shared: push)
-            lastPush = push
-        }
+        guard let carrier else { return true }
+        // What several listens without a query hear is said once.
+        if listen.tag == nil, lastPush === push { return true }
+        lastPush = nil
+        if !carrier.send(push, tag: listen.tag) { return false }
+        if listen.tag == nil { lastPush = push }
         return true
+    }
+
+    /// Changes that waited for the client are lost: it is sent the whole of what it listens to.
+    func lostPushes() {
+        if isEnded { return }
+        lastPush = nil
+        for listen in listens.values where listen.handle.isLive { listen.listenIsStale(listen.handle) }
     }
 
     /// Answers wait until the listen is settled again.
@@ -410,10 +480,11 @@ final class RealtimeSession: @unchecked Sendable {
     func becameStale(_ listen: SessionListen) {
         unsettle(listen)
         staleListens.append(listen)
-        if !isCongested { loadStaleListens() }
+        loadStaleListens()
     }
 
     private func loadStaleListens() {
+        guard let carrier, !carrier.hasLarge, carrier.queuedBytes <= Limits.realtimeReloadBytesMax else { return }
         let listens = staleListens
         staleListens = []
         for listen in listens { listen.reload() }
@@ -422,7 +493,8 @@ final class RealtimeSession: @unchecked Sendable {
     /// The client has read some.
     func becameWritable() {
         if isEnded { return }
-        if !isCongested { loadStaleListens() }
+        loadStaleListens()
+        makeLarge()
         proceed()
     }
 
@@ -477,7 +549,7 @@ final class RealtimeSession: @unchecked Sendable {
         self.requester = requester
         service.connections.change(id, to: requester)
         carrier?.belongs(to: requester)
-        if !held.move(to: requester) { carrier?.end(.busy) }
+        if !held.move(to: requester) || !heldAnswers.move(to: requester) { endBusy() }
     }
 
     private func tokenEnded() {
@@ -513,6 +585,9 @@ final class RealtimeSession: @unchecked Sendable {
         hold(pieceBytes: 0)
         service.connections.remove(id)
         answers = []
+        answerBytes = 0
+        _ = heldAnswers.set(0)
+        postponed = Queue()
         runDisconnectWrites { [self] in
             isOver = true
             namespace.users.remove(self)
