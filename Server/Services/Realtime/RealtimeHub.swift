@@ -44,14 +44,18 @@ final class RealtimeHub: @unchecked Sendable {
     var isUsed: Bool { listenCount.load(ordering: .relaxed) > 0 }
 
     /// A new listen, held until it is loaded. To be called on the loop, and to be cancelled in the end.
-    func listen(to target: RealtimeTarget, on loop: EventLoop, _ receiver: any ListenReceiver) -> RealtimeListen {
+    /// - Parameter requester: on whose account a window is read that nobody else has yet.
+    func listen(
+        to target: RealtimeTarget, on loop: EventLoop, for requester: Requester = .server,
+        _ receiver: any ListenReceiver
+    ) -> RealtimeListen {
         loops.withLock { loops in
             let key = ObjectIdentifier(loop)
             if let known = loops[key] { return known }
             let made = LoopListens(loop, self)
             loops[key] = made
             return made
-        }.listen(to: target, receiver)
+        }.listen(to: target, for: requester, receiver)
     }
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
@@ -61,17 +65,21 @@ final class RealtimeHub: @unchecked Sendable {
     ///   - afterWrites: whether the state has to have the requester's queued writes.
     func read<Content: Sendable>(
         _ kind: WorkerPool.Kind = .long, on loop: EventLoop, for requester: Requester = .server,
-        afterWrites: Bool = false,
+        afterWrites: Bool = false, cancellation: Cancellation? = nil,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
         if afterWrites,
-            database.perform(for: requester, { [self] _ in self.read(kind, on: loop, for: requester, read, done) })
+            database.perform(
+                for: requester,
+                { [self] _ in
+                    self.read(kind, on: loop, for: requester, cancellation: cancellation, read, done)
+                })
         {
             return
         }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
-        pool.run(kind, for: requester, refused: refused) { [self] in
+        pool.run(kind, for: requester, cancellation: cancellation, refused: refused) { [self] in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
@@ -119,11 +127,12 @@ final class RealtimeHub: @unchecked Sendable {
     /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at.
     private func read(_ window: HubWindow) {
         let (query, path) = (window.query, window.path)
+        let requester = window.listens.first?.requester ?? .server
         let window = LoopBound(window)
         let ended: @Sendable (Result<FilteredWindow, Status>) -> Void = { [self] result in
             database.perform { [self] view in began(window.value, with: result, view) }
         }
-        pool.run(.long, for: .server, refused: { ended(.failure($0)) }) { [self] in
+        pool.run(.long, for: requester, refused: { ended(.failure($0)) }) { [self] in
             ended(
                 Result { () throws(Status) in
                     let view = try database.view()

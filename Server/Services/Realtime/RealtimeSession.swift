@@ -66,7 +66,8 @@ final class RealtimeSession: @unchecked Sendable {
     private var pieceBytes = 0
     private var held: HeldBytes
     private var hasSpoken = false
-    private let cancellation = Cancellation()
+    /// Set when the client is gone.
+    let cancellation = Cancellation()
     private var isReadingPaused = false
     /// What the first of them becomes when it is decoded, when that is known, and the memory for it.
     private var firstParsedBytes: Int?

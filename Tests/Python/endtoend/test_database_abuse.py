@@ -238,7 +238,6 @@ def test_requests_that_wait_their_turn(target: Target) -> None:
         made.close()
 
 
-@pytest.mark.skip(reason="passes the bound of memory: see docs/abuse.md, what isn't held")
 def test_sockets_that_do_not_read(target: Target) -> None:
     assert put(target, "open/large", b'"' + b"x" * 4_000_000 + b'"') == 200
     sockets = [opened(target, 4096) for _ in range(60)]
@@ -255,7 +254,6 @@ def test_sockets_that_do_not_read(target: Target) -> None:
 # Event streams
 
 
-@pytest.mark.skip(reason="passes the bound of memory: see docs/abuse.md, what isn't held")
 def test_streams_that_are_not_read(target: Target) -> None:
     assert put(target, "open/large", b'"' + b"x" * 4_000_000 + b'"') == 200
     sockets = []
@@ -313,7 +311,6 @@ def test_polled_pieces_before_their_turn(target: Target) -> None:
     connection.close()
 
 
-@pytest.mark.skip(reason="passes the bound of memory: see docs/abuse.md, what isn't held")
 def test_polled_answers_that_nobody_fetches(target: Target) -> None:
     import base64
 
