@@ -54,14 +54,23 @@ struct RealtimeWriting: Sendable {
                         try submit(body, guarding, share)
                     }
                 }
-                if call.parameters.writeSize?.seconds == nil {
-                    return attempt { () throws(Status) in try submit(body, guarding, nil) }
+                let parsedBytes = ParsedSize.ofJSON(body)
+                if parsedBytes <= Limits.realtimeUncountedRequestsBytesMax { return begin(body, guarding, nil) }
+                service.large.take(parsedBytes, for: call.requester, on: call.loop) { [self] share in
+                    begin(body, guarding, share)
                 }
-                service.run(call) { [self] () throws(Status) in try submit(body, guarding, nil) }
             case .failure(let status):
                 call.fail(status, http: call.exchange.isBodyTooLarge ? 413 : nil)
             }
         }
+    }
+
+    /// What is decoded on the loop.
+    private func begin(_ body: [UInt8], _ guarding: (any TreeGuard)?, _ share: WorkingShare?) {
+        if call.parameters.writeSize?.seconds == nil {
+            return attempt { () throws(Status) in try submit(body, guarding, share) }
+        }
+        service.run(call) { [self] () throws(Status) in try submit(body, guarding, share) }
     }
 
     /// Whether the body may be so large that it isn't worth while to receive it for nothing.
@@ -144,7 +153,12 @@ struct RealtimeWriting: Sendable {
                     try answer(outcome, write)
                 }
             } else {
-                call.loop.execute { [self] in attempt { () throws(Status) in try answer(outcome, write) } }
+                call.loop.execute { [self] in
+                    attempt { () throws(Status) in
+                        defer { share?.end() }
+                        try answer(outcome, write)
+                    }
+                }
             }
         }
     }
