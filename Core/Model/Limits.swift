@@ -361,8 +361,30 @@ public enum Limits {
     public static let realtimePiecesMax = 10_000
     /// Listens of one connection.
     public static let realtimeListensMax = 10_000
-    /// Bytes that wait for a client; beyond them changes are not queued, but sent as a whole when it has read some.
-    public static let realtimeQueueBytesMax = 4 << 20
+    /// Bytes of messages that wait for a client in memory; beyond them changes are not queued, but sent as a whole when it
+    /// has read some.
+    public static let realtimeQueueBytesMax = 1 << 20
+    /// Bytes of them with which a client that lacks changes is sent the whole.
+    public static let realtimeReloadBytesMax = 64 << 10
+    /// Such bytes of all clients together.
+    public static let realtimeUnreadBytesMax = 64 << 20
+    /// Those of one account.
+    public static let realtimeUnreadShareBytesMax = 48 << 20
+    /// Those that a connection may have although its account has its share.
+    public static let realtimeUnreadSmallBytesMax = 64 << 10
+    /// Bytes that a socket is given before it has to have sent some.
+    public static let realtimeSocketHighWaterBytes = 128 << 10
+    /// What a read is answered with, or a listen begins with, beyond which it goes to a file. One connection has one such
+    /// file at a time.
+    public static let realtimeAnswerMemoryBytesMax = 64 << 10
+    /// A change, by what it takes in memory, beyond which a worker writes it to a file, once for all who listen.
+    public static let realtimePushInlineBytesMax = 128 << 10
+    /// Bytes of such files together.
+    public static let realtimePushFilesBytesMax = 1 << 30
+    /// Bytes of them that wait for one client; beyond them it is sent the whole when it has read some.
+    public static let realtimePushesWaitingBytesMax = 16 << 20
+    /// Records of which a tree is made in memory to compare it with what a client has; of more the client is sent the whole.
+    public static let realtimeCompareTreeBytesMax = 4 << 20
     /// Changes that wait while a listen is loaded; beyond them it is loaded again.
     public static let realtimePendingChangesMax = 10_000
     /// Their bytes.
@@ -381,6 +403,11 @@ public enum Limits {
     public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
+    /// Writes of a connection that wait for the writer; beyond them no request is begun.
+    public static let realtimeWritesInFlightMax = 256
+    /// Bytes of what a connection's requests become when they are decoded that don't count, until they are answered. Each
+    /// request beyond them has to get its part of `workingBytesMax` first, in turn.
+    public static let realtimeUncountedRequestsBytesMax = 16 << 10
     /// Reads of a connection at a time.
     public static let realtimeReadsInFlightMax = 8
     /// Places that a connection may want written when it ends.
@@ -402,8 +429,6 @@ public enum Limits {
     public static let longPollFarewellSeconds = 30
     /// Bytes of messages in one answer, beyond which the rest waits for the next.
     public static let longPollAnswerBytesMax = 1 << 20
-    /// Messages for clients that poll, together.
-    public static let longPollOutputBytesMax = 64 << 20
     /// Pieces of a client's messages that came before one with a lower number.
     public static let longPollEarlySegmentsMax = 500
     /// Their bytes, of a client that hasn't shown an identity.

@@ -41,13 +41,14 @@ package final class DataFolder: Sendable {
             }
             throw Self.failure("lock \(lockPath)", code)
         }
-        lock = descriptor
         let number = Array(String(getpid()).utf8)
         if ftruncate(descriptor, 0) != 0 || pwrite(descriptor, number, number.count, 0) != number.count {
             let status = Self.failure("write \(lockPath)")
             closeDescriptor(descriptor)
             throw status
         }
+        // Last: from here on it is closed with the object, also when making that fails.
+        lock = descriptor
     }
 
     deinit { closeDescriptor(lock) }

@@ -10,6 +10,15 @@ extension TreeJSON {
         text = writer.text
     }
 
+    /// Writes a node without having all of its text in memory.
+    /// - Parameter sink: takes a piece, and empties it.
+    package static func write(_ node: Node, form: Form, _ sink: @escaping (inout [UInt8]) -> Void) {
+        var writer = TreeJSONWriter(text: [], form: form, isPretty: false)
+        writer.sink = sink
+        writer.write(node)
+        if !writer.text.isEmpty { sink(&writer.text) }
+    }
+
     public static func append(_ value: JSONValue, to text: inout [UInt8]) {
         switch value {
         case .array(let elements):
@@ -107,8 +116,12 @@ private struct TreeJSONWriter {
     var text: [UInt8]
     let form: TreeJSON.Form
     let isPretty: Bool
+    /// Takes pieces of the text; nil when all of it is wanted at once.
+    var sink: ((inout [UInt8]) -> Void)?
     /// Objects around; arrays don't indent.
     private var level = 0
+
+    private static let pieceBytes = 64 << 10
 
     init(text: [UInt8], form: TreeJSON.Form, isPretty: Bool) {
         self.text = text
@@ -134,6 +147,7 @@ private struct TreeJSONWriter {
             name(key.text, isFirst: isFirst)
             isFirst = false
             write(child)
+            pour()
         }
         if let priority {
             name(".priority", isFirst: false)
@@ -154,9 +168,14 @@ private struct TreeJSONWriter {
             separate(isFirst: position == 0)
             write(child)
             position += 1
+            pour()
         }
         if isPretty { text.append(UInt8(ascii: " ")) }
         text.append(UInt8(ascii: "]"))
+    }
+
+    private mutating func pour() {
+        if let sink, text.count >= Self.pieceBytes { sink(&text) }
     }
 
     private mutating func separate(isFirst: Bool) {

@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 
 /// Writes JSON of what a walk tells, and gives it away piece by piece.
-private struct JSONPieces: SubtreeVisitor {
+struct JSONPieces: SubtreeVisitor {
     var assembler: JSONAssembler
     let pieceBytes: Int
     let sink: (inout [UInt8]) throws(Status) -> Void
@@ -25,6 +25,9 @@ private struct JSONPieces: SubtreeVisitor {
 }
 
 extension TreeView {
+    /// What is gathered before it is given away.
+    static let pieceBytes = 64 << 10
+
     /// Writes the JSON of all that is at a place, `null` of nothing, without having all of it in memory; only what may turn
     /// out to be an array is kept until its end.
     /// - Parameter sink: takes a piece, and empties it. What it throws ends the walk.
@@ -32,7 +35,7 @@ extension TreeView {
     public func writeJSON(
         at path: TreePath, form: TreeJSON.Form, _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
     ) throws(Status) {
-        try writeJSON(at: path, form: form, pieceBytes: 64 << 10, sink)
+        try writeJSON(at: path, form: form, pieceBytes: Self.pieceBytes, sink)
     }
 
     /// - Parameter pieceBytes: what is gathered before it is given away.

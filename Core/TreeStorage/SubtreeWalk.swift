@@ -25,10 +25,16 @@ struct SubtreeWalk {
     /// Bytes of records after which it is refused.
     private let sizeBytesMax: Int
 
-    /// - Parameter range: of whole keys at or below the place; nil for all.
+    /// What a visitor is told as the key of the place itself.
+    private let name: TreeKey?
+
+    /// - Parameters:
+    ///   - name: the place's key for a visitor who has been told of the node around it.
+    ///   - range: of whole keys at or below the place; nil for all.
     init(
-        _ base: [UInt8], in snapshot: any Snapshot, range: KeyRange? = nil, sizeBytesMax: Int
+        _ base: [UInt8], as name: TreeKey? = nil, in snapshot: any Snapshot, range: KeyRange? = nil, sizeBytesMax: Int
     ) throws(Status) {
+        self.name = name
         self.snapshot = snapshot
         self.base = base
         self.sizeBytesMax = sizeBytesMax
@@ -49,15 +55,15 @@ struct SubtreeWalk {
             let record = try TreeRecord(stored: cursor.value)
             if key.isEmpty {
                 if record.isInner {
-                    try visitor.open(nil, priority: try record.priority)
+                    try visitor.open(name, priority: try record.priority)
                     ends.append(0)
                 } else {
-                    try visitor.leaf(nil, try value(record, key), priority: try record.priority)
+                    try visitor.leaf(name, try value(record, key), priority: try record.priority)
                 }
                 continue
             }
             if ends.isEmpty {
-                try visitor.open(nil, priority: nil)
+                try visitor.open(name, priority: nil)
                 ends.append(0)
             }
             try leave(for: key, &visitor)

@@ -5,7 +5,7 @@ import HearthNetwork
 ///
 /// `@unchecked Sendable`: belongs to the exchange's loop, but for the file, which doesn't change.
 final class FileSender: @unchecked Sendable {
-    private static let pieceBytes: Int64 = 256 << 10
+    private static let pieceBytes: Int64 = 64 << 10
 
     private let file: SpillFile
     private let exchange: HTTPExchange
@@ -14,6 +14,10 @@ final class FileSender: @unchecked Sendable {
     private let ended: (Status) -> Void
     private var position: Int64 = 0
     private var isReading = false
+    /// What is sent behind it.
+    var tail: [UInt8] = []
+    /// What is made of each piece before it is sent.
+    var form: (@Sendable ([UInt8]) -> [UInt8])?
 
     /// - Parameters:
     ///   - readers: threads that read files.
@@ -34,13 +38,19 @@ final class FileSender: @unchecked Sendable {
         let range = position..<min(position + Self.pieceBytes, file.count)
         if range.isEmpty {
             ended(.ok)
+            if !tail.isEmpty { exchange.write(tail) }
             return exchange.end()
         }
         position = range.upperBound
-        guard !file.isInMemory else { return deliver(Result { () throws(Status) in try file.read(range) }) }
+        let form = form
+        let read = { @Sendable [file] () throws(Status) in
+            let piece = try file.read(range)
+            return form?(piece) ?? piece
+        }
+        guard !file.isInMemory else { return deliver(Result(catching: read)) }
         isReading = true
         readers.run(for: requester, refused: { [self] status in arrived(.failure(status)) }) { [self] in
-            arrived(Result { () throws(Status) in try file.read(range) })
+            arrived(Result(catching: read))
         }
     }
 

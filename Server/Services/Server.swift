@@ -113,7 +113,8 @@ public final class Server: Sendable {
         let rules = RulesRegistry()
         rulesFiles = RulesFiles(configuration.rules, rules, log: log)
         try rulesFiles.load()
-        let authenticator = Authenticator(isEmulator: configuration.isEmulator, configuration.identity)
+        let authenticator = Authenticator(
+            isEmulator: configuration.isEmulator, configuration.identity, clock: clock)
         realtime = try Self.realtime(
             configuration, authenticator, pool, memory, longReads, (lifecycle, room), health, clock)
         let service = FirestoreService(
@@ -121,7 +122,7 @@ public final class Server: Sendable {
             authenticator: authenticator,
             access: AccessControl(
                 rules: rules, isEmulator: configuration.isEmulator, project: configuration.project,
-                emulatesLists: configuration.emulatesRulesOfLists, log: log))
+                emulatesLists: configuration.emulatesRulesOfLists, clock: clock, log: log))
         streams = service.streams
         readiness = service.readiness
         let request = stopRequest

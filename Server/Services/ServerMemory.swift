@@ -12,6 +12,8 @@ final class ServerMemory: Sendable {
     let received: MemoryBudget
     /// What large requests become when they are decoded.
     let working: WorkingMemory
+    /// Messages of the Realtime Database that wait for clients which don't read, or don't poll.
+    let unread: MemoryBudget
     /// What queries hold while they sort, and while they wait for their clients.
     let sorting: MemoryBudget
     /// What the targets of listeners take.
@@ -24,6 +26,9 @@ final class ServerMemory: Sendable {
             bytesMax: Limits.receivedBytesMax, shareBytesMax: Limits.receivedShareBytesMax,
             smallBytesMax: Limits.receivedSmallBytesMax),
         working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
+        unread: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.realtimeUnreadBytesMax, shareBytesMax: Limits.realtimeUnreadShareBytesMax,
+            smallBytesMax: Limits.realtimeUnreadSmallBytesMax),
         sorting: MemoryBudget = MemoryBudget(
             bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
         listening: MemoryBudget = MemoryBudget(
@@ -35,6 +40,7 @@ final class ServerMemory: Sendable {
     ) {
         self.received = received
         self.working = working
+        self.unread = unread
         self.sorting = sorting
         self.listening = listening
         self.listenersWaiting = listenersWaiting

@@ -63,9 +63,10 @@ final class WorkerGroup: @unchecked Sendable {
                 figures.refused += 1
                 victim = (last, Self.full)
             }
-            if idleCount > 0 {
+            // A thread that was woken for the job before still counts as idle.
+            if idleCount >= queue.count || threads.count >= threadsMax {
                 monitor.signal()
-            } else if threads.count < threadsMax {
+            } else {
                 _ = startThread()
             }
         }

@@ -120,8 +120,7 @@ import Testing
     @Test func aStreamEndsWithItsKey() async throws {
         let bench = try Bench()
         guard case .client(let client?) = try await bench.identity() else { throw Status.internalError("nobody") }
-        // The time of the token is compared with that of the machine.
-        let end = TokenEnd(seconds: Timestamp.secondsMax, proof: client.end?.proof)
+        let end = TokenEnd(seconds: Timestamp.secondsMax, proof: client.end?.proof, clock: bench.clock)
         let ended = Slot<Status>()
         let expiry = try #require(TokenExpiry(end, on: bench.loop) { ended.value = $0 })
         await onLoop(bench.loop) { expiry.check() }
@@ -130,6 +129,16 @@ import Testing
         bench.clock.pass(seconds: KeySet.staleSeconds)
         while ended.value == nil { await onLoop(bench.loop) { expiry.check() } }
         #expect(ended.value == KeySet.withdrawn)
+    }
+
+    @Test func theEndOfATokenIsJudgedByTheClockThatJudgedItsBeginning() async throws {
+        let bench = try Bench()
+        let end = TokenEnd(seconds: Self.now + 10, proof: nil, clock: bench.clock)
+        let ended = Slot<Status>()
+        let expiry = try #require(TokenExpiry(end, on: bench.loop) { ended.value = $0 })
+        // The system's clock is years ahead of it.
+        await onLoop(bench.loop) { expiry.check() }
+        #expect(ended.value == nil)
     }
 
     private func onLoop(_ loop: EventLoop, _ body: @escaping @Sendable () -> Void) async {

@@ -56,6 +56,23 @@ struct WorkerGroupTests {
         while record.all.count < count { finish(group) }
     }
 
+    @Test("begin as many jobs at a time as there may be threads, also when one thread was idle", .timeLimit(.minutes(1)))
+    func startsThreads() {
+        for _ in 0..<200 {
+            let group = WorkerGroup(name: "test", threadsMax: 2)
+            finish(group)
+            // The first ends only when the second has begun.
+            let (second, done) = (Gate(), Gate())
+            group.run(for: client(1), refused: { _ in }) {
+                second.wait()
+                done.open()
+            }
+            group.run(for: client(2), refused: { _ in }) { second.open() }
+            done.wait()
+            group.stop()
+        }
+    }
+
     @Test("refuse, when too many jobs wait, those of the connection that has most")
     func full() {
         let (group, gate) = busyGroup(jobsMax: 10)

@@ -27,6 +27,8 @@ public final class WebSocketChannel: @unchecked Sendable {
     public var onClose: ((WebSocketEnd) -> Void)?
     /// After a `send` that returned false: there is room again.
     public var onWritable: (() -> Void)?
+    /// `send` returns false above this many queued bytes.
+    var highWaterBytes: Int
 
     private let channel: SocketChannel
     private let context: LoopContext
@@ -66,6 +68,7 @@ public final class WebSocketChannel: @unchecked Sendable {
         self.connection = connection
         self.output = output
         self.leftover = leftover
+        highWaterBytes = context.limits.answerHighWaterBytes
         loop = channel.loop
         let now = channel.loop.now
         controlFrames = RateLimiter(
@@ -136,7 +139,7 @@ public final class WebSocketChannel: @unchecked Sendable {
         channel.flushLater()
     }
 
-    private var isAboveHighWater: Bool { output.count >= context.limits.answerHighWaterBytes }
+    private var isAboveHighWater: Bool { output.count >= highWaterBytes }
 
     /// Says goodbye: what is queued is sent, then the close frame, and the connection ends when the client has answered
     /// or some time has passed. No message comes any more.

@@ -9,6 +9,8 @@ public struct WebSocketOptions: Sendable {
     public var compressionThresholdBytes: Int?
     /// Both ends may keep a window between messages: less on the wire, and up to 300 KB more for each connection.
     public var takesOverContext: Bool
+    /// `send` returns false above this many queued bytes; nil: as for other answers.
+    public var highWaterBytes: Int?
     /// Chosen when the client names it among those it speaks.
     public var subprotocol: String?
     /// Further fields of the answer 101.
@@ -16,11 +18,12 @@ public struct WebSocketOptions: Sendable {
 
     public init(
         messageBytesMax: Int = 16 << 20, compressionThresholdBytes: Int? = nil, takesOverContext: Bool = false,
-        subprotocol: String? = nil, headers: [HTTPHeader] = []
+        highWaterBytes: Int? = nil, subprotocol: String? = nil, headers: [HTTPHeader] = []
     ) {
         self.messageBytesMax = messageBytesMax
         self.compressionThresholdBytes = compressionThresholdBytes
         self.takesOverContext = takesOverContext
+        self.highWaterBytes = highWaterBytes
         self.subprotocol = subprotocol
         self.headers = headers
     }

@@ -17,7 +17,10 @@ extension HTTPExchange {
                 takesOverContext: options.compressionThresholdBytes == nil ? nil : options.takesOverContext,
                 subprotocol: subprotocol)
             let fields = answer.fields.map { HTTPHeader($0.name, $0.value) } + options.headers
-            if let channel = upgrade(fields, options.limits, answer.deflate) { return channel }
+            if let channel = upgrade(fields, options.limits, answer.deflate) {
+                if let bytes = options.highWaterBytes { channel.highWaterBytes = bytes }
+                return channel
+            }
             throw WebSocketHandshakeFailure(status: 400, reason: "a WebSocket handshake has no body")
         } catch {
             var headers = [HTTPHeader("content-type", "text/plain")]

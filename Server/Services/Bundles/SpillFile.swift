@@ -32,6 +32,8 @@ public final class SpillFile: @unchecked Sendable {
         budget?.resize(to: 0)
     }
 
+    static let tooMany = Status(.unavailable, "The server holds too many large answers.")
+
     var isInMemory: Bool { descriptor < 0 }
 
     /// Where programs put what they need for a while.
@@ -40,7 +42,7 @@ public final class SpillFile: @unchecked Sendable {
     /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
     public func append(_ bytes: [UInt8]) throws(Status) {
         if let budget, !budget.grow(by: bytes.count) {
-            throw .unavailable("The server holds too many large answers.")
+            throw Self.tooMany
         }
         count += Int64(bytes.count)
         if descriptor < 0, memory.count + bytes.count <= memoryBytesMax {

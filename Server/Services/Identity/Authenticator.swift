@@ -190,7 +190,7 @@ final class Authenticator: Sendable {
             }
         }
         guard let uid = token.subject else { throw Self.refused("it has no subject") }
-        let end = TokenEnd(seconds: expiry, proof: proof(key))
+        let end = TokenEnd(seconds: expiry, proof: proof(key), clock: clock)
         return Verified(identity: .client(ClientIdentity(uid: uid, token: token.claims, end: end)), end: end)
     }
 }

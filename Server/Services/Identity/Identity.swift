@@ -1,4 +1,5 @@
 import HearthModel
+import HearthStorage
 
 /// For whom a request is carried out.
 enum Identity: Sendable {
@@ -43,6 +44,10 @@ struct TokenEnd: Sendable {
     var seconds: Int64
     /// What may end it before; nil for nothing.
     var proof: TokenProof?
+    /// By which the token was found to be of the present: its end must come by the same one.
+    var clock: any Clock
 
-    static let never = TokenEnd(seconds: Timestamp.secondsMax, proof: nil)
+    static let never = TokenEnd(seconds: Timestamp.secondsMax, proof: nil, clock: SystemClock())
+
+    var secondsLeft: Int64 { max(0, seconds - clock.now().microseconds / 1_000_000) }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import HearthModel
 import HearthNetwork
 
@@ -29,18 +28,16 @@ final class TokenExpiry: @unchecked Sendable {
         self.init(client.end, on: call.loop, end: end)
     }
 
-    private var secondsLeft: Int64 { max(0, tokenEnd.seconds - Int64(time(nil))) }
-
     private func schedule() {
         // A timer knows no more than some weeks.
-        let seconds = min(secondsLeft, tokenEnd.proof == nil ? 1_000_000 : Self.checkSeconds)
+        let seconds = min(tokenEnd.secondsLeft, tokenEnd.proof == nil ? 1_000_000 : Self.checkSeconds)
         timer = loop.schedule(afterMilliseconds: Int(seconds) * 1000) { [weak self] in self?.check() }
     }
 
     /// On the loop.
     func check() {
         guard let end else { return }
-        if secondsLeft > 0 {
+        if tokenEnd.secondsLeft > 0 {
             // While the set is fetched, or can't be, the stream goes on: it is looked at again soon.
             guard let proof = tokenEnd.proof, proof.standing == .withdrawn else { return schedule() }
             cancel()

@@ -6,9 +6,9 @@ import HearthTreeStorage
 struct ListenReading: Sendable {
     struct Content: Sendable {
         /// JSON; nil when the client has it already.
-        var json: [UInt8]?
+        var json: RealtimeData?
         /// In place of the whole: ranges in which the client has something else, as a JSON array.
-        var ranges: [UInt8]?
+        var ranges: RealtimeData?
         /// Whether the rules declare the index that the query needs.
         var isIndexed = true
     }
@@ -30,45 +30,80 @@ struct ListenReading: Sendable {
         if !isAllowed { throw RealtimeAccess.denied }
     }
 
-    func read(_ view: TreeView) throws(Status) -> Content {
+    /// What is large is only made for whoever says so: it fails with `isLarge` else, at little cost.
+    static let isLarge = Status(.aborted, "The data is large.")
+
+    /// - Parameters:
+    ///   - requester: on whose account the answer is.
+    ///   - mayBeLarge: whether it may be written to a file.
+    /// - Throws: PERMISSION_DENIED; `isLarge`; UNAVAILABLE when there is no room for a file.
+    func read(_ view: TreeView, for requester: Requester, mayBeLarge: Bool) throws(Status) -> Content {
         try judge(view)
         var content = Content()
         if let required, !namespace.hasIndex(required, at: target.path) {
             throw RealtimeReading.missingIndex(required, target.path)
         }
-        if let query = target.query { content.isIndexed = namespace.hasIndex(query.index, at: target.path) }
-        try fill(&content, view)
+        if let query = target.query {
+            content.isIndexed = namespace.hasIndex(query.index, at: target.path)
+        } else if !mayBeLarge {
+            let limit = Limits.realtimeAnswerMemoryBytesMax
+            if try view.sizeEstimate(at: target.path, upTo: limit) > limit { throw Self.isLarge }
+        }
+        let writer = RealtimeDataWriter(
+            folder: service.spoolFolder, service.spools.reservation(for: requester),
+            sizeBytesMax: mayBeLarge ? Limits.realtimeReadBytesMax : Limits.realtimeAnswerMemoryBytesMax)
+        do throws(Status) {
+            try fill(&content, view, writer, mayBeLarge: mayBeLarge)
+        } catch {
+            throw !mayBeLarge && error == RealtimeDataWriter.tooLong ? Self.isLarge : error
+        }
         return content
     }
 
-    private func fill(_ content: inout Content, _ view: TreeView) throws(Status) {
-        if target.query == nil, known.compound == nil {
-            if let hash = known.hash, !hash.isEmpty, UTF8Order.equal(try view.hash(at: target.path), hash) { return }
-            var json: [UInt8] = []
-            try view.appendJSON(at: target.path, to: &json, form: form)
-            content.json = json
-            return
+    private func fill(
+        _ content: inout Content, _ view: TreeView, _ writer: RealtimeDataWriter, mayBeLarge: Bool
+    ) throws(Status) {
+        if let compound = known.compound {
+            let sizeBytesMax = mayBeLarge ? Limits.realtimeCompareTreeBytesMax : Limits.realtimeAnswerMemoryBytesMax
+            let node = try view.node(of: target.query, at: target.path, sizeBytesMax: sizeBytesMax)
+            if let node { return try compare(node, compound, &content, writer) }
+            if !mayBeLarge { throw Self.isLarge }
         }
-        let node =
-            if let query = target.query {
-                try HubWindow.result(query, target.path, view)
-            } else {
-                try view.node(at: target.path)
-            }
+        if let hash = known.hash, !hash.isEmpty, UTF8Order.equal(try self.hash(view), hash) { return }
+        let sink = { (piece: inout [UInt8]) throws(Status) in try writer.write(&piece) }
+        if let query = target.query {
+            try view.writeJSON(of: query, at: target.path, form: form, sink)
+        } else {
+            try view.writeJSON(at: target.path, form: form, sink)
+        }
+        content.json = writer.finish()
+    }
+
+    private func hash(_ view: TreeView) throws(Status) -> String {
+        if let query = target.query { return try view.hash(of: query, at: target.path) }
+        return try view.hash(at: target.path)
+    }
+
+    /// - Parameter node: what there is.
+    private func compare(
+        _ node: Node, _ compound: CompoundHash, _ content: inout Content, _ writer: RealtimeDataWriter
+    ) throws(Status) {
         if let hash = known.hash, !hash.isEmpty, UTF8Order.equal(node.hash, hash) { return }
+        let ranges = compound.differences(from: node)
         var json: [UInt8] = []
-        let ranges = known.compound?.differences(from: node) ?? []
         if ranges.isEmpty {
             TreeJSON.append(node, to: &json, form: form)
-            content.json = json
+            try writer.write(&json)
+            content.json = writer.finish()
             return
         }
-        json.append(UInt8(ascii: "["))
         for (position, range) in ranges.enumerated() {
-            if position > 0 { json.append(UInt8(ascii: ",")) }
+            json.append(UInt8(ascii: position > 0 ? "," : "["))
             range.append(to: &json)
+            try writer.write(&json)
         }
         json.append(UInt8(ascii: "]"))
-        content.ranges = json
+        try writer.write(&json)
+        content.ranges = writer.finish()
     }
 }

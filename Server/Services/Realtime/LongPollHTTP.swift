@@ -121,13 +121,25 @@ struct LongPollHTTP: HTTPExtension {
         return true
     }
 
+    private static let scriptHeaders = [
+        HTTPHeader("content-type", "application/javascript; charset=utf-8"),
+        HTTPHeader("cache-control", "no-store"), HTTPHeader("x-content-type-options", "nosniff"),
+    ]
+
     static func answer(_ exchange: HTTPExchange, _ script: [UInt8]) {
-        exchange.respond(
-            status: 200,
-            headers: [
-                HTTPHeader("content-type", "application/javascript; charset=utf-8"),
-                HTTPHeader("cache-control", "no-store"), HTTPHeader("x-content-type-options", "nosniff"),
-            ], body: script)
+        exchange.respond(status: 200, headers: scriptHeaders, body: script)
+    }
+
+    static func answer(
+        _ exchange: HTTPExchange, _ script: LargeScript, _ readers: WorkerGroup, for requester: Requester
+    ) {
+        if exchange.isFinished { return }
+        exchange.start(status: 200, headers: scriptHeaders)
+        exchange.write(script.head)
+        let sender = FileSender(script.body.file, exchange, readers, for: requester) { _ in }
+        sender.tail = script.tail
+        if script.isQuoted { sender.form = LargeScript.quoted }
+        sender.proceed()
     }
 
     /// 128 random bits.

@@ -30,7 +30,7 @@ struct LongPollScript {
         list.append(UInt8(ascii: "]"))
         call("pRTLPCB") { text in
             text += Array("\(number),".utf8)
-            guard list.firstRange(of: Array("\"__proto__\"".utf8)) != nil else {
+            guard RealtimeDataWriter.namesPrototype(list) else {
                 text += list
                 return
             }
@@ -41,12 +41,24 @@ struct LongPollScript {
         }
     }
 
+    /// What stands around a message that is in a file, as an answer of its own.
+    func parts(_ number: Int, _ body: LargeJSON) -> (before: [UInt8], after: [UInt8], isQuoted: Bool) {
+        var empty = LongPollScript(callback: callback)
+        let mark = UInt8(ascii: "[")
+        empty.call("pRTLPCB") { text in
+            text += Array("\(number),".utf8)
+            text += body.namesPrototype ? Array("JSON.parse(\"[]\")".utf8) : Array("[]".utf8)
+        }
+        let place = (empty.text.lastIndex(of: mark) ?? 0) + 1
+        return (text + empty.text[..<place], Array(empty.text[place...]), body.namesPrototype)
+    }
+
     /// The session is over after the answer with this number.
     mutating func close(after number: Int) {
         call("pLPCommand") { text in text += Array(#""close",\#(number)"#.utf8) }
     }
 
-    private mutating func call(_ function: String, _ arguments: (inout [UInt8]) -> Void) {
+    fileprivate mutating func call(_ function: String, _ arguments: (inout [UInt8]) -> Void) {
         let name = #"parent["\#(function)\#(callback)"]"#
         text += Array("\(name)&&\(name)(".utf8)
         arguments(&text)
@@ -63,5 +75,32 @@ struct LongPollScript {
             </script></body></html>
 
             """.utf8)
+    }
+}
+
+/// An answer with a message that is in a file.
+struct LargeScript: Sendable {
+    let head: [UInt8]
+    let body: LargeJSON
+    let tail: [UInt8]
+    /// Whether the message stands in a string.
+    let isQuoted: Bool
+
+    init(_ message: LargeMessage, before: [UInt8], after: [UInt8], isQuoted: Bool) {
+        head = before + (isQuoted ? Self.quoted(message.head) : message.head)
+        body = message.body
+        tail = (isQuoted ? Self.quoted(message.tail) : message.tail) + after
+        self.isQuoted = isQuoted
+    }
+
+    /// JSON, or a part of it, as it stands within quotes. It has no characters below the space.
+    static func quoted(_ json: [UInt8]) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(json.count + json.count / 8)
+        for byte in json {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }
+            text.append(byte)
+        }
+        return text
     }
 }

@@ -28,6 +28,13 @@ final class LongPollRequest: @unchecked Sendable {
         if exchange.loop.isCurrent { return LongPollHTTP.answer(exchange, script) }
         exchange.loop.execute { LongPollHTTP.answer(exchange, script) }
     }
+
+    /// - Parameter readers: threads that read files.
+    func answer(_ script: LargeScript, _ readers: WorkerGroup, for requester: Requester) {
+        onBreak = nil
+        let exchange = exchange
+        exchange.loop.execute { LongPollHTTP.answer(exchange, script, readers, for: requester) }
+    }
 }
 
 /// What carries the messages of a client that has no WebSocket: each of its requests brings some, and one of them waits for
@@ -39,12 +46,13 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     /// Names the session in the address of its requests, and shows that they are its client's.
     let id: String
     let password: String
-    private(set) var queuedBytes = 0
     private let callback: String
     let peer: RealtimePeer
     private let events: Events
+    private let service: RealtimeService
+    private var requester: Requester
     /// What waits for the next poll.
-    private var held: HeldBytes
+    private let outbox: RealtimeOutbox
     private var isKnown = false
     private var hasSpoken = false
     private var session: RealtimeSession! = nil
@@ -57,7 +65,8 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         var belongs: @Sendable (LongPollSession, Requester) -> Void
     }
 
-    private var output: [[UInt8]] = []
+    var queuedBytes: Int { outbox.memoryBytes }
+    var hasLarge: Bool { outbox.hasLarge }
     /// Of the next answer.
     private var number = 0
     private var poll: LongPollRequest?
@@ -82,8 +91,11 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         self.password = password
         self.peer = peer
         self.events = events
-        held = HeldBytes(
-            service.unpolled, for: RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection))
+        self.service = service
+        requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
+        outbox = RealtimeOutbox(.messages, for: requester, service, on: loop)
+        outbox.onReady = { [unowned self] in flushLater() }
+        outbox.onLost = { [unowned self] in session.lostPushes() }
     }
 
     /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.
@@ -106,21 +118,31 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
 
     // MARK: The session's side
 
+    /// A client that doesn't fetch what there is has had its part.
     func send(_ message: [UInt8]) {
         if isEnded { return }
-        output.append(message)
-        queuedBytes += message.count
-        // A client that doesn't fetch what there is has had its part.
-        if !held.set(queuedBytes) { return finish() }
+        if !outbox.add(message) { return finish() }
         flushLater()
     }
 
-    func send(shared push: RealtimePush) { send(push.message) }
+    func send(_ message: LargeMessage) {
+        if isEnded { return }
+        outbox.add(message)
+        flushLater()
+    }
+
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if isEnded { return true }
+        guard outbox.add(push, tag: tag) else { return false }
+        flushLater()
+        return true
+    }
 
     func belongs(to requester: Requester) {
+        self.requester = requester
         isKnown = requester != RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         events.belongs(self, requester)
-        if !held.move(to: requester) { finish() }
+        if !outbox.belongs(to: requester) { finish() }
     }
 
     func pauseReading() { isReadingPaused = true }
@@ -181,7 +203,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
                 deliver()
             } catch { end(error) }
         }
-        if isEnded || !output.isEmpty { flushLater() }
+        if isEnded || outbox.first != nil { flushLater() }
     }
 
     private func deliver() {
@@ -221,10 +243,10 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     }
 
     private func flush() {
-        guard let request = poll, !output.isEmpty || isEnded else { return }
+        guard let request = poll, outbox.first != nil || isEnded else { return }
         pollIsOver()
         answer(request)
-        if isEnded { return output.isEmpty ? over() : () }
+        if isEnded { return outbox.isEmpty ? over() : () }
         session.becameWritable()
     }
 
@@ -238,19 +260,44 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
 
     private func answer(_ request: LongPollRequest, after script: LongPollScript) {
         var script = script
-        var count = 0
-        var bytes = 0
-        while count < output.count, count == 0 || bytes + output[count].count <= Limits.longPollAnswerBytesMax {
-            bytes += output[count].count
-            count += 1
+        if case .large(let message) = outbox.first {
+            outbox.removeFirst()
+            let parts = script.parts(number, message.body)
+            var rest = LongPollScript(callback: callback)
+            close(&rest)
+            number += 1
+            return request.answer(
+                LargeScript(
+                    message, before: parts.before, after: parts.after + rest.text, isQuoted: parts.isQuoted),
+                service.pool.group(.short), for: requester)
         }
-        script.answer(number, output[..<count])
-        output.removeFirst(count)
-        queuedBytes -= bytes
-        _ = held.set(queuedBytes)
-        if isEnded, output.isEmpty { script.close(after: number) }
+        script.answer(number, takeSmall())
+        close(&script)
         number += 1
         request.answer(script.text)
+    }
+
+    private func takeSmall() -> [[UInt8]] {
+        var messages: [[UInt8]] = []
+        var bytes = 0
+        while let next = outbox.first {
+            let text: [UInt8]
+            switch next {
+            case .small(let message): text = message
+            case .push(let push, let tag): text = push.message(tag: tag)
+            case .large, .unwritten: return messages
+            }
+            if !messages.isEmpty, bytes + text.count > Limits.longPollAnswerBytesMax { break }
+            outbox.removeFirst()
+            bytes += text.count
+            messages.append(text)
+        }
+        return messages
+    }
+
+    /// Says with the last answer that it is the last.
+    private func close(_ script: inout LongPollScript) {
+        if isEnded, outbox.isEmpty { script.close(after: number) }
     }
 
     // MARK: Time
@@ -273,9 +320,7 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
     private func over() {
         timer?.cancel()
         timer = nil
-        output = []
-        queuedBytes = 0
-        _ = held.set(0)
+        outbox.close()
         if let poll { answer(poll) }
         poll = nil
         events.isOver(self)

@@ -17,7 +17,8 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private var handle: RealtimeListen! = nil
     private var hasStarted = false
     private var isEnded = false
-    private var hasRoom = true
+    private let requester: Requester
+    private var sender: RealtimeSender! = nil
     /// What was lost has to be sent whole when there is room.
     private var isStale = false
     private var mustJudge = false
@@ -34,75 +35,80 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     ) {
         self.call = call
         self.service = service
+        requester = identity.requester(at: call.head.remoteAddress, connection: call.head.connectionNumber)
         self.namespace = namespace
         let query = target.query.flatMap { $0.isUnfiltered ? nil : $0 }
         reading = ListenReading(
             service: service, namespace: namespace, identity: identity,
             target: RealtimeTarget(path: target.path, query: query), form: call.parameters.isExport ? .export : .plain,
             required: target.query?.index)
+        sender = RealtimeSender(self, .events(depth: target.path.count), for: requester, service)
+        sender.outbox.onLost = { [unowned self] in listenIsStale(handle) }
     }
 
     /// Answers the request; what can't be streamed is refused.
     func begin(_ identity: RealtimeIdentity) {
-        let head = call.head
-        let requester = identity.requester(at: head.remoteAddress, connection: head.connectionNumber)
         guard service.connections.admit(self, id: id, for: requester, rank: .attended) else {
             isEnded = true
             return call.fail(RealtimeConnections.tooMany)
         }
         namespace.users.add(self)
         service.streams.add(self) { [weak self] status in self?.loop.execute { [weak self] in self?.shutDown(status) } }
-        handle = namespace.hub.listen(to: reading.target, on: call.loop, self)
+        handle = namespace.hub.listen(to: reading.target, on: call.loop, for: requester, self)
         // The call holds the stream, and gives it free at its end.
         call.onCancel = { self.close() }
-        call.exchange.onWritable = { self.becameWritable() }
+        call.exchange.onWritable = {
+            self.sender.becameWritable()
+            self.hasSentSome()
+        }
         expiry = TokenExpiry(identity.tokenEnd, on: loop) { [weak self] _ in self?.end(with: Self.revokedEvent) }
         load()
     }
 
     var loop: EventLoop { call.loop }
-    private var depth: Int { reading.target.path.count }
 
-    private func load() {
+    /// - Parameter mayBeLarge: what is small is read first of all.
+    private func load(mayBeLarge: Bool = false) {
         isStale = false
         let reading = reading
-        handle.load { view throws(Status) in
-            try reading.read(view)
+        let requester = requester
+        let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
+        handle.load(kind, for: requester, cancellation: call.cancellation) { view throws(Status) in
+            try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             switch result {
-            case .success(let content): loaded(content.json ?? [])
+            case .success(let content): loaded(content.json ?? .null)
+            case .failure(ListenReading.isLarge):
+                handle.dropChanges()
+                load(mayBeLarge: true)
             case .failure(let status):
-                if hasStarted { return end(with: Self.cancelEvent) }
-                refuse(status)
+                if !hasStarted { return refuse(status) }
+                // A client that can be served later comes back; it takes an event for the end.
+                if status == SpillFile.tooMany { return shutDown(status) }
+                end(with: Self.cancelEvent)
             }
         }
     }
 
-    private func loaded(_ json: [UInt8]) {
+    private func loaded(_ data: RealtimeData) {
         if !hasStarted {
             hasStarted = true
             call.startEvents()
             beat()
         }
-        write(RealtimePush.eventHead("put", .root, below: 0) + json + RealtimePush.eventTail)
+        let head = RealtimePush.eventHead("put", .root, below: 0)
+        switch data {
+        case .memory(let json): sender.send(head + json + RealtimePush.eventTail)
+        case .file(let body): sender.send(LargeMessage(head: head, body: body, tail: RealtimePush.eventTail))
+        }
         if mustJudge { loop.execute { [self] in rulesChanged() } }
-    }
-
-    private func write(_ event: [UInt8]) {
-        if isEnded || event.isEmpty { return }
-        hasRoom = call.exchange.write(event)
-    }
-
-    private func becameWritable() {
-        hasRoom = true
-        if isStale, !isEnded { load() }
     }
 
     /// Proxies and clients tell by it that the connection lives.
     private func beat() {
         keepAlive = loop.schedule(afterMilliseconds: Limits.realtimeKeepAliveSeconds * 1000) { [weak self] in
             guard let self, !self.isEnded else { return }
-            if self.hasRoom { self.write(Self.keepAliveEvent) }
+            if self.sender.isIdle { self.sender.send(Self.keepAliveEvent) }
             self.beat()
         }
     }
@@ -110,9 +116,11 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private func end(with event: [UInt8]) {
         if isEnded { return }
         if hasStarted {
-            write(event)
+            // Within a large event there is no room for another.
+            let isWhole = sender.finish()
+            if isWhole { call.exchange.write(event) }
             close()
-            call.endEvents(RealtimeAccess.denied)
+            call.endEvents(RealtimeAccess.denied, isWhole: isWhole)
         } else {
             refuse(RealtimeAuthenticator.expired)
         }
@@ -128,6 +136,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         isEnded = true
         call.onCancel = nil
         handle.cancel()
+        sender.close()
         keepAlive?.cancel()
         expiry?.cancel()
         namespace.users.remove(self)
@@ -138,25 +147,42 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     /// Ends it without an event: clients come back, to another server or later.
     private func shutDown(_ status: Status) {
         if isEnded { return }
+        let isWhole = sender.finish()
         close()
-        if hasStarted { call.endEvents(status) } else { call.fail(status) }
+        if hasStarted { call.endEvents(status, isWhole: isWhole) } else { call.fail(status) }
     }
 
     // MARK: Changes
 
     func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
-        if hasRoom { write(push.event(below: depth)) } else { listenIsStale(listen) }
+        if !sender.send(push, tag: nil) { listenIsStale(listen) }
     }
 
     func listenIsStale(_ listen: RealtimeListen) {
         listen.dropChanges()
         isStale = true
-        if hasRoom { load() }
+        if sender.isIdle { load() }
     }
 
     func listen(_ listen: RealtimeListen, failed status: Status) {
         if hasStarted { return end(with: Self.cancelEvent) }
         refuse(status)
+    }
+}
+
+extension RealtimeEventStream: RealtimeOutput {
+    func write(_ event: [UInt8]) -> Bool { event.isEmpty || call.exchange.write(event) }
+
+    func write(_ push: RealtimePush, tag: Int64?) -> Bool { write(push.event(below: reading.target.path.count)) }
+
+    func begin(_ message: LargeMessage) -> Bool { call.exchange.write(message.head) }
+    func write(piece: [UInt8]) -> Bool { call.exchange.write(piece) }
+    func end(_ message: LargeMessage) -> Bool { call.exchange.write(message.tail) }
+
+    func sendingFailed() { loop.execute { [self] in shutDown(RealtimeConnections.tooMany) } }
+
+    func hasSentSome() {
+        if isStale, !isEnded, sender.isIdle { load() }
     }
 }
 

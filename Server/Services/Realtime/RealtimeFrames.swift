@@ -92,18 +92,29 @@ enum RealtimeFrameSplitter {
 
     /// Where the pieces end.
     private static func cuts(_ message: UnsafeBufferPointer<UInt8>) -> [Int] {
+        var cutter = RealtimeFrameCutter()
+        return cutter.cuts(in: message) + [message.count]
+    }
+}
+
+/// Finds where a text that comes in parts is cut into frames: wherever the parts end, at the same bytes.
+struct RealtimeFrameCutter {
+    private var units = 0
+
+    /// - Returns: positions in this part before which a new piece begins. At 0, the one before it ends with the last part.
+    mutating func cuts(in part: UnsafeBufferPointer<UInt8>) -> [Int] {
         var cuts: [Int] = []
-        var units = 0
-        for (position, byte) in message.enumerated() where byte & 0xC0 != 0x80 {
+        for (position, byte) in part.enumerated() where byte & 0xC0 != 0x80 {
             // A character that four bytes encode is a surrogate pair.
             let width = byte >= 0xF0 ? 2 : 1
-            if units + width > pieceUnitsMax {
+            if units + width > RealtimeFrameSplitter.pieceUnitsMax {
                 cuts.append(position)
                 units = 0
             }
             units += width
         }
-        cuts.append(message.count)
         return cuts
     }
+
+    mutating func cuts(in part: [UInt8]) -> [Int] { part.withUnsafeBufferPointer { cuts(in: $0) } }
 }

@@ -174,7 +174,20 @@ private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
 
     // MARK: The server's side
 
-    func send(shared push: RealtimePush) { send(push.message) }
+    func send(_ message: LargeMessage) {
+        guard let body = try? message.body.file.read(0..<message.body.file.count) else {
+            preconditionFailure("a file can't be read")
+        }
+        send(message.head + body + message.tail)
+    }
+
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if queuedBytes > Limits.realtimeQueueBytesMax { return false }
+        send(push.message(tag: tag))
+        return true
+    }
+
+    var hasLarge: Bool { false }
 
     func send(_ message: [UInt8]) {
         precondition(loop.isCurrent, "a session talks on its loop")

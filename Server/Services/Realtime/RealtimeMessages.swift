@@ -74,12 +74,19 @@ enum RealtimeMessages {
     }
 
     static func reply(to number: Int64, _ status: RealtimeStatus, data: [UInt8]) -> [UInt8] {
-        var text = Array(#"{"t":"d","d":{"r":\#(number),"b":{"s":"\#(status.rawValue)","d":"#.utf8)
-        text.reserveCapacity(text.count + data.count + 3)
+        var text = replyHead(number, status)
+        text.reserveCapacity(text.count + data.count + replyTail.count)
         text.append(contentsOf: data)
-        text.append(contentsOf: "}}}".utf8)
+        text.append(contentsOf: replyTail)
         return text
     }
+
+    /// A reply up to its data.
+    static func replyHead(_ number: Int64, _ status: RealtimeStatus) -> [UInt8] {
+        Array(#"{"t":"d","d":{"r":\#(number),"b":{"s":"\#(status.rawValue)","d":"#.utf8)
+    }
+
+    static let replyTail = Array("}}}".utf8)
 
     static func reply(to number: Int64, _ refusal: RealtimeRefusal) -> [UInt8] {
         var text: [UInt8] = []
@@ -98,11 +105,6 @@ enum RealtimeMessages {
     /// What closes a push behind its data.
     static func pushTail(tag: Int64?) -> [UInt8] {
         Array((tag.map { #","t":\#($0)}}}"# } ?? "}}}").utf8)
-    }
-
-    /// The whole of what a listen shows.
-    static func whole(_ path: TreePath, data: [UInt8], tag: Int64?) -> [UInt8] {
-        pushHead("d", path) + data + pushTail(tag: tag)
     }
 
     /// A listen that may not go on. Clients find a filtered one by its query.

@@ -1,22 +1,38 @@
 import HearthModel
+import HearthNetwork
 import HearthTree
 import HearthWebSocket
 import Synchronization
 
-/// A change as listeners are told of it: one object for all who hear the same, so that it is encoded once for each form.
+/// A change as listeners are told of it: one object for all who hear the same, so that it is encoded once for each form. What
+/// is large is written to a file by a worker.
 final class RealtimePush: Sendable {
     enum Kind: Sendable {
         /// What is at a place now.
         case put(TreePath, Node)
         /// What is at some places below one; none of them is above another.
-        case merge(TreePath, [(path: TreePath, node: Node)])
+        case merge(TreePath, [Member])
     }
+
+    typealias Member = (path: TreePath, node: Node)
 
     private struct Encodings {
         var message: [UInt8]?
         var frames: [SharedWebSocketMessage]?
         /// By the depth of the place that is listened to.
         var events: [Int: [UInt8]] = [:]
+        var sizeBytes: Int?
+        var data: [TreeJSON.Form: Data] = [:]
+        /// Who waits for what is being written.
+        var waiting: [TreeJSON.Form: [@Sendable () -> Void]] = [:]
+    }
+
+    /// The JSON of a large change.
+    enum Data: Sendable {
+        case writing
+        case written(RealtimeData)
+        /// There is no room for it.
+        case failed
     }
 
     let kind: Kind
@@ -60,15 +76,18 @@ final class RealtimePush: Sendable {
         return message.dropLast(RealtimeMessages.pushTail(tag: nil).count) + RealtimeMessages.pushTail(tag: tag)
     }
 
-    private func makeMessage() -> [UInt8] {
-        var text: [UInt8]
+    var messageHead: [UInt8] {
         switch kind {
-        case .put(let path, let node):
-            text = RealtimeMessages.pushHead("d", path)
-            TreeJSON.append(node, to: &text, form: .export)
-        case .merge(let path, let members):
-            text = RealtimeMessages.pushHead("m", path)
-            Self.append(members, to: &text, form: .export)
+        case .put(let path, _): RealtimeMessages.pushHead("d", path)
+        case .merge(let path, _): RealtimeMessages.pushHead("m", path)
+        }
+    }
+
+    private func makeMessage() -> [UInt8] {
+        var text = messageHead
+        switch kind {
+        case .put(_, let node): TreeJSON.append(node, to: &text, form: .export)
+        case .merge(_, let members): Self.append(members, to: &text, form: .export)
         }
         return text + RealtimeMessages.pushTail(tag: nil)
     }
@@ -86,18 +105,29 @@ final class RealtimePush: Sendable {
     }
 
     private func makeEvent(below depth: Int) -> [UInt8] {
+        if !isVisible { return [] }
+        var text = eventHead(below: depth)
         switch kind {
-        case .put(let path, let node):
-            if path.last == .priority { return [] }
-            var text = Self.eventHead("put", path, below: depth)
-            TreeJSON.append(node, to: &text, form: .plain)
-            return text + Self.eventTail
-        case .merge(let path, let members):
-            let visible = members.filter { $0.path.last != .priority }
-            if visible.isEmpty { return [] }
-            var text = Self.eventHead("patch", path, below: depth)
-            Self.append(visible, to: &text, form: .plain)
-            return text + Self.eventTail
+        case .put(_, let node): TreeJSON.append(node, to: &text, form: .plain)
+        case .merge(_, let members): Self.append(Self.visible(members), to: &text, form: .plain)
+        }
+        return text + Self.eventTail
+    }
+
+    /// Whether the plain form shows anything of the change.
+    var isVisible: Bool {
+        switch kind {
+        case .put(let path, _): path.last != .priority
+        case .merge(_, let members): members.contains { $0.path.last != .priority }
+        }
+    }
+
+    private static func visible(_ members: [Member]) -> [Member] { members.filter { $0.path.last != .priority } }
+
+    func eventHead(below depth: Int) -> [UInt8] {
+        switch kind {
+        case .put(let path, _): Self.eventHead("put", path, below: depth)
+        case .merge(let path, _): Self.eventHead("patch", path, below: depth)
         }
     }
 
@@ -110,15 +140,106 @@ final class RealtimePush: Sendable {
 
     static let eventTail = Array("}\n\n".utf8)
 
-    private static func append(_ members: [(path: TreePath, node: Node)], to text: inout [UInt8], form: TreeJSON.Form) {
+    private static func append(_ members: [Member], to text: inout [UInt8], form: TreeJSON.Form) {
         text.append(UInt8(ascii: "{"))
         for (position, member) in members.enumerated() {
-            if position > 0 { text.append(UInt8(ascii: ",")) }
-            TreeJSON.appendString(member.path.text, to: &text)
-            text.append(UInt8(ascii: ":"))
+            appendName(member, position, to: &text)
             TreeJSON.append(member.node, to: &text, form: form)
         }
         text.append(UInt8(ascii: "}"))
+    }
+
+    private static func appendName(_ member: Member, _ position: Int, to text: inout [UInt8]) {
+        if position > 0 { text.append(UInt8(ascii: ",")) }
+        TreeJSON.appendString(member.path.text, to: &text)
+        text.append(UInt8(ascii: ":"))
+    }
+
+    // MARK: Large changes
+
+    /// About what it takes in memory. Counting stops beyond what may wait for a listen.
+    var sizeBytes: Int {
+        if let known = encodings.withLock({ $0.sizeBytes }) { return known }
+        var size = 0
+        switch kind {
+        case .put(_, let node): Self.add(node, to: &size)
+        case .merge(_, let members):
+            for member in members { Self.add(member.node, to: &size) }
+        }
+        encodings.withLock { $0.sizeBytes = size }
+        return size
+    }
+
+    private static let nodeBytes = 64
+
+    private static func add(_ node: Node, to size: inout Int) {
+        size += nodeBytes
+        if case .string(let text) = node.value { size += text.utf8.count }
+        for (key, child) in node.children {
+            if size > Limits.realtimePendingBytesMax { return }
+            size += key.text.utf8.count
+            add(child, to: &size)
+        }
+    }
+
+    /// Whether it is too much for a loop to encode, or for each client to keep.
+    var isLarge: Bool { sizeBytes > Limits.realtimePushInlineBytesMax }
+
+    /// Its JSON, which a worker writes when it is first asked for.
+    /// - Parameter whenDone: called from any thread when that is over, if it isn't yet.
+    func data(_ form: TreeJSON.Form, _ service: RealtimeService, _ whenDone: (@Sendable () -> Void)?) -> Data {
+        var isFirst = false
+        let data = encodings.withLock { encodings in
+            let data = encodings.data[form]
+            isFirst = data == nil
+            if isFirst { encodings.data[form] = .writing }
+            if let whenDone {
+                switch data {
+                case nil, .writing: encodings.waiting[form, default: []].append(whenDone)
+                default: break
+                }
+            }
+            return data ?? .writing
+        }
+        if isFirst {
+            service.pool.run(.short, for: .server, refused: { [self] _ in finish(form, .failed) }) { [self] in
+                finish(form, write(form, service))
+            }
+        }
+        return data
+    }
+
+    private func finish(_ form: TreeJSON.Form, _ data: Data) {
+        let waiting = encodings.withLock { encodings in
+            encodings.data[form] = data
+            return encodings.waiting.removeValue(forKey: form) ?? []
+        }
+        for whenDone in waiting { whenDone() }
+    }
+
+    private func write(_ form: TreeJSON.Form, _ service: RealtimeService) -> Data {
+        let writer = RealtimeDataWriter(folder: service.spoolFolder, service.pushFiles.reservation(for: .server))
+        var failure: Status?
+        func take(_ piece: inout [UInt8]) {
+            do throws(Status) {
+                if failure == nil { try writer.write(&piece) }
+            } catch { failure = error }
+            piece.removeAll(keepingCapacity: true)
+        }
+        switch kind {
+        case .put(_, let node): TreeJSON.write(node, form: form) { take(&$0) }
+        case .merge(_, let members):
+            var text = [UInt8(ascii: "{")]
+            for (position, member) in (form == .plain ? Self.visible(members) : members).enumerated() {
+                Self.appendName(member, position, to: &text)
+                take(&text)
+                TreeJSON.write(member.node, form: form) { take(&$0) }
+            }
+            text.append(UInt8(ascii: "}"))
+            take(&text)
+        }
+        ProcessMemory.giveBackSoon()
+        return failure == nil ? .written(writer.finish()) : .failed
     }
 }
 
@@ -128,11 +249,13 @@ struct RealtimeEvent: Sendable {
         case push(RealtimePush)
         /// What has changed could not be found out: the whole has to be read.
         case lost
+        /// The same; and later changes aren't told until it is known again what they mean.
+        case unknown
     }
 
     var version: Int64
     var change: Change
 
     /// What it takes while it waits.
-    var sizeBytes: Int { if case .push(let push) = change { push.message.count } else { 0 } }
+    var sizeBytes: Int { if case .push(let push) = change { push.sizeBytes } else { 0 } }
 }

@@ -31,9 +31,6 @@ final class RealtimeService: Sendable {
     let connections = RealtimeConnections()
     /// Decodes what is large.
     let large: LargeRequests
-    /// What waits for clients that poll: no connection of theirs would hold it.
-    let unpolled = MemoryBudget(
-        bytesMax: Limits.longPollOutputBytesMax, shareBytesMax: Limits.longPollOutputBytesMax / 2)
     let pushIDs = RealtimePushIDs()
     let clock: any Clock
     let log: Log
@@ -44,6 +41,9 @@ final class RealtimeService: Sendable {
     let spools = MemoryBudget(
         bytesMax: Limits.realtimeSpoolBytesMax, shareBytesMax: Limits.realtimeSpoolShareBytesMax,
         smallBytesMax: Limits.realtimeSpoolSmallBytesMax)
+    /// What large changes take there, which all who listen share.
+    let pushFiles = MemoryBudget(
+        bytesMax: Limits.realtimePushFilesBytesMax, shareBytesMax: Limits.realtimePushFilesBytesMax)
     /// Snapshots that are read by workers.
     let longReads: LongReads
     private let store: RealtimeRulesStore
@@ -249,6 +249,11 @@ final class RealtimeService: Sendable {
         try namespace.database.makeStore()
         try store.save(rules.text, base: RealtimeRulesStore.digest(file?.text), namespace.name)
         namespace.setRules(rules)
+    }
+
+    /// Does what could not be done for sessions that have ended. To be called now and then.
+    func runUnfinished() {
+        for namespace in openNamespaces { namespace.runUnfinished(self) }
     }
 
     /// Looks for changes of files. To be called now and then.

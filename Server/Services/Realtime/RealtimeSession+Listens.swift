@@ -15,6 +15,8 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     private var answer: RealtimeSession.Answer?
     /// The session's, when the listen was last judged.
     private var judgement = 0
+    /// Whether it is its turn to read something large.
+    private var isMakingLarge = false
     private var isReading = false {
         didSet { session.readsInFlight += (isReading ? 1 : 0) - (oldValue ? 1 : 0) }
     }
@@ -24,7 +26,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         self.target = target
         self.tag = tag
         self.answer = answer
-        handle = session.namespace.hub.listen(to: target, on: session.loop, self)
+        handle = session.namespace.hub.listen(to: target, on: session.loop, for: session.requester, self)
     }
 
     private func reading(_ known: KnownData = .nothing) -> ListenReading {
@@ -34,20 +36,45 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     }
 
     func load(_ known: KnownData) {
-        let reading = reading(known)
-        judgement = session.judgement
         isReading = true
-        handle.load { view throws(Status) in
-            try reading.read(view)
+        read(known, mayBeLarge: false)
+    }
+
+    /// - Parameter mayBeLarge: the session makes one large answer at a time.
+    private func read(_ known: KnownData, mayBeLarge: Bool) {
+        let reading = reading(known)
+        let requester = session.requester
+        judgement = session.judgement
+        isMakingLarge = mayBeLarge
+        let kind: WorkerPool.Kind = mayBeLarge || target.query != nil ? .long : .short
+        handle.load(kind, for: requester, cancellation: session.cancellation) { view throws(Status) in
+            try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
+            if case .failure(ListenReading.isLarge) = result { return postpone(known) }
             isReading = false
             switch result {
             case .success(let content): loaded(content)
             case .failure(let status): end(status)
             }
+            if mayBeLarge { endLarge() }
             session.settle(self)
             session.proceed()
         }
+    }
+
+    /// Reads again when the client has taken what is large already.
+    private func postpone(_ known: KnownData) {
+        handle.dropChanges()
+        session.whenLargeMayBeMade { [self] in
+            if handle.isCancelled { return session.largeIsMade() }
+            read(known, mayBeLarge: true)
+        }
+    }
+
+    private func endLarge() {
+        guard isMakingLarge else { return }
+        isMakingLarge = false
+        session.largeIsMade()
     }
 
     func reload() {
@@ -55,10 +82,11 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     }
 
     private func loaded(_ content: ListenReading.Content) {
-        if let json = content.json { session.send(RealtimeMessages.whole(target.path, data: json, tag: tag)) }
+        if let json = content.json {
+            session.send(RealtimeMessages.pushHead("d", target.path), json, RealtimeMessages.pushTail(tag: tag))
+        }
         if let ranges = content.ranges {
-            session.send(
-                RealtimeMessages.pushHead("rm", target.path) + ranges + RealtimeMessages.pushTail(tag: tag))
+            session.send(RealtimeMessages.pushHead("rm", target.path), ranges, RealtimeMessages.pushTail(tag: tag))
         }
         if let answer {
             self.answer = nil
@@ -74,7 +102,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         let reading = reading()
         judgement = session.judgement
         session.unsettle(self)
-        handle.ask { view throws(Status) in
+        handle.ask(for: session.requester) { view throws(Status) in
             try reading.judge(view)
         } _: { [self] result in
             if case .failure(let status) = result { end(status) }
@@ -87,6 +115,8 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     private func end(_ status: Status) {
         handle.cancel()
         if session.listens[target] === self { session.listens[target] = nil }
+        // Clients take any other answer for the end of the listen; they come back and listen again.
+        if status == SpillFile.tooMany { return session.endBusy() }
         if let answer {
             self.answer = nil
             session.refuse(answer, status)
@@ -99,6 +129,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     func cancel() {
         handle.cancel()
         isReading = false
+        endLarge()
         session.settle(self)
         if let answer {
             self.answer = nil
@@ -119,6 +150,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     func listen(_ listen: RealtimeListen, failed status: Status) {
         isReading = false
         end(status)
+        endLarge()
         session.settle(self)
     }
 }
@@ -145,16 +177,28 @@ extension RealtimeSession {
         let reading = ListenReading(
             service: service, namespace: namespace, identity: identity, target: target,
             required: target.query?.index)
-        let answer = LoopBound(answer)
         readsInFlight += 1
-        namespace.hub.read(on: loop, for: writeRequester, afterWrites: writesInFlight > 0) { view throws(Status) in
-            try reading.read(view)
+        read(reading, answer, mayBeLarge: false)
+    }
+
+    private func read(_ reading: ListenReading, _ answer: Answer, mayBeLarge: Bool) {
+        let requester = writeRequester
+        let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
+        let answer = LoopBound(answer)
+        namespace.hub.read(
+            kind, on: loop, for: requester, afterWrites: writesInFlight > 0, cancellation: cancellation
+        ) { view throws(Status) in
+            try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result, _ in
+            if case .failure(ListenReading.isLarge) = result {
+                return whenLargeMayBeMade { [self] in read(reading, answer.value, mayBeLarge: true) }
+            }
             readsInFlight -= 1
             switch result {
-            case .success(let content): confirm(answer.value, data: content.json ?? Array("null".utf8))
+            case .success(let content): confirm(answer.value, data: content.json ?? .null)
             case .failure(let status): refuse(answer.value, status)
             }
+            if mayBeLarge { largeIsMade() }
         }
     }
 }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
@@ -8,13 +9,17 @@ import HearthTreeStorage
 protocol RealtimeCarrier: AnyObject {
     var loop: EventLoop { get }
     var peer: RealtimePeer { get }
-    /// Bytes that wait for the client.
+    /// Bytes that wait for the client in memory.
     var queuedBytes: Int { get }
+    /// Whether a message that is in a file waits for it, too.
+    var hasLarge: Bool { get }
     /// On whose account the client is from now on.
     func belongs(to requester: Requester)
     func send(_ message: [UInt8])
-    /// A push that others get, too.
-    func send(shared push: RealtimePush)
+    func send(_ message: LargeMessage)
+    /// A push that others may get, too.
+    /// - Returns: false when there is no room for it.
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool
     /// No messages until `resumeReading`.
     func pauseReading()
     func resumeReading()
@@ -61,21 +66,32 @@ final class RealtimeSession: @unchecked Sendable {
     private var pieceBytes = 0
     private var held: HeldBytes
     private var hasSpoken = false
-    private let cancellation = Cancellation()
+    /// Set when the client is gone.
+    let cancellation = Cancellation()
     private var isReadingPaused = false
+    /// What the first of them becomes when it is decoded, when that is known, and the memory for it.
+    private var firstParsedBytes: Int?
+    private var firstShare: WorkingShare?
+    /// What requests have become that are not answered, and have no share of the memory.
+    private var uncountedBytes = 0
     private var holds = 0
     private var isProceeding = false
 
     // Answers that are not sent.
     private var answers: [Answer] = []
     private var firstAnswer = 0
+    private var answerBytes = 0
+    private var heldAnswers: HeldBytes
+    /// What is read for the client and large: one at a time, and none while one waits for the client.
+    private var isMakingLarge = false
+    private var postponed = Queue<() -> Void>()
     var writesInFlight = 0
     var readsInFlight = 0 {
         didSet { if readsInFlight == 0 { takeDeferredWrite() } }
     }
     /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
     /// listens and then writes must not be given data that has the write already: it would add its own write to it.
-    private var deferredWrite: (request: RealtimeRequest, share: WorkingShare?)?
+    private var deferredWrite: (request: RealtimeRequest, memory: Memory)?
 
     var listens: [RealtimeTarget: SessionListen] = [:]
     /// Listens whose client lacks changes, or of which is being asked whether they may go on.
@@ -91,16 +107,31 @@ final class RealtimeSession: @unchecked Sendable {
 
     /// The answer to a request, in the order of requests.
     final class Answer {
-        let number: Int64
-        fileprivate var text: [UInt8]?
-        fileprivate var isSent = false
-        /// Of a large request, until it is answered.
-        fileprivate var share: WorkingShare?
+        fileprivate enum Content {
+            case small([UInt8])
+            case large(LargeMessage)
+            case sent
 
-        fileprivate init(_ number: Int64, _ share: WorkingShare?) {
-            self.number = number
-            self.share = share
+            var sizeBytes: Int { if case .small(let text) = self { text.count } else { 0 } }
         }
+
+        let number: Int64
+        fileprivate var content: Content?
+        /// Of the request, until it is answered.
+        fileprivate var memory: Memory
+
+        fileprivate init(_ number: Int64, _ memory: Memory) {
+            self.number = number
+            self.memory = memory
+        }
+    }
+
+    /// What a request takes until it is answered: a share of the memory for requests, or of what every connection may have.
+    fileprivate struct Memory {
+        var share: WorkingShare?
+        var uncountedBytes = 0
+        /// In place of the share, of what may take as long as the client likes.
+        var kept: MemoryReservation?
     }
 
     /// - Parameter host: under which the client has reached the server; it will come there again.
@@ -112,6 +143,7 @@ final class RealtimeSession: @unchecked Sendable {
         peer = carrier.peer
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         held = HeldBytes(service.large.memory.received, for: requester)
+        heldAnswers = HeldBytes(service.large.memory.unread, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -166,7 +198,7 @@ final class RealtimeSession: @unchecked Sendable {
 
     private var mayBegin: Bool {
         !isEnded && holds == 0 && !isCongested && answers.count - firstAnswer < Limits.realtimeAnswersWaitingMax
-            && readsInFlight < Limits.realtimeReadsInFlightMax
+            && readsInFlight < Limits.realtimeReadsInFlightMax && writesInFlight < Limits.realtimeWritesInFlightMax
     }
 
     /// Begins requests, as far as they may.
@@ -174,12 +206,13 @@ final class RealtimeSession: @unchecked Sendable {
         if isProceeding { return }
         isProceeding = true
         defer { isProceeding = false }
-        while mayBegin, firstWaiting < waiting.count {
+        while mayBegin, firstWaiting < waiting.count, let memory = memoryOfFirst() {
             let text = waiting[firstWaiting]
             waiting[firstWaiting] = []
             firstWaiting += 1
             waitingBytes -= text.count
-            begin(text)
+            firstParsedBytes = nil
+            begin(text, memory)
         }
         countHeld()
         if firstWaiting == waiting.count {
@@ -195,6 +228,33 @@ final class RealtimeSession: @unchecked Sendable {
         }
     }
 
+    /// The memory for the first request that waits; nil when it has to wait for that. What is large isn't decoded while it would
+    /// have to wait for reads, which may take as long as the client likes.
+    private func memoryOfFirst() -> Memory? {
+        let text = waiting[firstWaiting]
+        let bytes = firstParsedBytes ?? ParsedSize.ofJSON(text)
+        firstParsedBytes = bytes
+        if uncountedBytes + bytes <= Limits.realtimeUncountedRequestsBytesMax {
+            firstShare = nil
+            return Memory(uncountedBytes: bytes)
+        }
+        if bytes > Limits.realtimeUncountedRequestsBytesMax, readsInFlight > 0 { return nil }
+        // A worker sees to it.
+        if text.count >= LargeRequests.sizeBytesMin { return Memory() }
+        if let share = firstShare ?? service.large.memory.working.takeNow(bytes) {
+            firstShare = nil
+            return Memory(share: share)
+        }
+        hold()
+        service.large.memory.working.take(bytes, for: requester) { [self] share in
+            loop.execute { [self] in
+                if !isEnded { firstShare = share }
+                release()
+            }
+        }
+        return nil
+    }
+
     /// No request is begun before `release`.
     func hold() { holds += 1 }
 
@@ -203,9 +263,9 @@ final class RealtimeSession: @unchecked Sendable {
         proceed()
     }
 
-    private func begin(_ text: [UInt8]) {
+    private func begin(_ text: [UInt8], _ memory: Memory) {
         guard text.count >= LargeRequests.sizeBytesMin else {
-            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) })
+            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) }, memory)
         }
         hold()
         let identity = identity
@@ -221,7 +281,7 @@ final class RealtimeSession: @unchecked Sendable {
                 try RealtimeMessage(text) { scope in refusal(of: scope, text, identity) }
             }
             loop.execute { [self] in
-                take(message, share)
+                take(message, Memory(share: share))
                 release()
             }
         }
@@ -236,23 +296,30 @@ final class RealtimeSession: @unchecked Sendable {
         return nil
     }
 
-    /// - Parameter share: the memory of a large message.
-    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ share: WorkingShare? = nil) {
+    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ memory: Memory) {
         if isEnded { return }
         switch message {
         case .failure(let fault): carrier?.end(fault)
         case .success(.ping): send(RealtimeMessages.pong)
         case .success(.ignored): break
-        case .success(.request(let request)): take(request, share)
+        case .success(.request(let request)): take(request, memory)
         }
     }
 
-    private func take(_ request: RealtimeRequest, _ share: WorkingShare?) {
+    private func take(_ request: RealtimeRequest, _ memory: Memory) {
         if readsInFlight > 0, request.isWrite {
-            deferredWrite = (request, share)
+            deferredWrite = (request, memory)
             return hold()
         }
-        let answer = Answer(request.number, share)
+        var memory = memory
+        if memory.share != nil, request.isRead {
+            // What the client has, to compare with: a part of what it has sent, for others wait for the working memory.
+            let kept = service.large.memory.received.reservation(for: requester)
+            guard kept.grow(by: request.sizeBytes) else { return endBusy() }
+            memory = Memory(kept: kept)
+        }
+        let answer = Answer(request.number, memory)
+        uncountedBytes += memory.uncountedBytes
         answers.append(answer)
         switch request.action {
         case .success(let action): begin(action, answer)
@@ -261,9 +328,9 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     private func takeDeferredWrite() {
-        guard let (request, share) = deferredWrite, !isEnded else { return }
+        guard let (request, memory) = deferredWrite, !isEnded else { return }
         deferredWrite = nil
-        take(request, share)
+        take(request, memory)
         release()
     }
 
@@ -288,33 +355,51 @@ final class RealtimeSession: @unchecked Sendable {
     // MARK: Answers
 
     func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
-        finish(answer, RealtimeMessages.reply(to: answer.number, .ok, data: data))
+        finish(answer, .small(RealtimeMessages.reply(to: answer.number, .ok, data: data)))
+    }
+
+    func confirm(_ answer: Answer, data: RealtimeData) {
+        switch data {
+        case .memory(let json): confirm(answer, data: json)
+        case .file(let body):
+            let head = RealtimeMessages.replyHead(answer.number, .ok)
+            finish(answer, .large(LargeMessage(head: head, body: body, tail: RealtimeMessages.replyTail)))
+        }
     }
 
     /// Confirms a listen, also before requests that came earlier are answered: clients take what they are told until then
     /// for older than this answer, and one that says that they have everything for the end of it.
     func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
-        answer.isSent = true
         send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
-        finish(answer, [])
+        finish(answer, .sent)
     }
 
     func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
-        finish(answer, RealtimeMessages.reply(to: answer.number, refusal))
+        finish(answer, .small(RealtimeMessages.reply(to: answer.number, refusal)))
     }
 
     func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }
 
-    private func finish(_ answer: Answer, _ text: [UInt8]) {
-        answer.text = text
-        answer.share = nil
+    private func finish(_ answer: Answer, _ content: Answer.Content) {
+        uncountedBytes -= answer.memory.uncountedBytes
+        answer.memory = Memory()
+        if isEnded { return }
+        answer.content = content
+        answerBytes += content.sizeBytes
         sendAnswers()
+        if !isEnded, !heldAnswers.set(answerBytes) { endBusy() }
     }
 
     private func sendAnswers() {
-        while unsettled.isEmpty, firstAnswer < answers.count, let text = answers[firstAnswer].text {
+        while unsettled.isEmpty, firstAnswer < answers.count, let content = answers[firstAnswer].content {
+            answers[firstAnswer].content = .sent
             firstAnswer += 1
-            if !answers[firstAnswer - 1].isSent { send(text) }
+            answerBytes -= content.sizeBytes
+            switch content {
+            case .small(let text): send(text)
+            case .large(let message): send(message)
+            case .sent: break
+            }
         }
         if firstAnswer == answers.count {
             answers = []
@@ -331,19 +416,58 @@ final class RealtimeSession: @unchecked Sendable {
         carrier?.send(message)
     }
 
+    private func send(_ message: LargeMessage) {
+        lastPush = nil
+        carrier?.send(message)
+    }
+
+    func send(_ head: [UInt8], _ data: RealtimeData, _ tail: [UInt8]) {
+        switch data {
+        case .memory(let json): send(head + json + tail)
+        case .file(let body): send(LargeMessage(head: head, body: body, tail: tail))
+        }
+    }
+
+    /// The server holds too much for the client, which may come again.
+    func endBusy() { carrier?.end(.busy) }
+
+    // MARK: Large answers
+
+    /// Runs `job` when the client has taken what is large and was made for it before; the job has to call `largeIsMade`.
+    func whenLargeMayBeMade(_ job: @escaping () -> Void) {
+        postponed.append(job)
+        makeLarge()
+    }
+
+    func largeIsMade() {
+        isMakingLarge = false
+        makeLarge()
+    }
+
+    private func makeLarge() {
+        guard !isEnded, !isMakingLarge, carrier?.hasLarge == false, let job = postponed.popFirst() else { return }
+        isMakingLarge = true
+        job()
+    }
+
     // MARK: Pushes
 
     /// - Returns: false when there is no room: the listen is stale from now on.
     func send(_ push: RealtimePush, of listen: SessionListen) -> Bool {
-        if isCongested { return false }
-        if let tag = listen.tag {
-            send(push.message(tag: tag))
-        } else if lastPush !== push {
-            // What several listens without a query hear is said once.
-            carrier?.send(shared: push)
-            lastPush = push
-        }
+        guard let carrier else { return true }
+        // What several listens without a query hear is said once.
+        if listen.tag == nil, lastPush === push { return true }
+        lastPush = nil
+        if !carrier.send(push, tag: listen.tag) { return false }
+        if listen.tag == nil { lastPush = push }
         return true
+    }
+
+    /// Changes that waited for the client are lost: it is sent the whole of what it listens to.
+    func lostPushes() {
+        if isEnded { return }
+        lastPush = nil
+        for listen in listens.values where listen.handle.isLive { listen.listenIsStale(listen.handle) }
     }
 
     /// Answers wait until the listen is settled again.
@@ -357,10 +481,11 @@ final class RealtimeSession: @unchecked Sendable {
     func becameStale(_ listen: SessionListen) {
         unsettle(listen)
         staleListens.append(listen)
-        if !isCongested { loadStaleListens() }
+        loadStaleListens()
     }
 
     private func loadStaleListens() {
+        guard let carrier, !carrier.hasLarge, carrier.queuedBytes <= Limits.realtimeReloadBytesMax else { return }
         let listens = staleListens
         staleListens = []
         for listen in listens { listen.reload() }
@@ -369,7 +494,8 @@ final class RealtimeSession: @unchecked Sendable {
     /// The client has read some.
     func becameWritable() {
         if isEnded { return }
-        if !isCongested { loadStaleListens() }
+        loadStaleListens()
+        makeLarge()
         proceed()
     }
 
@@ -424,7 +550,7 @@ final class RealtimeSession: @unchecked Sendable {
         self.requester = requester
         service.connections.change(id, to: requester)
         carrier?.belongs(to: requester)
-        if !held.move(to: requester) { carrier?.end(.busy) }
+        if !held.move(to: requester) || !heldAnswers.move(to: requester) { endBusy() }
     }
 
     private func tokenEnded() {
@@ -455,9 +581,15 @@ final class RealtimeSession: @unchecked Sendable {
         waiting = []
         firstWaiting = 0
         waitingBytes = 0
+        firstShare = nil
+        deferredWrite = nil
         hold(pieceBytes: 0)
         service.connections.remove(id)
         answers = []
+        firstAnswer = 0
+        answerBytes = 0
+        _ = heldAnswers.set(0)
+        postponed = Queue()
         runDisconnectWrites { [self] in
             isOver = true
             namespace.users.remove(self)

@@ -8,9 +8,14 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
     private let channel: WebSocketChannel
     private var joiner = RealtimeFrameJoiner()
     private var session: RealtimeSession! = nil
+    private var sender: RealtimeSender! = nil
+    /// Of the large message that is being sent: what belongs to the next frame.
+    private var cutter = RealtimeFrameCutter()
+    private var piece: [UInt8] = []
 
     var loop: EventLoop { channel.loop }
-    var queuedBytes: Int { channel.queuedBytes }
+    var queuedBytes: Int { channel.queuedBytes + sender.outbox.memoryBytes }
+    var hasLarge: Bool { sender.hasLarge }
     var peer: RealtimePeer { RealtimePeer(address: channel.remoteAddress, connection: channel.connectionNumber) }
 
     /// Answers `GET /.ws` with an open socket, or says why not.
@@ -23,8 +28,9 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         let authorization = head.firstValue("authorization")
         var options = WebSocketOptions()
         options.messageBytesMax = Limits.realtimeMessageBytesMax
+        options.highWaterBytes = Limits.realtimeSocketHighWaterBytes
         guard let channel = exchange.upgradeToWebSocket(options) else { return }
-        let socket = RealtimeSocket(channel)
+        let socket = RealtimeSocket(channel, service)
         let session = RealtimeSession(socket, host: host, namespace, service)
         socket.session = session
         guard service.connections.admit(session, id: session.id, for: session.requester, rank: .bare) else {
@@ -39,14 +45,23 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         socket.attach()
     }
 
-    private init(_ channel: WebSocketChannel) {
+    private init(_ channel: WebSocketChannel, _ service: RealtimeService) {
         self.channel = channel
+        let requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
+        sender = RealtimeSender(self, .messages, for: requester, service)
+        sender.outbox.onLost = { [unowned self] in session.lostPushes() }
     }
 
     /// The channel's closures hold the socket until the channel ends.
     private func attach() {
-        channel.onClose = { _ in self.session.carrierEnded() }
-        channel.onWritable = { self.session.becameWritable() }
+        channel.onClose = { _ in
+            self.sender.close()
+            self.session.carrierEnded()
+        }
+        channel.onWritable = {
+            self.sender.becameWritable()
+            self.session.becameWritable()
+        }
         channel.onText = { self.receive($0) }
     }
 
@@ -60,15 +75,11 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         }
     }
 
-    func send(_ message: [UInt8]) {
-        for frame in RealtimeFrameSplitter.frames(of: message) { channel.send(text: frame) }
-    }
+    func send(_ message: [UInt8]) { sender.send(message) }
+    func send(_ message: LargeMessage) { sender.send(message) }
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool { sender.send(push, tag: tag) }
 
-    func send(shared push: RealtimePush) {
-        for frame in push.frames { channel.send(frame) }
-    }
-
-    func belongs(to requester: Requester) {}
+    func belongs(to requester: Requester) { sender.belongs(to: requester) }
 
     func pauseReading() { channel.pauseReading() }
     func resumeReading() { channel.resumeReading() }
@@ -82,6 +93,51 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
             }
         channel.close(code, reason: fault.reason)
     }
+}
+
+extension RealtimeSocket: RealtimeOutput {
+    func write(_ message: [UInt8]) -> Bool {
+        var hasRoom = false
+        for frame in RealtimeFrameSplitter.frames(of: message) { hasRoom = channel.send(text: frame) }
+        return hasRoom
+    }
+
+    func write(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if tag != nil { return write(push.message(tag: tag)) }
+        var hasRoom = false
+        for frame in push.frames { hasRoom = channel.send(frame) }
+        return hasRoom
+    }
+
+    /// The number of frames comes first; head and tail have one each.
+    func begin(_ message: LargeMessage) -> Bool {
+        cutter = RealtimeFrameCutter()
+        piece = []
+        channel.send(text: Array(String(message.body.frameCount + 2).utf8))
+        return channel.send(text: message.head)
+    }
+
+    func write(piece bytes: [UInt8]) -> Bool {
+        var hasRoom = true
+        var start = 0
+        for cut in cutter.cuts(in: bytes) {
+            hasRoom = channel.send(text: piece + bytes[start..<cut])
+            piece = []
+            start = cut
+        }
+        piece += bytes[start...]
+        return hasRoom
+    }
+
+    func end(_ message: LargeMessage) -> Bool {
+        channel.send(text: piece)
+        piece = []
+        return channel.send(text: message.tail)
+    }
+
+    func sendingFailed() { end(.busy) }
+
+    func hasSentSome() { session.becameWritable() }
 }
 
 /// `/.ws`: where clients of the Realtime Database open their sockets.

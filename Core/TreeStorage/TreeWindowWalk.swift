@@ -1,0 +1,65 @@
+import HearthModel
+import HearthTree
+
+/// Windows of queries without their nodes: what is in memory are the keys, and one record at a time.
+extension TreeView {
+    /// Writes the JSON of a node with the children that a query asks for, `null` when there are none.
+    /// - Parameter sink: takes a piece, and empties it. What it throws ends the walk.
+    /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
+    package func writeJSON(
+        of query: TreeQuery, at path: TreePath, form: TreeJSON.Form,
+        _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
+    ) throws(Status) {
+        var pieces = JSONPieces(
+            assembler: JSONAssembler(appendingTo: [], form: form), pieceBytes: Self.pieceBytes, sink: sink)
+        if try !walk(query, path, &pieces) { pieces.assembler.appendNull() }
+        if !pieces.assembler.text.isEmpty { try pieces.assembler.pour(sink) }
+    }
+
+    /// The hash of a node with the children that a query asks for; "" when there are none.
+    /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
+    package func hash(of query: TreeQuery, at path: TreePath) throws(Status) -> String {
+        var builder = NodeHashBuilder()
+        _ = try walk(query, path, &builder)
+        return builder.hash
+    }
+
+    /// A node with all that is at a place, or with the children that a query asks for; nil when its records have more bytes
+    /// than `sizeBytesMax`.
+    package func node(of query: TreeQuery?, at path: TreePath, sizeBytesMax: Int) throws(Status) -> Node? {
+        var assembler = NodeAssembler()
+        do throws(Status) {
+            if let query {
+                _ = try walk(query, path, &assembler, sizeBytesMax: sizeBytesMax)
+            } else {
+                var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax)
+                try walk.run(&assembler)
+            }
+        } catch {
+            if error == SubtreeWalk.tooLarge { return nil }
+            throw error
+        }
+        return assembler.result
+    }
+
+    /// - Returns: false when there are no children, of which nothing is told.
+    private func walk(
+        _ query: TreeQuery, _ path: TreePath, _ visitor: inout some SubtreeVisitor,
+        sizeBytesMax: Int = Limits.treeReadSizeBytesMax
+    ) throws(Status) -> Bool {
+        let keys = try keys(of: query, at: path).children.map(\.key).sorted()
+        if keys.isEmpty { return false }
+        let place = PathCode.place(path)
+        var left = sizeBytesMax
+        try visitor.open(nil, priority: nil)
+        for key in keys {
+            var childPlace = place
+            PathCode.append(key, to: &childPlace)
+            var walk = try SubtreeWalk(childPlace, as: key, in: snapshot, sizeBytesMax: left)
+            try walk.run(&visitor)
+            left -= walk.sizeBytes
+        }
+        try visitor.close()
+        return true
+    }
+}

@@ -1,0 +1,125 @@
+import Glibc
+import HearthConcurrency
+import HearthModel
+import HearthTree
+
+/// JSON for clients: in memory while it is small, else in a file. Made by a worker, sent by a loop.
+enum RealtimeData: Sendable {
+    case memory([UInt8])
+    case file(LargeJSON)
+
+    static let null = RealtimeData.memory(Array("null".utf8))
+}
+
+/// JSON in a file, of which a piece is read when the client has taken the one before. Any number of clients may read it.
+final class LargeJSON: Sendable {
+    let file: SpillFile
+    /// Frames that a socket sends it in.
+    let frameCount: Int
+    /// Whether `__proto__` may be a name in it, which means something else to a script.
+    let namesPrototype: Bool
+
+    fileprivate init(_ file: SpillFile, frameCount: Int, namesPrototype: Bool) {
+        self.file = file
+        self.frameCount = frameCount
+        self.namesPrototype = namesPrototype
+    }
+}
+
+/// A message around JSON that is in a file.
+struct LargeMessage: Sendable {
+    /// Neither is empty, nor longer than one frame.
+    let head: [UInt8]
+    let body: LargeJSON
+    let tail: [UInt8]
+
+    var count: Int { head.count + Int(body.file.count) + tail.count }
+}
+
+/// Takes JSON in pieces. Used by one thread.
+final class RealtimeDataWriter {
+    private static let prototype = Array("\"__proto__\"".utf8)
+
+    private let folder: String
+    private let reservation: MemoryReservation
+    private let memoryBytesMax: Int
+    private let sizeBytesMax: Int
+    private var memory: [UInt8] = []
+    private var file: SpillFile?
+    private var cutter = RealtimeFrameCutter()
+    private var frameCount = 1
+    private var namesPrototype = false
+    /// The last bytes of what is in the file: a name may be cut in two.
+    private var end: [UInt8] = []
+    private var sizeBytes = 0
+
+    /// - Parameters:
+    ///   - reservation: of what files take.
+    ///   - sizeBytesMax: what is longer is refused with `tooLong`.
+    init(
+        folder: String, _ reservation: MemoryReservation, memoryBytesMax: Int = Limits.realtimeAnswerMemoryBytesMax,
+        sizeBytesMax: Int = Limits.realtimeReadBytesMax
+    ) {
+        self.folder = folder
+        self.reservation = reservation
+        self.memoryBytesMax = memoryBytesMax
+        self.sizeBytesMax = sizeBytesMax
+    }
+
+    static let tooLong = Status.resourceExhausted(
+        "Data requested exceeds the maximum size that can be accessed with a single request.")
+
+    /// Takes a piece, and empties it.
+    /// - Throws: `tooLong`; UNAVAILABLE when files take too much already, or can't be written.
+    func write(_ piece: inout [UInt8]) throws(Status) {
+        sizeBytes += piece.count
+        if sizeBytes > sizeBytesMax { throw Self.tooLong }
+        if file == nil, memory.count + piece.count <= memoryBytesMax {
+            memory += piece
+        } else {
+            try append(piece)
+        }
+        piece.removeAll(keepingCapacity: true)
+    }
+
+    private func append(_ piece: [UInt8]) throws(Status) {
+        let target: SpillFile
+        if let file {
+            target = file
+        } else {
+            target = SpillFile(folder: folder, memoryBytesMax: 0, budget: reservation)
+            file = target
+            let begun = memory
+            memory = []
+            if !begun.isEmpty { try append(begun) }
+        }
+        frameCount += cutter.cuts(in: piece).count
+        if !namesPrototype {
+            let overlap = Self.prototype.count - 1
+            namesPrototype = Self.namesPrototype(end + piece.prefix(overlap)) || Self.namesPrototype(piece)
+            end = Array((end + piece.suffix(overlap)).suffix(overlap))
+        }
+        try target.append(piece)
+    }
+
+    static func namesPrototype(_ json: [UInt8]) -> Bool {
+        json.withUnsafeBytes { text in
+            guard let base = text.baseAddress else { return false }
+            var position = 0
+            while position + prototype.count <= text.count,
+                let found = memchr(base + position + 1, Int32(UInt8(ascii: "_")), text.count - position - 1)
+            {
+                position = UnsafeRawPointer(found) - base - 1
+                if position + prototype.count > text.count { return false }
+                if memcmp(base + position, prototype, prototype.count) == 0 { return true }
+                position += 1
+            }
+            return false
+        }
+    }
+
+    func finish() -> RealtimeData {
+        guard let file else { return .memory(memory) }
+        return .file(LargeJSON(file, frameCount: frameCount, namesPrototype: namesPrototype))
+    }
+}

@@ -1,0 +1,160 @@
+import HearthModel
+import HearthNetwork
+
+/// Where messages for a client go: a socket or a stream. Writing returns false when there is no room for more.
+protocol RealtimeOutput: AnyObject {
+    var loop: EventLoop { get }
+    func write(_ text: [UInt8]) -> Bool
+    func write(_ push: RealtimePush, tag: Int64?) -> Bool
+    /// A large message begins; then come the pieces of its body.
+    func begin(_ message: LargeMessage) -> Bool
+    func write(piece: [UInt8]) -> Bool
+    func end(_ message: LargeMessage) -> Bool
+    /// What waits can't be sent: the client makes us hold too much, or a file can't be read.
+    func sendingFailed()
+    /// Less waits than before.
+    func hasSentSome()
+}
+
+/// Sends what waits for a client as fast as it is taken. Of what is large no more than a piece is in memory: the next is
+/// read by a worker when the output has room again.
+///
+/// `@unchecked Sendable`: belongs to the loop.
+final class RealtimeSender: @unchecked Sendable {
+    private static let pieceBytes: Int64 = 64 << 10
+
+    let outbox: RealtimeOutbox
+    private unowned let output: any RealtimeOutput
+    private let readers: WorkerGroup
+    private var requester: Requester
+    private let loop: EventLoop
+    private var hasRoom = true
+    private var sending: (message: LargeMessage, position: Int64)?
+    private var isReading = false
+    private var isProceeding = false
+    private var isClosed = false
+
+    init(
+        _ output: any RealtimeOutput, _ style: PushStyle, for requester: Requester, _ service: RealtimeService
+    ) {
+        self.output = output
+        self.requester = requester
+        loop = output.loop
+        readers = service.pool.group(.short)
+        outbox = RealtimeOutbox(style, for: requester, service, on: output.loop)
+        outbox.onReady = { [unowned self] in proceed() }
+    }
+
+    /// Whether all has been given to the output, and that has room.
+    var isIdle: Bool { hasRoom && !isBusy }
+    private var isBusy: Bool { sending != nil || !outbox.isEmpty }
+    /// Whether something large is on its way.
+    var hasLarge: Bool { sending != nil || outbox.hasLarge }
+
+    func belongs(to requester: Requester) {
+        self.requester = requester
+        if !outbox.belongs(to: requester) { output.sendingFailed() }
+    }
+
+    func send(_ text: [UInt8]) {
+        if isIdle { return hasRoom = output.write(text) }
+        if !outbox.add(text) { output.sendingFailed() }
+    }
+
+    func send(_ message: LargeMessage) {
+        outbox.add(message)
+        proceed()
+    }
+
+    /// False when the client has to be sent the whole when it has taken what waits.
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if isIdle, !push.isLarge {
+            hasRoom = output.write(push, tag: tag)
+            return true
+        }
+        guard outbox.add(push, tag: tag) else { return false }
+        proceed()
+        return true
+    }
+
+    /// The output has room again.
+    func becameWritable() {
+        hasRoom = true
+        proceed()
+    }
+
+    private func proceed() {
+        if isProceeding || isClosed { return }
+        isProceeding = true
+        var hasSent = false
+        while !isClosed, hasRoom, !isReading {
+            if let (message, position) = sending {
+                if position < message.body.file.count {
+                    read(message, position)
+                } else {
+                    sending = nil
+                    hasRoom = output.end(message)
+                    hasSent = true
+                }
+            } else {
+                guard let next = outbox.first else { break }
+                write(next)
+                hasSent = true
+            }
+        }
+        isProceeding = false
+        if hasSent, !isClosed { output.hasSentSome() }
+    }
+
+    private func write(_ next: RealtimeOutbox.Message) {
+        outbox.removeFirst()
+        switch next {
+        case .small(let text): hasRoom = output.write(text)
+        case .push(let push, let tag): hasRoom = output.write(push, tag: tag)
+        case .large(let message):
+            sending = (message, 0)
+            hasRoom = output.begin(message)
+        case .unwritten: break
+        }
+    }
+
+    private func read(_ message: LargeMessage, _ position: Int64) {
+        let file = message.body.file
+        let range = position..<min(position + Self.pieceBytes, file.count)
+        isReading = true
+        sending?.position = range.upperBound
+        readers.run(for: requester, refused: { [self] in arrived(.failure($0)) }) { [self] in
+            arrived(Result { () throws(Status) in try file.read(range) })
+        }
+    }
+
+    private func arrived(_ piece: Result<[UInt8], Status>) {
+        loop.execute { [self] in
+            isReading = false
+            if isClosed { return }
+            switch piece {
+            case .success(let bytes):
+                hasRoom = output.write(piece: bytes)
+                proceed()
+            case .failure: output.sendingFailed()
+            }
+        }
+    }
+
+    /// Gives what is small to the output, whether that has room or not.
+    /// - Returns: false when something large is left.
+    func finish() -> Bool {
+        if sending != nil { return false }
+        while let next = outbox.first {
+            if case .large = next { return false }
+            write(next)
+        }
+        return outbox.isEmpty
+    }
+
+    func close() {
+        isClosed = true
+        sending = nil
+        outbox.close()
+    }
+}
