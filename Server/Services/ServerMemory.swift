@@ -14,6 +14,8 @@ final class ServerMemory: Sendable {
     let working: WorkingMemory
     /// What queries hold while they sort, and while they wait for their clients.
     let sorting: MemoryBudget
+    /// What is noted of the documents that clients have of targets with a limit or an offset.
+    let windows: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
@@ -21,10 +23,14 @@ final class ServerMemory: Sendable {
             smallBytesMax: Limits.receivedSmallBytesMax),
         working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
         sorting: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax)
+            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
+        windows: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
+            smallBytesMax: Limits.listenWindowsSmallBytesMax)
     ) {
         self.received = received
         self.working = working
         self.sorting = sorting
+        self.windows = windows
     }
 }
