@@ -182,6 +182,12 @@ public enum Limits {
     public static let listenPendingTargetsMax = 1_000_000
     /// Changes that are looked at for a client which comes back; beyond them it gets everything anew.
     public static let listenResumeChangesMax = 100_000
+    /// Bytes of the names that the process holds of what clients have of targets with a limit or an offset (ours).
+    public static let listenWindowsBytesMax = 128 << 20
+    /// The same of one account (ours).
+    public static let listenWindowsShareBytesMax = 96 << 20
+    /// What a connection may hold although its account has its share (ours).
+    public static let listenWindowsSmallBytesMax = 256 << 10
     /// Names of a filter that lets a client find out what it lacks.
     public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.

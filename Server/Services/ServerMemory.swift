@@ -16,6 +16,8 @@ final class ServerMemory: Sendable {
     let unread: MemoryBudget
     /// What queries hold while they sort, and while they wait for their clients.
     let sorting: MemoryBudget
+    /// What is noted of the documents that clients have of targets with a limit or an offset.
+    let windows: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
@@ -26,11 +28,15 @@ final class ServerMemory: Sendable {
             bytesMax: Limits.realtimeUnreadBytesMax, shareBytesMax: Limits.realtimeUnreadShareBytesMax,
             smallBytesMax: Limits.realtimeUnreadSmallBytesMax),
         sorting: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax)
+            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
+        windows: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
+            smallBytesMax: Limits.listenWindowsSmallBytesMax)
     ) {
         self.received = received
         self.working = working
         self.unread = unread
         self.sorting = sorting
+        self.windows = windows
     }
 }

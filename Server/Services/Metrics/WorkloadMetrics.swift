@@ -36,5 +36,6 @@ struct WorkloadMetrics: Sendable {
         text.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
     }
 }

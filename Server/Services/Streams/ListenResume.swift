@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import HearthWire
@@ -7,12 +8,19 @@ import HearthWire
 ///
 /// The history tells exactly what went, so a count that doesn't fit means that the client has lost or kept something on its
 /// own account; then a filter of the matching names lets it find out what. Source: google.firestore.v1.ExistenceFilter.
+///
+/// Two states are compared in one go, by a worker. What differs is held by name, as memory that is counted; documents are read
+/// when they are sent, so that whoever waits for a slow client holds no snapshot.
 final class ListenResume: MessageSource {
     private static let falsePositiveRate = 0.0001
 
     private let target: ListenTarget
-    private let view: ReadView
-    private let past: ReadView
+    /// The state that the client is brought to, and the one that it knows, which is needed for the comparison alone.
+    private var view: ReadView?
+    private var past: ReadView?
+    private let version: Int64
+    private let pastVersion: Int64
+    private let readTime: Timestamp
     private let database: Database
     private let counts: ResultCounts
     private let expectedCount: Int?
@@ -27,12 +35,15 @@ final class ListenResume: MessageSource {
     /// The history doesn't tell what the client needs: it gets everything anew.
     private(set) var isTooOld = false
     /// See `ListenTarget.window`.
-    private(set) var window: [[UInt8]: Int64] = [:]
+    let window: ListenWindow?
 
     private struct Difference {
         var key: [UInt8]
         var was: Bool
         var now: Bool
+
+        /// Besides the bytes of the key.
+        static let sizeBytes = 64
     }
 
     /// - Parameters:
@@ -41,49 +52,68 @@ final class ListenResume: MessageSource {
     ///   - isJudged: whether rules decide what it reads.
     init(
         _ target: ListenTarget, _ view: ReadView, since past: ReadView, _ database: Database, _ counts: ResultCounts,
-        expectedCount: Int?, isJudged: Bool, format: MessageFormat, cancellation: Cancellation
+        expectedCount: Int?, isJudged: Bool, format: MessageFormat, cancellation: Cancellation,
+        memory: MemoryReservation, window: ListenWindow?
     ) {
         self.target = target
         self.view = view
         self.past = past
+        version = view.version
+        pastVersion = past.version
+        readTime = view.readTime
+        self.window = window
         self.expectedCount = expectedCount
         self.isJudged = isJudged
         self.format = format
         self.database = database
         self.counts = counts
         names = DocumentNames(database.name)
-        meter = WorkMeter { () throws(Status) in try cancellation.check() }
+        meter = WorkMeter(memory: memory) { () throws(Status) in try cancellation.check() }
     }
 
     var isLight: Bool { false }
 
-    /// Two states are compared in one go; both are held until then.
-    var isSuspended: Bool { false }
+    var isSuspended: Bool { view == nil }
+
     func hold(_ read: LongRead) {
-        view.hold(read)
-        past.hold(read)
+        view?.hold(read)
+        past?.hold(read)
     }
-    func suspend() {}
-    func resume(_ read: LongRead) throws(Status) {}
+
+    /// The feed knows both states as long as it reaches back to them.
+    func suspend() {
+        view = nil
+        past = nil
+    }
+
+    func resume(_ read: LongRead) throws(Status) {
+        let view = try database.view(atVersion: version, under: read)
+        if !isPrepared { past = try database.view(atVersion: pastVersion, under: read) }
+        self.view = view
+    }
 
     func next() throws(Status) -> [UInt8]? {
-        if !isPrepared { try prepare() }
-        isPrepared = true
+        guard let view else { throw .internalError("A suspended resume was asked for a message.") }
+        if let past, !isPrepared {
+            try prepare(view, past)
+            isPrepared = true
+            self.past = nil
+        }
         if sentCount < differences.count {
             sentCount += 1
-            return try message(differences[sentCount - 1])
+            return try message(differences[sentCount - 1], view)
         }
         defer { filter = nil }
         return filter
     }
 
-    private func message(_ difference: Difference) throws(Status) -> [UInt8] {
+    private func message(_ difference: Difference, _ view: ReadView) throws(Status) -> [UInt8] {
         let name = try names.name(key: difference.key)
         guard let document = try view.document(key: difference.key) else {
             return format.encode(
                 ListenResponse(
                     documentDelete: DocumentDeleteMessage(
-                        document: name, removedTargetIds: [target.id], readTime: TimestampMessage(view.readTime))))
+                        document: name, removedTargetIds: [target.id], readTime: TimestampMessage(readTime))))
         }
         let delivery = ListenDelivery(
             showing: difference.now ? [target] : [], left: difference.now ? [] : [target], isJudged: isJudged)
@@ -92,20 +122,20 @@ final class ListenResume: MessageSource {
                 ListenResponse(
                     documentRemove: DocumentRemoveMessage(
                         document: name, removedTargetIds: delivery.removedByName,
-                        readTime: TimestampMessage(view.readTime))))
+                        readTime: TimestampMessage(readTime))))
         }
         return try ListenLoad.change(
             try FirestoreService.encoded(document, name: name, change.projection), change.ids,
             removed: change.removed, format)
     }
 
-    private func prepare() throws(Status) {
+    private func prepare(_ view: ReadView, _ past: ReadView) throws(Status) {
         let count: Int
         let found: [Difference]?
         switch target.kind {
-        case .documents(let keys): (found, count) = try documents(keys)
-        case .query(let shared) where shared.live.isWindow: (found, count) = try windows(shared.live)
-        case .query(let shared): (found, count) = try changes(shared)
+        case .documents(let keys): (found, count) = try documents(keys, view, past)
+        case .query(let shared) where shared.live.isWindow: (found, count) = try windows(shared.live, view, past)
+        case .query(let shared): (found, count) = try changes(shared, view)
         }
         guard let found else {
             isTooOld = true
@@ -115,11 +145,18 @@ final class ListenResume: MessageSource {
         // Clients take a filter of a documents target for more than it says: an SDK stores the deletion that it infers from one
         // as older than all that it knows.
         if let expectedCount, case .query = target.kind {
-            try prepareFilter(count, isExpected: count - Self.growth(found) == expectedCount)
+            try prepareFilter(count, isExpected: count - Self.growth(found) == expectedCount, view)
         }
     }
 
-    private func documents(_ keys: [[UInt8]]) throws(Status) -> ([Difference]?, Int) {
+    private func note(_ difference: Difference, in found: inout [Difference]) throws(Status) {
+        try meter.hold(difference.key.count + Difference.sizeBytes)
+        found.append(difference)
+    }
+
+    private func documents(
+        _ keys: [[UInt8]], _ view: ReadView, _ past: ReadView
+    ) throws(Status) -> ([Difference]?, Int) {
         var found: [Difference] = []
         var count = 0
         for key in keys {
@@ -133,31 +170,40 @@ final class ListenResume: MessageSource {
         return (found, count)
     }
 
-    private func windows(_ live: LiveQuery) throws(Status) -> ([Difference]?, Int) {
+    private func windows(
+        _ live: LiveQuery, _ view: ReadView, _ past: ReadView
+    ) throws(Status) -> ([Difference]?, Int) {
         var known: Set<[UInt8]> = []
         let before = try QueryExecution(live.query, view: past, meter: meter)
-        while let result = try before.next() { known.insert(result.key) }
+        while let result = try before.next() {
+            try meter.hold(result.key.count + Difference.sizeBytes)
+            known.insert(result.key)
+        }
         var found: [Difference] = []
         let execution = try QueryExecution(live.query, view: view, meter: meter)
+        var count = 0
         while let result = try execution.next() {
-            window[result.key] = result.document.updateVersion
+            count += 1
+            try window?.note(result.key, result.document.updateVersion)
             let was = known.remove(result.key) != nil
             if was, result.document.updateVersion <= past.version { continue }
-            found.append(Difference(key: result.key, was: was, now: true))
+            try note(Difference(key: result.key, was: was, now: true), in: &found)
         }
         for key in known.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
             found.append(Difference(key: key, was: true, now: false))
         }
-        return (found, window.count)
+        return (found, count)
     }
 
-    private func changes(_ shared: SharedQuery) throws(Status) -> ([Difference]?, Int) {
-        guard let found = try matching(shared.live, since: past.version) else { return (nil, 0) }
-        return (found, expectedCount == nil ? 0 : try count(shared, found))
+    private func changes(_ shared: SharedQuery, _ view: ReadView) throws(Status) -> ([Difference]?, Int) {
+        guard let found = try matching(shared.live, since: pastVersion, view) else { return (nil, 0) }
+        return (found, expectedCount == nil ? 0 : try count(shared, found, view))
     }
 
     /// What changed of a query's result. Documents are read one by one, and again when they are sent.
-    private func matching(_ live: LiveQuery, since version: Int64) throws(Status) -> [Difference]? {
+    private func matching(
+        _ live: LiveQuery, since version: Int64, _ view: ReadView
+    ) throws(Status) -> [Difference]? {
         let changes = try view.changes(
             in: live, since: version, changesMax: Limits.listenResumeChangesMax, meter: meter)
         guard let changes else { return nil }
@@ -165,25 +211,25 @@ final class ListenResume: MessageSource {
         for key in changes.keys where live.concerns(key) {
             let was = try live.matches(try changes.before(key), key: key)
             let now = try live.matches(try changes.after(key), key: key)
-            if was || now { found.append(Difference(key: key, was: was, now: now)) }
+            if was || now { try note(Difference(key: key, was: was, now: now), in: &found) }
         }
         return found
     }
 
     /// How many results there are; counted only when nobody has lately.
     /// - Parameter found: what changed since the version that the client knows.
-    private func count(_ shared: SharedQuery, _ found: [Difference]) throws(Status) -> Int {
+    private func count(_ shared: SharedQuery, _ found: [Difference], _ view: ReadView) throws(Status) -> Int {
         var count: Int?
-        if let known = counts.entry(database, shared.text), known.version <= view.version {
+        if let known = counts.entry(database, shared.text), known.version <= version {
             var since: [Difference]? = found
-            if known.version != past.version {
-                since = try matching(shared.live, since: known.version)
+            if known.version != pastVersion {
+                since = try matching(shared.live, since: known.version, view)
             }
             if let since { count = known.count + Self.growth(since) }
         }
-        if count == nil { count = try keys(shared.live).count(limit: .max) }
+        if count == nil { count = try keys(shared.live, view).count(limit: .max) }
         let result = count ?? 0
-        counts.note(ResultCounts.Entry(version: view.version, count: result), database, shared.text)
+        counts.note(ResultCounts.Entry(version: version, count: result), database, shared.text)
         return result
     }
 
@@ -191,19 +237,19 @@ final class ListenResume: MessageSource {
         differences.count { $0.now && !$0.was } - differences.count { $0.was && !$0.now }
     }
 
-    private func keys(_ live: LiveQuery) throws(Status) -> QueryExecution {
+    private func keys(_ live: LiveQuery, _ view: ReadView) throws(Status) -> QueryExecution {
         try QueryExecution(live.query, view: view, meter: meter, keysOnly: true)
     }
 
     // MARK: Filter
 
-    private func prepareFilter(_ count: Int, isExpected: Bool) throws(Status) {
+    private func prepareFilter(_ count: Int, isExpected: Bool, _ view: ReadView) throws(Status) {
         var message = ExistenceFilterMessage(targetId: target.id, count: Int32(clamping: count))
         if !isExpected, (expectedCount ?? 0) > 0, count > 0, count <= Limits.listenFilterNamesMax,
             case .query(let shared) = target.kind
         {
             var filter = BloomFilter(count: count, falsePositiveRate: Self.falsePositiveRate)
-            let execution = try keys(shared.live)
+            let execution = try keys(shared.live, view)
             while let key = try execution.nextKey() { filter.insert(DocumentNameHash.md5(try names.name(key: key))) }
             message.unchangedNames = BloomFilterMessage(
                 bits: BitSequenceMessage(bitmap: filter.bitmap, padding: Int32(filter.padding)),

@@ -65,6 +65,8 @@ final class ListenStream: @unchecked Sendable {
     var lastReadTime = Timestamp(microseconds: 0)
     var heartbeat: Timer?
     var expiry: TokenExpiry?
+    /// What rules see of the client, the same for clients that are the same to them.
+    private(set) lazy var judgedIdentity = call.identity.asJudged
 
     init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call

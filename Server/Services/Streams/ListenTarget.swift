@@ -10,6 +10,12 @@ final class ListenTarget: @unchecked Sendable {
         case documents([[UInt8]])
     }
 
+    /// What it shows, equal for targets that show the same.
+    enum Subject: Hashable {
+        case query([UInt8])
+        case documents([[UInt8]])
+    }
+
     let id: Int32
     let kind: Kind
     let once: Bool
@@ -21,8 +27,10 @@ final class ListenTarget: @unchecked Sendable {
     var dependencies: [[UInt8]] = []
     /// Something of that kind has changed while the target was being loaded.
     var isToBeJudged = false
-    /// Of a query with a limit or an offset: the documents that the client has, with their update versions.
-    var window: [[UInt8]: Int64] = [:]
+    /// It waits to be judged again.
+    var isToBeJudgedAgain = false
+    /// Of a query with a limit or an offset: what the client has; nil before it was loaded.
+    var window: ListenWindow?
 
     init(id: Int32, kind: Kind, once: Bool, stream: ListenStream) {
         self.id = id
@@ -33,6 +41,13 @@ final class ListenTarget: @unchecked Sendable {
             projection = shared.live.query.query.projection.map { Projection($0) }
         } else {
             projection = nil
+        }
+    }
+
+    var subject: Subject {
+        switch kind {
+        case .query(let shared): .query(shared.text)
+        case .documents(let keys): .documents(keys)
         }
     }
 

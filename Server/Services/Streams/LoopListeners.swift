@@ -11,7 +11,11 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     let loop: EventLoop
     /// All commits up to this version that concern the loop's targets have been worked in.
     private(set) var seen: Int64 = 0 {
-        didSet { if seen != oldValue { encodings = ListenEncodings() } }
+        didSet {
+            if seen == oldValue { return }
+            encodings = ListenEncodings()
+            judgements.forget()
+        }
     }
     /// Messages that many streams send about one version.
     var encodings = ListenEncodings()
@@ -26,7 +30,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private var isWorking = false
     private var isScheduled = false
     /// Of `seen`, while a slice of judgements goes on.
-    private var judgementView: ReadView?
+    private var judgementReader: StateReader?
+    private var judgements = Judgements()
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
     init(_ database: Database, _ loop: EventLoop) {
@@ -154,11 +159,19 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// The rules have changed.
     func judgeAll() {
+        judgements.forget()
         for stream in streams.values {
-            for target in stream.targets.values { toBeJudged.append((target, stream)) }
+            for target in stream.targets.values { judgeAgain(target) }
             touched[ObjectIdentifier(stream)] = stream
         }
         work()
+    }
+
+    /// Once, however many documents that it depends on have changed.
+    private func judgeAgain(_ target: ListenTarget) {
+        if target.isToBeJudgedAgain { return }
+        target.isToBeJudgedAgain = true
+        toBeJudged.append((target, target.stream))
     }
 
     func remove(_ target: ListenTarget) {
@@ -214,7 +227,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         isWorking = true
         var steps = Self.sliceSteps
         while steps > 0, step(&steps) {}
-        judgementView = nil
+        judgementReader = nil
+        if toBeJudged.isEmpty { judgements.forget() }
         isWorking = false
         if steps > 0 || isScheduled { return }
         isScheduled = true
@@ -230,6 +244,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             takeNext(&steps)
         } else if let (target, stream) = toBeJudged.popFirst() {
             steps -= Self.stepsOfJudgement
+            target.isToBeJudgedAgain = false
             stream.judgeAgain(target)
             touched[ObjectIdentifier(stream)] = stream
         } else if let stream = toProceed.popFirst() {
@@ -281,7 +296,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         do throws(Status) {
             // Before anything of the new state is told.
             for target in try take(change, scopes, progress.set.version, &steps) {
-                toBeJudged.append((target, target.stream))
+                judgeAgain(target)
             }
         } catch {
             // What is stored can't be read: nobody can be told the truth.
@@ -292,11 +307,30 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// The state that is told next, for judgements about it: what a later commit says must not decide about what an earlier
     /// one shows.
-    func viewForJudgement() throws(Status) -> ReadView {
-        if let judgementView, judgementView.version == seen { return judgementView }
-        let view = try database.view(atVersion: seen)
-        if isWorking { judgementView = view }
-        return view
+    private func readerForJudgement() throws(Status) -> StateReader {
+        if let judgementReader, judgementReader.view.version == seen { return judgementReader }
+        let reader = StateReader(try database.view(atVersion: seen))
+        if isWorking { judgementReader = reader }
+        return reader
+    }
+
+    /// What rules say about the state that is told next; they are asked once for all targets that are the same to them.
+    /// - Returns: the documents on which that depends.
+    /// - Throws: PERMISSION_DENIED.
+    func judgement(
+        _ key: Judgements.Key, _ judge: (StateReader) throws(Status) -> [[UInt8]]
+    ) throws(Status) -> [[UInt8]] {
+        if let known = judgements[key] { return try known.get() }
+        let reader = try readerForJudgement()
+        do throws(Status) {
+            let dependencies = try judge(reader)
+            judgements.note(.success(dependencies), key)
+            return dependencies
+        } catch {
+            // What else fails may succeed the next time.
+            if error.code == .permissionDenied { judgements.note(.failure(error), key) }
+            throw error
+        }
     }
 
     /// - Returns: targets of which the change may decide who may see them.

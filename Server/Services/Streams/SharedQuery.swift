@@ -113,12 +113,15 @@ final class WindowResult: @unchecked Sendable {
     let documents: [QueryResult]
     /// The documents' update versions.
     let versions: [[UInt8]: Int64]
+    /// What a target takes to note them.
+    let sizeBytes: Int
     let view: ReadView
 
     init(version: Int64, _ documents: [QueryResult], _ view: ReadView) {
         self.version = version
         self.documents = documents
         self.view = view
+        sizeBytes = ListenWindow.sizeBytes(of: documents.lazy.map(\.key))
         versions = Dictionary(documents.map { ($0.key, $0.document.updateVersion) }) { $1 }
     }
 }
