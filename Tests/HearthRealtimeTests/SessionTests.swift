@@ -87,6 +87,12 @@ private final class Site {
         return Client(site: self, line: line, session: made.value)
     }
 
+    /// Whether files of large answers come to so many bytes: a worker may still have hold of one that it has made.
+    func holds(_ bytes: Int) -> Bool {
+        for _ in 0..<2_000_000 where service.spools.usedBytes != bytes { sched_yield() }
+        return service.spools.usedBytes == bytes
+    }
+
     func write(_ path: TreePath, _ node: Node) {
         let isDone = Mutex(false)
         namespace.database.submit(
@@ -229,7 +235,7 @@ private struct Client {
         let answer = { (number: Int) in #"{"t":"d","d":{"r":\#(number),"b":{"s":"ok","d":"\#(text)"}}}"# }
         for number in 1...6 {
             #expect(client.take(1) == [answer(number)])
-            #expect(site.service.spools.usedBytes == text.utf8.count + 2)
+            #expect(site.holds(text.utf8.count + 2))
             #expect(client.sent.isEmpty)
             client.takeLarge()
         }
@@ -239,7 +245,7 @@ private struct Client {
                 #"{"t":"d","d":{"r":7,"b":{"s":"ok","d":{}}}}"#,
             ])
         client.takeLarge()
-        #expect(site.service.spools.usedBytes == 0)
+        #expect(site.holds(0))
         #expect(client.fault == nil)
     }
 
