@@ -296,7 +296,7 @@ public enum Limits {
     /// An answer. Source: as above.
     public static let realtimeReadBytesMax = 256 << 20
     /// An answer beyond which it goes to a file before it is sent.
-    public static let realtimeReadMemoryBytesMax = 2 << 20
+    public static let realtimeReadMemoryBytesMax = 256 << 10
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
