@@ -203,7 +203,7 @@ final class RealtimeListen: @unchecked Sendable {
     private func tell(_ event: RealtimeEvent) {
         switch event.change {
         case .push(let push): receiver?.listen(self, changed: push)
-        case .lost: receiver?.listenIsStale(self)
+        case .lost, .unknown: receiver?.listenIsStale(self)
         }
     }
 
@@ -232,6 +232,8 @@ final class SharedListen: @unchecked Sendable {
     private var listens: [RealtimeListen] = []
     /// Whether the hub tells of every commit from here.
     private var isKnown = false
+    /// Whether it has ever done so.
+    private var wasKnown = false
     private var waiting: [() -> Void] = []
 
     var loop: EventLoop { loopListens.loop }
@@ -266,9 +268,17 @@ final class SharedListen: @unchecked Sendable {
 
     func becameKnown() {
         isKnown = true
+        wasKnown = true
         let jobs = waiting
         waiting = []
         for job in jobs { job() }
+    }
+
+    /// The hub tells of every commit after a version.
+    func becameKnown(at version: Int64) {
+        // Those who had it before missed what came between.
+        if wasKnown { tell(RealtimeEvent(version: version, change: .lost)) }
+        becameKnown()
     }
 
     /// The hub can't watch it.
@@ -278,6 +288,12 @@ final class SharedListen: @unchecked Sendable {
     }
 
     fileprivate func deliver(_ event: RealtimeEvent) {
+        // What is loaded from now on waits until it tells again.
+        if case .unknown = event.change { isKnown = false }
+        tell(event)
+    }
+
+    private func tell(_ event: RealtimeEvent) {
         for listen in listens { listen.take(event) }
     }
 }

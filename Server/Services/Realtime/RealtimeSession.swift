@@ -588,6 +588,7 @@ final class RealtimeSession: @unchecked Sendable {
         hold(pieceBytes: 0)
         service.connections.remove(id)
         answers = []
+        firstAnswer = 0
         answerBytes = 0
         _ = heldAnswers.set(0)
         postponed = Queue()
