@@ -397,6 +397,8 @@ public enum Limits {
     public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
+    /// Listens of a connection of which one job asks whether they may go on.
+    public static let realtimeJudgedAtOnceMax = 1000
     /// Writes of a connection that wait for the writer; beyond them no request is begun.
     public static let realtimeWritesInFlightMax = 256
     /// Bytes of what a connection's requests become when they are decoded that don't count, until they are answered. Each
