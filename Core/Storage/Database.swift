@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 import Synchronization
@@ -39,10 +40,21 @@ public final class Database: Sendable {
             name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, drivers: ThreadDriver.make)
     }
 
-    /// - Parameter drivers: make what runs the writer and the preparer.
+    /// - Parameter readSets: for what the transactions of all databases of a process have read.
+    package convenience init(
+        name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true, readSets: MemoryBudget
+    ) throws(Status) {
+        try self.init(
+            name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, readSets: readSets,
+            drivers: ThreadDriver.make)
+    }
+
+    /// - Parameters:
+    ///   - readSets: nil when no other database shares it.
+    ///   - drivers: make what runs the writer and the preparer.
     init(
         name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true,
-        drivers: @escaping WorkerDrivers
+        readSets: MemoryBudget? = nil, drivers: @escaping WorkerDrivers
     ) throws(Status) {
         self.name = name
         self.store = store
@@ -56,7 +68,7 @@ public final class Database: Sendable {
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
-        transactions = TransactionTable(clock: clock, database: name)
+        transactions = TransactionTable(clock: clock, database: name, readSets: readSets ?? Self.ownReadSets)
         recent = RecentChanges(since: version)
         changes = ChangeHub(version: version)
         incarnationNumber = try Incarnation(from: snapshot)
@@ -68,6 +80,12 @@ public final class Database: Sendable {
     }
 
     deinit { pipeline.stop() }
+
+    private static var ownReadSets: MemoryBudget {
+        MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax)
+    }
 
     static func encode(_ version: Int64) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -327,17 +345,21 @@ public final class Database: Sendable {
             case .query(let query): .query(QueryMatcher(query))
             }
         }
+        try transaction.readSet.checkRoom(for: resources)
+        let reserved = try transactions.reserve(resources, for: transaction)
         let taker = TurnTaker(resources, for: transaction.owner, in: locks)
         taker.take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
-                let view = try extend(id, reading: resources)
+                let view = try extend(id, reading: resources, reserved)
                 var grant = ViewGrant(view: view, newTransaction: isNew ? id : nil)
                 grant.undo = { [self] in
                     if isNew { abandon(id) } else { locks.release(taker.taken, of: transaction.owner) }
                 }
                 body(.success(grant))
             } catch {
+                // Of a read that fails nothing stays behind.
+                if !isNew { locks.release(taker.taken, of: transaction.owner) }
                 body(.failure(error))
             }
         }
@@ -345,12 +367,15 @@ public final class Database: Sendable {
 
     /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that
     /// is unchanged, the transaction moves to the present; else it stays in its past, and its commit will fail.
-    private func extend(_ id: [UInt8], reading resources: [LockTable.Resource]) throws(Status) -> ReadView {
+    private func extend(
+        _ id: [UInt8], reading resources: [LockTable.Resource], _ reserved: MemoryReservation?
+    ) throws(Status) -> ReadView {
         while true {
             let present = try view()
             let (version, readTime, revision) = try basis(of: id, reading: resources, present)
             // Another read of the same transaction may have come between: then what was looked at isn't all.
-            let noted = try transactions.note(resources, of: id, at: version, readTime, revision: revision)
+            let noted = try transactions.note(
+                resources, reserved: reserved, of: id, at: version, readTime, revision: revision)
             if !noted { continue }
             if version == present.version { return present }
             do throws(Status) {

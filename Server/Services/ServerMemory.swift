@@ -16,6 +16,10 @@ final class ServerMemory: Sendable {
     let unread: MemoryBudget
     /// What queries hold while they sort, and while they wait for their clients.
     let sorting: MemoryBudget
+    /// What open transactions have read.
+    let readSets: MemoryBudget
+    /// What streams have sent to clients of WebChannel and those have not acknowledged.
+    let unacknowledged: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
@@ -26,11 +30,19 @@ final class ServerMemory: Sendable {
             bytesMax: Limits.realtimeUnreadBytesMax, shareBytesMax: Limits.realtimeUnreadShareBytesMax,
             smallBytesMax: Limits.realtimeUnreadSmallBytesMax),
         sorting: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax)
+            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
+        readSets: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax),
+        unacknowledged: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
+            smallBytesMax: Limits.webChannelOutputSmallBytesMax)
     ) {
         self.received = received
         self.working = working
         self.unread = unread
         self.sorting = sorting
+        self.readSets = readSets
+        self.unacknowledged = unacknowledged
     }
 }
