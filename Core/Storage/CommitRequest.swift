@@ -30,6 +30,8 @@ struct CommitRequest: Sendable {
     var heldBytes: Int { max(sizeBytes, decodedBytes) }
     /// Whether it goes by the preparer: because it is large, or because one before it on the same connection is.
     var isSlow = false
+    /// Whether its transaction has read what must be looked up in the history.
+    var restsOnOldReads = false
     /// What was worked out beside the writer.
     var prepared: PreparedCommit?
     /// How often that was done.
@@ -39,7 +41,7 @@ struct CommitRequest: Sendable {
 
     /// Whether it is worked out beside the writer, which then only checks that nothing of it has changed since.
     var isLarge: Bool {
-        cost >= CommitCost.largeUnitsMin
+        restsOnOldReads || cost >= CommitCost.largeUnitsMin
             || writes.count >= (`guard` == nil ? CommitCost.largeWritesMin : CommitCost.largeJudgedWritesMin)
     }
 }

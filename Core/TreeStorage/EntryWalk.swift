@@ -10,12 +10,14 @@ struct EntryWalk {
     let snapshot: any Snapshot
     /// What a child is ordered by, looked up in the tree: for entries that only have its beginning.
     let lookUp: (TreeKey) throws(Status) -> TreeIndexValue
+    /// Entries that are looked at; more are too many.
+    let looks: WindowLooks
 
     typealias Found = (key: TreeKey, value: TreeIndexValue)
 
     /// The first so many, from the end that the limit counts from.
     func take(_ limit: Int) throws(Status) -> [Found] {
-        let range = range
+        let range = query.entries(behind: prefix)
         if range.isEmpty { return [] }
         let cursor = try snapshot.scan(
             .entries, range, reverse: query.isLimitedToLast, values: false, dropping: prefix.count)
@@ -33,6 +35,7 @@ struct EntryWalk {
             run = []
         }
         while found.count < limit, try cursor.next() {
+            try looks.look()
             let bytes = cursor.key
             let (end, isCut) = try IndexCode.end(of: bytes, from: 0)
             if !run.isEmpty, bytes[..<end] != runValue {
@@ -52,33 +55,5 @@ struct EntryWalk {
         }
         finishRun()
         return found.count > limit ? Array(found.prefix(limit)) : found
-    }
-
-    /// All entries that may be within the bounds; of a long string's value too many.
-    private var range: KeyRange {
-        var range = KeyRange(prefix: prefix)
-        if let start = query.start {
-            let (bound, isCut) = code(start)
-            switch start.key {
-            case .max where !isCut: range.lower = PathCode.after(bound)
-            case .key(let key) where !isCut: range.lower = PathCode.bound(bound, key)
-            case .min, .max, .key: range.lower = bound
-            }
-        }
-        if let end = query.end {
-            let (bound, isCut) = code(end)
-            switch end.key {
-            case .min where !isCut: range.upper = bound
-            case .key(let key) where !isCut: range.upper = PathCode.after(PathCode.bound(bound, key))
-            case .min, .max, .key: range.upper = PathCode.after(bound)
-            }
-        }
-        return range
-    }
-
-    private func code(_ bound: TreeQuery.Bound) -> (bytes: [UInt8], isCut: Bool) {
-        var bytes = prefix
-        IndexCode.append(bound.value, to: &bytes)
-        return (bytes, bound.value?.string.map(IndexCode.isCut) ?? false)
     }
 }

@@ -25,26 +25,43 @@ extension TreeView {
         case .keys(let bounds):
             return TreeWindow(children: try nodes(place, bounds), isIndexed: true)
         case .priorities:
-            return TreeWindow(children: try nodes(of: try byPriority(query, place), place), isIndexed: true)
+            let found = try byPriority(query, place, WindowLooks())
+            return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
         case .index(let index):
-            return TreeWindow(children: try nodes(of: try byIndex(query, place, index), place), isIndexed: true)
+            let found = try byIndex(query, place, index, WindowLooks())
+            return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
         case .everything(let isIndexed):
             return TreeWindow(children: query.orderedChildren(of: try node(place)), isIndexed: isIndexed)
         }
     }
 
+    /// Whether a window is found without a look at all children.
+    package func isIndexed(_ query: TreeQuery, at path: TreePath) throws(Status) -> Bool {
+        if case .everything = try source(of: query, path, PathCode.place(path)) { false } else { true }
+    }
+
     /// Their keys and what they are ordered by.
     public func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
+        try keys(of: query, at: path, looksMax: .max)
+    }
+
+    /// - Parameter looksMax: children and entries that are looked at.
+    /// - Throws: RESOURCE_EXHAUSTED when more would have to be, and always when no index serves the query but `looksMax` is
+    ///   given.
+    package func keys(of query: TreeQuery, at path: TreePath, looksMax: Int) throws(Status) -> TreeWindowKeys {
         let place = PathCode.place(path)
+        let looks = WindowLooks(looksMax)
         let found: [(key: TreeKey, value: TreeIndexValue)]
         switch try source(of: query, path, place) {
-        case .keys(let bounds): found = try keys(place, bounds).map { ($0, .null) }
-        case .priorities: found = try byPriority(query, place)
-        case .index(let index): found = try byIndex(query, place, index)
+        case .keys(let bounds): found = try keys(place, bounds, looks).map { ($0, .null) }
+        case .priorities: found = try byPriority(query, place, looks)
+        case .index(let index): found = try byIndex(query, place, index, looks)
         case .everything(let isIndexed):
-            let children = query.orderedChildren(of: try node(place))
-            return TreeWindowKeys(
-                children: children.map { ($0.key, query.indexValue(of: $0.node)) }, isIndexed: isIndexed)
+            if looksMax < .max { throw SubtreeWalk.tooLarge }
+            var collector = IndexValueCollector(query)
+            var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+            try walk.run(&collector)
+            return TreeWindowKeys(children: collector.window(), isIndexed: isIndexed)
         }
         return TreeWindowKeys(children: found, isIndexed: true)
     }
@@ -104,12 +121,13 @@ extension TreeView {
         return KeyBounds(range: range, limit: query.limit ?? .max, isReverse: query.isLimitedToLast)
     }
 
-    private func keys(_ place: [UInt8], _ bounds: KeyBounds) throws(Status) -> [TreeKey] {
+    private func keys(_ place: [UInt8], _ bounds: KeyBounds, _ looks: WindowLooks) throws(Status) -> [TreeKey] {
         if bounds.range.isEmpty { return [] }
         let walk = try ChildWalk(place, in: snapshot, range: bounds.range, reverse: bounds.isReverse)
         defer { walk.close() }
         var keys: [TreeKey] = []
         while keys.count < bounds.limit, try walk.next() {
+            try looks.look()
             if keys.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
             keys.append(walk.key)
         }
@@ -120,7 +138,7 @@ extension TreeView {
         var bounds = bounds
         if bounds.isReverse, bounds.limit < .max {
             // Where the last of them begin; then one walk over them.
-            guard let first = try keys(place, bounds).first else { return [] }
+            guard let first = try keys(place, bounds, WindowLooks()).first else { return [] }
             bounds.range.lower = PathCode.bound(place, first)
         }
         if bounds.range.isEmpty { return [] }
@@ -153,15 +171,15 @@ extension TreeView {
     }
 
     private func byIndex(
-        _ query: TreeQuery, _ place: [UInt8], _ index: TreeIndex
+        _ query: TreeQuery, _ place: [UInt8], _ index: TreeIndex, _ looks: WindowLooks
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         let entries = EntryWalk(
-            prefix: index.prefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot
-        ) { [self] key throws(Status) in
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
-            return try indexed(childPlace, by: index) ?? .null
-        }
+            prefix: index.prefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot,
+            lookUp: { [self] key throws(Status) in
+                var childPlace = place
+                PathCode.append(key, to: &childPlace)
+                return try indexed(childPlace, by: index) ?? .null
+            }, looks: looks)
         let found = try entries.take(query.limit ?? .max)
         return query.isLimitedToLast ? found.reversed() : found
     }
@@ -170,29 +188,29 @@ extension TreeView {
     /// those that have one: the first few of very many children that all have one cost a look at each, unless a bound leaves
     /// out those without; the last few don't.
     private func byPriority(
-        _ query: TreeQuery, _ place: [UInt8]
+        _ query: TreeQuery, _ place: [UInt8], _ looks: WindowLooks
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         let limit = query.limit ?? .max
         let entries = EntryWalk(
-            prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot
-        ) { [self] key throws(Status) in
-            var childPlace = place
-            PathCode.append(key, to: &childPlace)
-            return TreeIndexValue(try record(childPlace)?.priority)
-        }
+            prefix: TreeMutation.priorityPrefix(place) + [PathCode.pathEnd], query: query, snapshot: snapshot,
+            lookUp: { [self] key throws(Status) in
+                var childPlace = place
+                PathCode.append(key, to: &childPlace)
+                return TreeIndexValue(try record(childPlace)?.priority)
+            }, looks: looks)
         if query.isLimitedToLast {
             var found = try entries.take(limit)
-            if found.count < limit { found += try withoutPriority(query, place, limit: limit - found.count) }
+            if found.count < limit { found += try withoutPriority(query, place, limit: limit - found.count, looks) }
             return found.reversed()
         }
-        var found = try withoutPriority(query, place, limit: limit)
+        var found = try withoutPriority(query, place, limit: limit, looks)
         if found.count < limit { found += try entries.take(limit - found.count) }
         return found
     }
 
     /// Children without a priority, in the direction of the limit.
     private func withoutPriority(
-        _ query: TreeQuery, _ place: [UInt8], limit: Int
+        _ query: TreeQuery, _ place: [UInt8], limit: Int, _ looks: WindowLooks
     ) throws(Status) -> [(key: TreeKey, value: TreeIndexValue)] {
         if let start = query.start, start.value != nil { return [] }
         let end = query.end.map { $0.value == nil ? $0.key : .max }
@@ -202,6 +220,7 @@ extension TreeView {
         defer { walk.close() }
         var found: [(key: TreeKey, value: TreeIndexValue)] = []
         while found.count < limit, try walk.next() {
+            try looks.look()
             // Downwards a walk comes to an inner node from below, and hasn't seen its own record.
             let own = walk.isOwnRecord || !query.isLimitedToLast ? try walk.record : try record(walk.place)
             if own?.hasPriority == true { continue }
@@ -209,5 +228,20 @@ extension TreeView {
             found.append((walk.key, .null))
         }
         return found
+    }
+}
+
+/// Counts what is looked at for a window.
+final class WindowLooks {
+    private var left: Int
+
+    init(_ most: Int = .max) {
+        left = most
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED when it was too much.
+    func look() throws(Status) {
+        if left == 0 { throw SubtreeWalk.tooLarge }
+        left -= 1
     }
 }

@@ -93,6 +93,9 @@ public enum TreeOutcome: Sendable {
 
 /// Watches what is committed. All calls come on the writer's thread, which they hold up.
 public protocol TreeObserver: Sendable {
+    /// Changes that are about to be made: `prepare` follows, unless they change nothing or the store fails.
+    /// - Parameter before: the tree without them. Only valid during the call.
+    func willChange(_ changes: [TreeChange], before: TreeView)
     /// A commit, in order, when it is made but not durable yet. Commits without changes are left out.
     /// - Parameter after: the tree with this commit and without later ones. Only valid during the call.
     func prepare(_ commit: TreeCommit, after: TreeView)
@@ -100,4 +103,8 @@ public protocol TreeObserver: Sendable {
     func publish()
     /// Nothing of what was prepared has happened.
     func discard()
+}
+
+extension TreeObserver {
+    public func willChange(_ changes: [TreeChange], before: TreeView) {}
 }

@@ -166,6 +166,7 @@ extension TreeWriter {
         }
         // From here on half of the write may be put: every failure undoes the group.
         var isChanged = true
+        if !changes.isEmpty { observer?.willChange(changes, before: view) }
         if let replacement = request.replacement {
             try mutation.apply(replacement, in: transaction)
         } else {

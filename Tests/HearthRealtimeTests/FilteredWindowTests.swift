@@ -15,7 +15,7 @@ import Testing
         let children = wider.orderedChildren(of: node)
         return FilteredWindow(
             query, positions: children.map { position(query, $0.key, $0.node) },
-            isComplete: wider.limit.map { children.count < $0 } ?? true)
+            isComplete: wider.limit.map { children.count < $0 } ?? true, keepsAll: reserve == nil)
     }
 
     @Test func followsRandomChanges() {
@@ -30,14 +30,17 @@ import Testing
             for step in 0..<40 {
                 let before = query.orderedChildren(of: node).map(\.key)
                 #expect(window.keys.sorted() == before.sorted(), "seed \(seed), step \(step)")
-                var touched: [(key: TreeKey, value: TreeIndexValue?)] = []
+                var touched: [FilteredWindow.Touched] = []
                 for _ in 0...random.next(3) {
                     let key = names[random.next(names.count)]
                     if touched.contains(where: { $0.key == key }) { continue }
                     let child = random.next(3) == 0 ? Node.empty : random.node(depth: 2)
+                    func value(_ child: Node) -> TreeIndexValue? {
+                        !child.isEmpty && query.contains(key, child) ? query.indexValue(of: child) : nil
+                    }
+                    touched.append(
+                        FilteredWindow.Touched(key: key, before: value(node.child(key)), after: value(child)))
                     node = node.setting(key, to: child)
-                    let matches = !child.isEmpty && query.contains(key, child)
-                    touched.append((key, matches ? query.indexValue(of: child) : nil))
                 }
                 let difference: FilteredWindow.Difference
                 switch window.apply(touched) {

@@ -6,209 +6,9 @@ import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 @testable import HearthServer
 
-/// What one listener knows: made of nothing but what it is told, as it would go over the wire.
-private final class Mirror: ListenReceiver, @unchecked Sendable {
-    // Belongs to the loop.
-    let target: RealtimeTarget
-    private(set) var node = Node.empty
-    private(set) var faults: [String] = []
-    private(set) var pushCount = 0
-    private(set) var isLoaded = false
-    var handle: RealtimeListen! = nil
-
-    init(_ target: RealtimeTarget) { self.target = target }
-
-    func begin(_ hub: RealtimeHub, on loop: EventLoop) {
-        handle = hub.listen(to: target, on: loop, self)
-        load()
-    }
-
-    private func load() {
-        let target = target
-        handle.load { view throws(Status) in
-            var text: [UInt8] = []
-            if let query = target.query {
-                TreeJSON.append(try HubWindow.result(query, target.path, view), to: &text, form: .export)
-            } else {
-                try view.appendJSON(at: target.path, to: &text, form: .export)
-            }
-            return text
-        } _: { [self] result in
-            do {
-                node = try TreeJSON.node(try result.get())
-                isLoaded = true
-            } catch {
-                faults.append("\(error)")
-            }
-        }
-    }
-
-    func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
-        pushCount += 1
-        do {
-            try apply(push.message)
-        } catch {
-            faults.append("\(error)")
-        }
-    }
-
-    private func apply(_ message: [UInt8]) throws {
-        let push = try TreeJSON.members(message, in: member("d", try TreeJSON.members(message)))
-        let action = try TreeJSON.value(message, in: member("a", push)).string
-        let body = try TreeJSON.members(message, in: member("b", push))
-        let place = TreePath(try #require(try TreeJSON.value(message, in: member("p", body)).string))
-        var changes: [TreeChange] = []
-        if action == "m" {
-            for (name, range) in try TreeJSON.members(message, in: member("d", body)) {
-                changes.append(TreeChange(path: place + TreePath(name), node: try TreeJSON.node(message, in: range)))
-            }
-            if changes.isEmpty { faults.append("a merge of nothing") }
-        } else {
-            changes.append(TreeChange(path: place, node: try TreeJSON.node(message, in: try member("d", body))))
-        }
-        for change in changes { apply(change) }
-        if let query = target.query {
-            node = node.with(priority: nil)
-            if let limit = query.limit, node.childCount > limit {
-                faults.append("\(node.childCount) of \(limit) children")
-            }
-        }
-    }
-
-    private func apply(_ change: TreeChange) {
-        guard target.path.contains(change.place) else {
-            faults.append("\(change.path) is told to a listener at \(target.path)")
-            return
-        }
-        let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
-        if target.query != nil, relative.path.count > 1, node.child(relative.path.keys[0]).isEmpty {
-            faults.append("a change inside of \(change.path), which isn't in the window")
-        }
-        node = node.applying(relative)
-    }
-
-    private func member(_ name: String, _ members: [(name: String, value: Range<Int>)]) throws -> Range<Int> {
-        try #require(members.first { $0.name == name }?.value)
-    }
-
-    func listenIsStale(_ listen: RealtimeListen) {
-        listen.dropChanges()
-        load()
-    }
-
-    func listen(_ listen: RealtimeListen, failed status: Status) { faults.append("\(status)") }
-}
-
-/// A database with a hub, loops and listeners.
-private final class Bench {
-    let database: TreeDatabase
-    let hub: RealtimeHub
-    let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 3)
-    let loops: [EventLoop]
-    private(set) var mirrors: [(mirror: Mirror, loop: EventLoop)] = []
-
-    init(store: any Store = MemoryStore(), loops count: Int = 2) throws {
-        database = try TreeDatabase(name: "t", store: store, clock: SystemClock())
-        hub = RealtimeHub(database, pool: pool)
-        loops = try (0..<count).map { try EventLoop(index: $0) }
-        for loop in loops { try loop.start() }
-    }
-
-    func listen(to path: TreePath, _ query: TreeQuery?, on index: Int) -> Mirror {
-        let mirror = Mirror(RealtimeTarget(path: path, query: query))
-        let loop = loops[index % loops.count]
-        mirrors.append((mirror, loop))
-        loop.execute { [hub] in mirror.begin(hub, on: loop) }
-        return mirror
-    }
-
-    /// Waits for all that was begun on the loops, the writer's thread and the pool.
-    func settle() {
-        while true {
-            for _ in 0..<3 {
-                let latch = Latch(loops.count)
-                database.perform { [loops] _ in
-                    for loop in loops { loop.execute { latch.signal() } }
-                }
-                latch.wait()
-            }
-            let isQuiet = mirrors.allSatisfy { mirror, loop in
-                on(loop) { mirror.handle.isLive || mirror.handle.isCancelled }
-            }
-            if isQuiet { return }
-        }
-    }
-
-    func on<Value: Sendable>(_ loop: EventLoop, _ body: @escaping @Sendable () -> Value) -> Value {
-        let latch = Latch(1)
-        let result = Mutex<Value?>(nil)
-        loop.execute {
-            let value = body()
-            result.withLock { $0 = value }
-            latch.signal()
-        }
-        latch.wait()
-        return result.withLock { $0! }
-    }
-
-    @discardableResult
-    func write(_ changes: [TreeChange], base: TreePath? = nil) -> TreeOutcome {
-        let latch = Latch(1)
-        let outcome = Mutex<TreeOutcome?>(nil)
-        database.submit(TreeWrite(changes: changes, nowMilliseconds: 5, base: base)) { result in
-            outcome.withLock { $0 = result }
-            latch.signal()
-        }
-        latch.wait()
-        return outcome.withLock { $0! }
-    }
-
-    func close() {
-        for (mirror, loop) in mirrors { on(loop) { mirror.handle.cancel() } }
-        settle()
-        #expect(on(loops[0]) { true })
-        for loop in loops { loop.stopAndJoin() }
-        pool.stop()
-        database.close()
-    }
-}
-
-/// Counts down to 0.
-private final class Latch: Sendable {
-    private let count: Mutex<Int>
-    init(_ count: Int) { self.count = Mutex(count) }
-    func signal() { count.withLock { $0 -= 1 } }
-    func wait() { while count.withLock({ $0 > 0 }) { sched_yield() } }
-}
-
 @Suite struct HubTests {
-    private func json(_ node: Node) -> String {
-        var text: [UInt8] = []
-        TreeJSON.append(node, to: &text, form: .export)
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    private func agrees(_ node: Node, _ target: RealtimeTarget, _ model: Node, _ place: String) -> Bool {
-        let wanted = expected(target, model)
-        if node == wanted { return true }
-        var query: [UInt8] = []
-        if let wire = target.query?.wire { TreeJSON.append(wire, to: &query) }
-        let asked = String(decoding: query, as: UTF8.self)
-        Issue.record("\(place): at \(target.path) \(asked) \(json(node)) in place of \(json(wanted))")
-        return false
-    }
-
-    private func expected(_ target: RealtimeTarget, _ model: Node) -> Node {
-        let node = model.node(at: target.path)
-        return target.query.map { $0.result(of: node) } ?? node
-    }
-
     /// One write at random: at any depth, whole or several places at once.
     private func changes(_ random: inout Seeded) -> [TreeChange] {
         func change(_ random: inout Seeded) -> TreeChange {
@@ -265,18 +65,8 @@ private final class Latch: Sendable {
             }
             model = model.applying(changes)
             bench.settle()
-            for (mirror, loop) in bench.mirrors {
-                let (isCancelled, node, faults) = bench.on(loop) {
-                    (mirror.handle.isCancelled, mirror.node, mirror.faults)
-                }
-                #expect(faults.isEmpty, "seed \(seed), step \(step), \(mirror.target)")
-                if isCancelled { continue }
-                guard
-                    agrees(
-                        node, mirror.target, model,
-                        "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(json($0.node))" })")
-                else { return }
-            }
+            let place = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node))" })"
+            guard bench.allAgree(with: model, place) else { return }
         }
     }
 
@@ -298,11 +88,7 @@ private final class Latch: Sendable {
             }
         }
         bench.settle()
-        for (mirror, loop) in bench.mirrors {
-            let (node, faults) = bench.on(loop) { (mirror.node, mirror.faults) }
-            #expect(faults.isEmpty, "seed \(seed), \(mirror.target)")
-            guard agrees(node, mirror.target, model, "seed \(seed)") else { return }
-        }
+        #expect(bench.allAgree(with: model, "seed \(seed)"))
     }
 
     /// What is committed while a window is being read holds nobody up, and is in the window in the end.
@@ -330,11 +116,7 @@ private final class Latch: Sendable {
             bench.settle()
             commit(3)
             bench.settle()
-            for (mirror, loop) in bench.mirrors {
-                let (node, faults) = bench.on(loop) { (mirror.node, mirror.faults) }
-                #expect(faults.isEmpty, "seed \(seed), \(mirror.target)")
-                guard agrees(node, mirror.target, model, "seed \(seed)") else { return }
-            }
+            guard bench.allAgree(with: model, "seed \(seed)") else { return }
         }
     }
 
@@ -378,34 +160,9 @@ private final class Latch: Sendable {
             case .stale: Issue.record()
             }
             bench.settle()
-            for (mirror, loop) in bench.mirrors {
-                let (node, faults) = bench.on(loop) { (mirror.node, mirror.faults) }
-                #expect(faults.isEmpty, "seed \(seed), step \(step), \(mirror.target)")
-                let place = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(json($0.node))" })"
-                guard agrees(node, mirror.target, model, place) else { return }
-            }
+            let place = "seed \(seed), step \(step), \(changes.map { "\($0.path) = \(bench.json($0.node))" })"
+            guard bench.allAgree(with: model, place) else { return }
         }
         #expect(refused > 10)
     }
-}
-
-/// A store in memory that refuses to commit when it is told to.
-private final class FailingStore: Store {
-    private let inner = MemoryStore()
-    let failsNext = Atomic<Bool>(false)
-
-    func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
-
-    func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
-        let fails = failsNext.exchange(false, ordering: .relaxed)
-        return try inner.write { transaction throws(Status) in
-            let result = try body(transaction)
-            if fails { throw .unavailable("The disk is full.") }
-            return result
-        }
-    }
-
-    func maintain() { inner.maintain() }
-
-    func close() { inner.close() }
 }

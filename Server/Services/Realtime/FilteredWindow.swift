@@ -7,7 +7,7 @@ import HearthTree
 /// a child that leaves seldom means to ask the index for another. Nothing beyond the edge can be in the window while as many
 /// as the limit are known.
 struct FilteredWindow: Sendable {
-    struct Position: Sendable {
+    struct Position: Equatable, Sendable {
         let value: TreeIndexValue
         let key: TreeKey
 
@@ -23,6 +23,13 @@ struct FilteredWindow: Sendable {
         }
     }
 
+    /// A child that a change touches, with its values on the index; nil where it doesn't match the bounds or isn't there.
+    struct Touched {
+        var key: TreeKey
+        var before: TreeIndexValue?
+        var after: TreeIndexValue?
+    }
+
     /// What a change has done to the window. Each key is in one of them.
     struct Difference: Equatable {
         var entering: [TreeKey] = []
@@ -33,29 +40,31 @@ struct FilteredWindow: Sendable {
 
     enum Outcome: Equatable {
         case changed(Difference)
-        /// Has to be read anew: children of whom nothing is known may be in it. The keys are those from before.
+        /// Has to be read anew: children of whom nothing is known may be in it. The keys are those from before; none when
+        /// the limit is beyond `refillMax`.
         case unsound(keysBefore: [TreeKey])
     }
 
     /// Children that are read beyond a limit.
     static func reserve(for limit: Int) -> Int { min(limit, 100) + 10 }
 
-    private let isReversed: Bool
+    /// The greatest limit of a window that may be read anew where a commit is taken in.
+    static let refillMax = 200
+
     private let limit: Int
-    private var known: [Position]
-    private var values: [TreeKey: TreeIndexValue]
-    /// The last place up to which all is known; nil when everything is.
-    private var edge: Position?
+    /// Whether children far behind the limit are kept: to find them again would mean a look at all.
+    let keepsAll: Bool
+    private var known: SortedPositions
+    /// The last place up to which all is known; nil when everything is. What stands behind it doesn't concern the window.
+    private(set) var edge: Position?
 
     /// - Parameters:
     ///   - positions: of children that match the bounds, in the order of the index.
     ///   - isComplete: whether these are all that match; otherwise they are those next to the limit's side.
-    init(_ query: TreeQuery, positions: [Position], isComplete: Bool) {
-        isReversed = query.limit != nil && query.isLimitedToLast
+    init(_ query: TreeQuery, positions: [Position], isComplete: Bool, keepsAll: Bool) {
         limit = query.limit ?? Int.max
-        known = isReversed ? positions.reversed() : positions
-        values = Dictionary(minimumCapacity: positions.count)
-        for position in known { values[position.key] = position.value }
+        self.keepsAll = keepsAll
+        known = SortedPositions(positions, isReversed: query.limit != nil && query.isLimitedToLast)
         edge = isComplete ? nil : known.last
     }
 
@@ -64,29 +73,30 @@ struct FilteredWindow: Sendable {
 
     var keys: [TreeKey] { known.prefix(limit).map(\.key) }
     var isEmpty: Bool { known.isEmpty }
+    /// Children that are kept.
+    var count: Int { known.count }
 
-    func contains(_ key: TreeKey) -> Bool {
-        guard let value = values[key] else { return false }
-        return limit == Int.max || place(of: Position(value: value, key: key)) < limit
-    }
+    /// Elements of the order that were looked at or moved.
+    var steps: Int { known.steps }
 
     /// Takes in where some children are now.
-    /// - Parameter touched: each once, with its value on the index; nil when it doesn't match the bounds or is gone.
-    mutating func apply(_ touched: [(key: TreeKey, value: TreeIndexValue?)]) -> Outcome {
+    /// - Parameter touched: each once.
+    mutating func apply(_ touched: [Touched]) -> Outcome {
         let reach = touched.count
         let mayBecomeUnsound = edge != nil && known.count - reach < limit
-        let keysBefore = mayBecomeUnsound ? keys : []
+        let keysBefore = mayBecomeUnsound && limit <= Self.refillMax ? keys : []
         let edgeBefore = membership(around: reach)
-        var wereMembers = Set<TreeKey>()
-        for (key, _) in touched where contains(key) { wereMembers.insert(key) }
-        for (key, value) in touched { move(key, to: value) }
+        let lastBefore = lastMember
+        let wereMembers = touched.map { contains($0.key, $0.before, upTo: lastBefore) }
+        for child in touched { move(child) }
         guard isSound else { return .unsound(keysBefore: keysBefore) }
         var difference = Difference()
-        for (key, _) in touched {
-            switch (wereMembers.contains(key), contains(key)) {
-            case (true, true): difference.staying.append(key)
-            case (true, false): difference.leaving.append(key)
-            case (false, true): difference.entering.append(key)
+        let lastAfter = lastMember
+        for (child, wasMember) in zip(touched, wereMembers) {
+            switch (wasMember, contains(child.key, child.after, upTo: lastAfter)) {
+            case (true, true): difference.staying.append(child.key)
+            case (true, false): difference.leaving.append(child.key)
+            case (false, true): difference.entering.append(child.key)
             case (false, false): break
             }
         }
@@ -114,45 +124,42 @@ struct FilteredWindow: Sendable {
 
     // MARK: The known
 
+    /// The last child within the limit, when there are others behind it.
+    private var lastMember: Position? {
+        mutating get { known.count > limit ? known.at(limit - 1) : nil }
+    }
+
+    private func contains(_ key: TreeKey, _ value: TreeIndexValue?, upTo last: Position?) -> Bool {
+        guard let value else { return false }
+        let position = Position(value: value, key: key)
+        if let last, known.precedes(last, position) { return false }
+        return known.contains(position)
+    }
+
     /// The children near the limit, and whether each is in the window; empty without a limit.
-    private func membership(around reach: Int) -> [TreeKey: Bool] {
-        guard limit < known.count + 1 + reach, limit != Int.max else { return [:] }
+    private mutating func membership(around reach: Int) -> [TreeKey: Bool] {
+        guard limit != Int.max, limit < known.count + 1 + reach else { return [:] }
+        let limit = limit
         var near: [TreeKey: Bool] = [:]
-        let first = max(0, limit - 2 * reach)
-        for index in first..<max(first, min(known.count, limit + 2 * reach)) { near[known[index].key] = index < limit }
+        var index = max(0, limit - 2 * reach)
+        known.forEach(in: index..<limit + 2 * reach) {
+            near[$0.key] = index < limit
+            index += 1
+        }
         return near
     }
 
-    private mutating func move(_ key: TreeKey, to value: TreeIndexValue?) {
-        if let old = values.removeValue(forKey: key) { known.remove(at: place(of: Position(value: old, key: key))) }
-        guard let value else { return }
-        let position = Position(value: value, key: key)
-        if let edge, precedes(edge, position) { return }
-        known.insert(position, at: place(of: position))
-        values[key] = position.value
+    private mutating func move(_ child: Touched) {
+        if let before = child.before { known.remove(Position(value: before, key: child.key)) }
+        guard let after = child.after else { return }
+        let position = Position(value: after, key: child.key)
+        if let edge, known.precedes(edge, position) { return }
+        known.insert(position)
     }
 
     private mutating func trim() {
-        guard edge != nil, limit != Int.max, known.count > limit + 2 * Self.reserve(for: limit) else { return }
-        for position in known[(limit + Self.reserve(for: limit))...] { values[position.key] = nil }
-        known.removeSubrange((limit + Self.reserve(for: limit))...)
+        guard !keepsAll, limit != Int.max, known.count > limit + 2 * Self.reserve(for: limit) else { return }
+        known.truncate(to: limit + Self.reserve(for: limit))
         edge = known.last
-    }
-
-    /// Of the first that doesn't stand before `position`.
-    private func place(of position: Position) -> Int {
-        var low = 0
-        var high = known.count
-        while low < high {
-            let middle = (low + high) / 2
-            if precedes(known[middle], position) { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
-
-    private func precedes(_ lhs: Position, _ rhs: Position) -> Bool {
-        let (left, right) = isReversed ? (rhs, lhs) : (lhs, rhs)
-        let order = TreeIndexValue.compare(left.value, right.value)
-        return order != 0 ? order < 0 : left.key < right.key
     }
 }

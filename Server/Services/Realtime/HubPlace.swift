@@ -9,6 +9,8 @@ final class HubPlace {
     /// Those who listen to the whole place, one a loop.
     private(set) var plain: [SharedListen] = []
     private(set) var windows: [TreeQuery: HubWindow] = [:]
+    /// The same by what concerns them.
+    private(set) var filed = WindowIndex()
 
     init(path: TreePath) {
         self.path = path
@@ -68,12 +70,23 @@ final class HubPlace {
         if let window = windows[query] { return window }
         let window = HubWindow(query, path)
         windows[query] = window
+        filed.file(window)
         return window
     }
 
     func forget(_ window: HubWindow) {
         window.listens = []
-        windows[window.query] = nil
+        remove(window)
+    }
+
+    private func remove(_ window: HubWindow) {
+        filed.remove(window)
+        if windows[window.query] === window { windows[window.query] = nil }
+    }
+
+    /// To be called whenever a window has changed.
+    func hasChanged(_ window: HubWindow) {
+        if windows[window.query] === window { filed.file(window) }
     }
 
     func remove(_ shared: SharedListen) {
@@ -81,8 +94,9 @@ final class HubPlace {
             plain.removeAll { $0 === shared }
             return
         }
-        windows[query]?.listens.removeAll { $0 === shared }
-        if windows[query]?.listens.isEmpty == true { windows[query] = nil }
+        guard let window = windows[query] else { return }
+        window.listens.removeAll { $0 === shared }
+        if window.listens.isEmpty { remove(window) }
     }
 }
 
@@ -93,6 +107,20 @@ struct HubRoute {
     var inside: [Int] = []
     /// Of the change above it.
     var above: Int?
+    /// The place's children that the changes touch; nil when they replace the place itself, or nobody asks.
+    var children: TouchedChildren?
+
+    /// What windows are told when the place itself is replaced by a commit: what is there then, read once for all of them;
+    /// nil when that and the windows are so many that they are read beside the writer.
+    func replacement(_ after: TreeView) throws(Status) -> Node? {
+        let bytesMax = Limits.realtimeCompareBytesMax
+        if try after.sizeEstimate(at: place.path, upTo: bytesMax) > bytesMax { return nil }
+        let node = try after.node(at: place.path)
+        return node.childCount * place.windows.count > Self.replacedMax ? nil : node
+    }
+
+    /// Children that are looked at for all windows of a place that is replaced.
+    private static let replacedMax = 20_000
 }
 
 /// Finds the places of the trie that a commit's changes concern.

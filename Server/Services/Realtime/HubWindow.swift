@@ -1,28 +1,37 @@
 import HearthModel
+import HearthStorage
 import HearthTree
 import HearthTreeStorage
 
 /// A query that is listened to, with its window as of the last commit. Belongs to the writer's thread of its database.
 ///
-/// What is in the window is read beside the writer. Until that is there, a window only notes which children commits touch;
-/// those are looked at again in the end.
+/// What is in the window is read beside the writer. Until that is there, a window only notes what commits do to children;
+/// that is made up for in the end. The same happens when so much has changed that it has to be read anew.
 final class HubWindow {
     let query: TreeQuery
     let path: TreePath
     private var window: FilteredWindow?
     /// Those who listen to it, one a loop.
     var listens: [SharedListen] = []
-    /// It is ahead of what listeners were told, or couldn't be read: to be read anew.
-    var isBroken = false
+    /// On whose account it is read.
+    var requester: Requester { listens.first?.requester ?? .server }
+    /// It is ahead of what listeners were told: to be read anew at the next change.
+    private var isBroken = false
+    /// As its location has it filed.
+    var entry: WindowIndex.Entry?
 
     // Until it is known.
-    private var touched: Set<TreeKey> = []
+    private var touches: [(version: Int64, child: FilteredWindow.Touched)] = []
     private var isOvertaken = false
     private var readings = 0
+    /// Whether it is being read, or is to be.
+    var isBeingRead = false
 
-    private static let touchedMax = 10_000
-    /// After so many readings beside the writer, one is made while it waits.
-    private static let readingsMax = 3
+    private static let touchesMax = 10_000
+    /// After so many readings beside the writer it is given up: its location is replaced faster than it can be read.
+    private static let readingsMax = 20
+    /// Children and entries that the writer looks at to find a window again.
+    private static let looksHereMax = 1000
 
     init(_ query: TreeQuery, _ path: TreePath) {
         self.query = query
@@ -32,143 +41,213 @@ final class HubWindow {
     /// Whether it is kept up to date.
     var isKnown: Bool { window != nil }
 
-    /// Takes what was read on a state that had at least the commits before this object was in the trie.
+    /// The last position that concerns it, from the side that its limit counts from; nil when all within its bounds do.
+    var edge: FilteredWindow.Position? { isBroken ? nil : window?.edge }
+
+    /// The positions that concern it.
+    var range: KeyRange { edge.map { query.positions(upTo: $0.key, $0.value) } ?? query.positions }
+
+    /// What was changed and moved, for tests that count work.
+    var steps: Int { window?.steps ?? 0 }
+
+    // MARK: Becoming known
+
+    /// What a window has at a version.
+    struct Reading: Sendable {
+        var version: Int64
+        var window: FilteredWindow
+    }
+
+    /// It is about to be read on a state with all commits until now.
+    func beginReading() {
+        touches = []
+        isOvertaken = false
+    }
+
+    /// Takes what was read since `beginReading`.
     /// - Parameter view: of the last commit.
     /// - Returns: false when too much has changed meanwhile, and it is to be read again.
-    func begin(with read: FilteredWindow, _ view: TreeView) throws(Status) -> Bool {
-        defer {
-            touched = []
-            isOvertaken = false
-        }
+    func begin(with reading: Reading, _ view: TreeView) throws(Status) -> Bool {
         readings += 1
-        if isOvertaken {
-            if readings < Self.readingsMax { return false }
-            window = try Self.read(query, path, view)
-            return true
+        var begun = reading.window
+        var isFollowed = !isOvertaken
+        if isFollowed, case .unsound = begun.apply(changes(since: reading.version)) { isFollowed = false }
+        if isFollowed {
+            keep(begun)
+        } else if let read = try readHere(view) {
+            keep(read)
+        } else if readings < Self.readingsMax {
+            return false
+        } else {
+            throw .unavailable("The data changes too fast to be read.")
         }
-        var begun = read
-        var now: [(key: TreeKey, value: TreeIndexValue?)] = []
-        for key in touched { now.append((key, try value(of: key, view))) }
-        if case .unsound = begun.apply(now) { begun = try Self.read(query, path, view) }
-        window = begun
         return true
     }
 
-    /// Takes a commit in.
-    /// - Returns: what leads listeners from the window before to the one after it; nil when that is the same.
-    func change(_ route: HubRoute, _ commit: TreeCommit, _ after: TreeView) -> RealtimeEvent.Change? {
-        // Changes of the place itself; its priority belongs to no child.
-        let isReplaced = route.above != nil || route.inside.contains { commit.changes[$0].path == path }
-        guard isKnown else {
-            if isReplaced { isOvertaken = true }
-            for index in route.inside where !isOvertaken && commit.changes[index].place != path {
-                touched.insert(commit.changes[index].path.keys[path.count])
-                if touched.count > Self.touchedMax { isOvertaken = true }
+    /// What has become of children after a version.
+    private func changes(since version: Int64) -> [FilteredWindow.Touched] {
+        var changes: [FilteredWindow.Touched] = []
+        var places: [TreeKey: Int] = [:]
+        for touch in touches where touch.version > version {
+            if let place = places[touch.child.key] {
+                changes[place].after = touch.child.after
+            } else {
+                places[touch.child.key] = changes.count
+                changes.append(touch.child)
             }
+        }
+        return changes
+    }
+
+    private func keep(_ read: FilteredWindow) {
+        window = read
+        isBroken = false
+        readings = 0
+        touches = []
+        isOvertaken = false
+    }
+
+    // MARK: Commits
+
+    /// What a commit means to those who listen.
+    enum Change {
+        case push(RealtimePush)
+        /// They have to load the whole.
+        case lost
+        /// The same, and the window isn't known any more.
+        case unknown
+    }
+
+    /// Takes a commit in that touches children.
+    /// - Parameter keys: the children in whose place before or after it the window is interested.
+    func change(_ keys: [TreeKey], _ children: TouchedChildren, _ version: Int64, _ after: TreeView) -> Change? {
+        if isBroken { return forget() }
+        var touched: [FilteredWindow.Touched] = []
+        for key in keys {
+            let before = matching(key, children.before(key))
+            let now = matching(key, children.after(key))
+            if before != nil || now != nil {
+                touched.append(FilteredWindow.Touched(key: key, before: before, after: now))
+            }
+        }
+        if touched.isEmpty { return nil }
+        guard isKnown else {
+            note(touched, version)
             return nil
         }
         do throws(Status) {
-            if isReplaced || isBroken { return try replace(after).map { .push($0) } }
-            return try move(route.inside.map { commit.changes[$0] }, after).map { .push($0) }
+            return try move(touched, children, after)
         } catch {
-            isBroken = true
-            return .lost
+            return forget()
         }
     }
 
-    private func replace(_ after: TreeView) throws(Status) -> RealtimePush? {
-        let wasEmpty = window?.isEmpty == true && !isBroken
-        let read = try Self.read(query, path, after)
-        window = read
+    /// Takes a commit in that replaces the location.
+    /// - Parameter node: what is there now; nil when it is to be read beside the writer.
+    func change(to node: Node?) -> Change? {
+        guard let window else {
+            isOvertaken = true
+            touches = []
+            return nil
+        }
+        guard let node, !isBroken else { return forget() }
+        var wider = query
+        wider.limit = nil
+        let all = wider.orderedChildren(of: node)
+        let read = FilteredWindow(
+            query, positions: all.map { FilteredWindow.Position(value: query.indexValue(of: $0.node), key: $0.key) },
+            isComplete: true, keepsAll: window.keepsAll)
+        self.window = read
+        if window.isEmpty, read.isEmpty { return nil }
+        return .push(RealtimePush(.put(path, query.result(of: node))))
+    }
+
+    /// What it has taken in since the last group of commits has not happened.
+    func discard() {
+        if isKnown { isBroken = true } else { isOvertaken = true }
+    }
+
+    private func note(_ touched: [FilteredWindow.Touched], _ version: Int64) {
+        if isOvertaken { return }
+        if touches.count + touched.count > Self.touchesMax {
+            isOvertaken = true
+            touches = []
+        } else {
+            for child in touched { touches.append((version, child)) }
+        }
+    }
+
+    private func forget() -> Change {
+        window = nil
         isBroken = false
-        if wasEmpty, read.isEmpty { return nil }
-        return RealtimePush(.put(path, try Self.result(query, path, after)))
+        return .unknown
     }
 
-    private func move(_ changes: [TreeChange], _ after: TreeView) throws(Status) -> RealtimePush? {
-        var byChild: [(key: TreeKey, changes: [TreeChange])] = []
-        var positions: [TreeKey: Int] = [:]
-        for change in changes where change.place != path {
-            let key = change.path.keys[path.count]
-            if let position = positions[key] {
-                byChild[position].changes.append(change)
-            } else {
-                positions[key] = byChild.count
-                byChild.append((key, [change]))
-            }
-        }
-        var touched: [(key: TreeKey, value: TreeIndexValue?)] = []
-        for (key, _) in byChild { touched.append((key, try value(of: key, after))) }
+    private func move(
+        _ touched: [FilteredWindow.Touched], _ children: TouchedChildren, _ after: TreeView
+    ) throws(Status) -> Change? {
         let difference: FilteredWindow.Difference
         switch window?.apply(touched) {
         case nil: return nil
         case .changed(let found): difference = found
         case .unsound(let keysBefore):
-            let read = try Self.read(query, path, after)
+            guard let read = try readHere(after) else { return forget() }
             window = read
-            difference = read.difference(from: keysBefore, touched: Set(positions.keys))
+            difference = read.difference(from: keysBefore, touched: Set(touched.map(\.key)))
         }
         var members: [(path: TreePath, node: Node)] = []
         for key in difference.leaving { members.append((TreePath(keys: [key]), .empty)) }
         for key in difference.entering {
-            members.append((TreePath(keys: [key]), try after.node(at: path.child(key))))
+            guard let node = try children.node(key, after) else { return .lost }
+            members.append((TreePath(keys: [key]), node))
         }
         for key in difference.staying {
-            for change in RealtimePush.ordered(byChild[positions[key]!].changes) {
+            for change in RealtimePush.ordered(children.changes(of: key)) {
                 members.append((change.path.relative(to: path), change.node))
             }
         }
         switch members.count {
         case 0: return nil
-        case 1: return RealtimePush(.put(path + members[0].path, members[0].node))
-        default: return RealtimePush(.merge(path, members))
+        case 1: return .push(RealtimePush(.put(path + members[0].path, members[0].node)))
+        default: return .push(RealtimePush(.merge(path, members)))
         }
     }
 
-    /// Where a child stands on the index; nil when there is none, or it doesn't match the bounds.
-    private func value(of key: TreeKey, _ view: TreeView) throws(Status) -> TreeIndexValue? {
-        let child = path.child(key)
-        guard try view.exists(at: child) else { return nil }
-        let value = try query.indexValue(at: child, in: view)
-        return query.contains(key, value: value) ? value : nil
+    private func matching(_ key: TreeKey, _ child: TouchedChildren.State) -> TreeIndexValue? {
+        child.value(query.index).flatMap { query.contains(key, value: $0) ? $0 : nil }
     }
 
     // MARK: Reading
 
-    /// - Throws: RESOURCE_EXHAUSTED when the window is too large.
-    static func read(_ query: TreeQuery, _ path: TreePath, _ view: TreeView) throws(Status) -> FilteredWindow {
-        var wider = query
-        if let limit = query.limit { wider.limit = limit + FilteredWindow.reserve(for: limit) }
-        var found = try view.keys(of: wider, at: path)
-        if !found.isIndexed, query.limit != nil {
-            // All children were looked at, and would be again: so all that match are kept.
-            wider.limit = nil
-            found = try view.keys(of: wider, at: path)
+    /// Reads it on the writer's thread; nil when that could cost much.
+    private func readHere(_ view: TreeView) throws(Status) -> FilteredWindow? {
+        if let limit = query.limit, limit <= FilteredWindow.refillMax {
+            do throws(Status) {
+                return try Self.read(query, path, view, looksMax: Self.looksHereMax)
+            } catch {
+                if error.code != .resourceExhausted { throw error }
+            }
         }
+        let bytesMax = Limits.realtimeCompareBytesMax
+        return try view.sizeEstimate(at: path, upTo: bytesMax) > bytesMax ? nil : Self.read(query, path, view)
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED when the window is too large.
+    static func read(
+        _ query: TreeQuery, _ path: TreePath, _ view: TreeView, looksMax: Int = .max
+    ) throws(Status) -> FilteredWindow {
+        var wider = query
+        let isIndexed = try view.isIndexed(query, at: path)
+        // Without an index all children are looked at, and would be again: so all that match are kept.
+        wider.limit = isIndexed ? query.limit.map { $0 + FilteredWindow.reserve(for: $0) } : nil
+        let found = try view.keys(of: wider, at: path, looksMax: looksMax)
         return FilteredWindow(
             query, positions: found.children.map { FilteredWindow.Position(value: $0.value, key: $0.key) },
-            isComplete: wider.limit.map { found.children.count < $0 } ?? true)
+            isComplete: wider.limit.map { found.children.count < $0 } ?? true, keepsAll: !isIndexed)
     }
 
     /// The window's children, whole.
     static func result(_ query: TreeQuery, _ path: TreePath, _ view: TreeView) throws(Status) -> Node {
         Node(children: try view.result(of: query, at: path).children.map { ($0.key, $0.node) })
-    }
-}
-
-extension TreeQuery {
-    /// What a child is ordered by, without reading more of it.
-    func indexValue(at child: TreePath, in data: TreeView) throws(Status) -> TreeIndexValue {
-        switch index {
-        case .key: return .null
-        case .priority: return TreeIndexValue(try data.priority(at: child))
-        case .value: return try Self.content(at: child, in: data)
-        case .child(let path): return try Self.content(at: child + path, in: data)
-        }
-    }
-
-    private static func content(at path: TreePath, in data: TreeView) throws(Status) -> TreeIndexValue {
-        if let value = try data.value(at: path) { return TreeIndexValue(value) }
-        return try data.hasChildren(at: path) ? .inner : .null
     }
 }

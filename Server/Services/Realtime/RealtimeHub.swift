@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthTree
@@ -29,9 +30,20 @@ final class RealtimeHub: @unchecked Sendable {
     private var stagedLoops: [LoopListens] = []
     private var stagedVersion: Int64 = 0
     private var changedWindows: [HubWindow] = []
+    /// Windows that have to be read when the present group is over.
+    private var unreadWindows: [HubWindow] = []
+    /// Windows that wait to be read, and how many are being read.
+    private var windowsToRead = FairQueue<HubWindow>()
+    private var windowReadings = 0
+    private static let windowReadingsMax = 4
+    /// Of the write that is being made.
+    private var routes: [HubRoute] = []
     /// Of the present group: the tree before it, when somebody has asked for that, and the places that it has touched.
     private var groupBefore: TreeView?
     private var groupPlaces: Set<ObjectIdentifier> = []
+
+    /// Windows that were asked what a commit means to them, for tests that count work.
+    let windowsAsked = Atomic<Int>(0)
 
     /// - Parameter pool: for reads.
     init(_ database: TreeDatabase, pool: WorkerPool) {
@@ -44,14 +56,18 @@ final class RealtimeHub: @unchecked Sendable {
     var isUsed: Bool { listenCount.load(ordering: .relaxed) > 0 }
 
     /// A new listen, held until it is loaded. To be called on the loop, and to be cancelled in the end.
-    func listen(to target: RealtimeTarget, on loop: EventLoop, _ receiver: any ListenReceiver) -> RealtimeListen {
+    /// - Parameter requester: on whose account a window is read that nobody else has yet.
+    func listen(
+        to target: RealtimeTarget, on loop: EventLoop, for requester: Requester = .server,
+        _ receiver: any ListenReceiver
+    ) -> RealtimeListen {
         loops.withLock { loops in
             let key = ObjectIdentifier(loop)
             if let known = loops[key] { return known }
             let made = LoopListens(loop, self)
             loops[key] = made
             return made
-        }.listen(to: target, receiver)
+        }.listen(to: target, for: requester, receiver)
     }
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
@@ -61,17 +77,21 @@ final class RealtimeHub: @unchecked Sendable {
     ///   - afterWrites: whether the state has to have the requester's queued writes.
     func read<Content: Sendable>(
         _ kind: WorkerPool.Kind = .long, on loop: EventLoop, for requester: Requester = .server,
-        afterWrites: Bool = false,
+        afterWrites: Bool = false, cancellation: Cancellation? = nil,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
         if afterWrites,
-            database.perform(for: requester, { [self] _ in self.read(kind, on: loop, for: requester, read, done) })
+            database.perform(
+                for: requester,
+                { [self] _ in
+                    self.read(kind, on: loop, for: requester, cancellation: cancellation, read, done)
+                })
         {
             return
         }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
-        pool.run(kind, for: requester, refused: refused) { [self] in
+        pool.run(kind, for: requester, cancellation: cancellation, refused: refused) { [self] in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
@@ -116,29 +136,49 @@ final class RealtimeHub: @unchecked Sendable {
         for listen in listens { listen.loop.execute { listen.becameKnown() } }
     }
 
-    /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at.
+    /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at. A few
+    /// at a time, so that a commit that concerns very many windows doesn't fill the workers' queue.
     private func read(_ window: HubWindow) {
-        let (query, path) = (window.query, window.path)
-        let window = LoopBound(window)
-        let ended: @Sendable (Result<FilteredWindow, Status>) -> Void = { [self] result in
-            database.perform { [self] view in began(window.value, with: result, view) }
-        }
-        pool.run(.long, for: .server, refused: { ended(.failure($0)) }) { [self] in
-            ended(
-                Result { () throws(Status) in
-                    let view = try database.view()
-                    defer { view.close() }
-                    return try HubWindow.read(query, path, view)
-                })
+        if window.isBeingRead { return }
+        window.isBeingRead = true
+        windowsToRead.append(window, for: window.requester)
+        continueReading()
+    }
+
+    private func continueReading() {
+        while windowReadings < Self.windowReadingsMax, let window = windowsToRead.popFirst() {
+            // Nobody may want it any more.
+            if window.listens.isEmpty { continue }
+            windowReadings += 1
+            window.beginReading()
+            let (query, path, requester) = (window.query, window.path, window.requester)
+            let bound = LoopBound(window)
+            let ended: @Sendable (Result<HubWindow.Reading, Status>) -> Void = { [self] result in
+                database.perform { [self] view in began(bound.value, with: result, view) }
+            }
+            pool.run(.long, for: requester, refused: { ended(.failure($0)) }) { [self] in
+                ended(
+                    Result { () throws(Status) in
+                        let view = try database.view()
+                        defer { view.close() }
+                        let window = try HubWindow.read(query, path, view)
+                        return HubWindow.Reading(version: view.version, window: window)
+                    })
+            }
         }
     }
 
-    private func began(_ window: HubWindow, with result: Result<FilteredWindow, Status>, _ view: TreeView) {
-        // Nobody may want it any more.
+    private func began(_ window: HubWindow, with result: Result<HubWindow.Reading, Status>, _ view: TreeView) {
+        windowReadings -= 1
+        window.isBeingRead = false
+        defer { continueReading() }
         if window.listens.isEmpty { return }
         do throws(Status) {
             announced(view.version)
-            if try window.begin(with: try result.get(), view) { known(window.listens) } else { read(window) }
+            guard try window.begin(with: try result.get(), view) else { return read(window) }
+            root.find(window.path)?.hasChanged(window)
+            let version = view.version
+            for listen in window.listens { listen.loop.execute { listen.becameKnown(at: version) } }
         } catch {
             let listens = window.listens
             root.find(window.path)?.forget(window)
@@ -157,18 +197,71 @@ final class RealtimeHub: @unchecked Sendable {
 
     // MARK: Commits
 
+    /// Finds out whom a write concerns, and where the children that it touches stand before it.
+    fileprivate func willChange(_ changes: [TreeChange], before: TreeView) {
+        routes = []
+        if root.isEmpty { return }
+        var found = HubRoutes(root)
+        for index in changes.indices { found.add(changes[index], index) }
+        routes = found.all
+        for (number, route) in routes.enumerated() where !route.place.windows.isEmpty && route.above == nil {
+            let path = route.place.path
+            let inside = route.inside.map { changes[$0] }
+            if inside.contains(where: { $0.path == path }) { continue }
+            let children = TouchedChildren(path, inside)
+            do throws(Status) {
+                try children.look(before: before, for: route.place.filed)
+                routes[number].children = children
+            } catch {
+                // The windows are read anew.
+            }
+        }
+    }
+
     fileprivate func prepare(_ commit: TreeCommit, after: TreeView) {
+        let routes = routes
+        self.routes = []
         stagedVersion = commit.version
         if commit.isNoChange || root.isEmpty { return }
-        var routes = HubRoutes(root)
-        for index in commit.changes.indices { routes.add(commit.changes[index], index) }
         let pushes = HubPushes(commit)
-        for route in routes.all where !isUnchanged(route, after) {
+        for route in routes where !isUnchanged(route, after) {
             stage(pushes.plain(for: route), commit.version, to: route.place.plain)
-            for window in route.place.windows.values {
-                changedWindows.append(window)
-                stage(window.change(route, commit, after), commit.version, to: window.listens)
+            if !route.place.windows.isEmpty { prepareWindows(route, commit.version, after) }
+        }
+    }
+
+    private func prepareWindows(_ route: HubRoute, _ version: Int64, _ after: TreeView) {
+        do throws(Status) {
+            if let children = route.children {
+                try children.look(after: after, for: route.place.filed)
+                for (window, keys) in route.place.filed.concerned(by: children) {
+                    changed(window, of: route.place, version, window.change(keys, children, version, after))
+                }
+                return
             }
+            let node = try route.replacement(after)
+            for window in route.place.windows.values {
+                changed(window, of: route.place, version, window.change(to: node))
+            }
+        } catch {
+            // What can't be read here may be readable beside the writer; otherwise they learn it there.
+            for window in route.place.windows.values {
+                changed(window, of: route.place, version, window.change(to: nil))
+            }
+        }
+    }
+
+    private func changed(_ window: HubWindow, of place: HubPlace, _ version: Int64, _ change: HubWindow.Change?) {
+        windowsAsked.add(1, ordering: .relaxed)
+        changedWindows.append(window)
+        place.hasChanged(window)
+        switch change {
+        case nil: break
+        case .push(let push): stage(.push(push), version, to: window.listens)
+        case .lost: stage(.lost, version, to: window.listens)
+        case .unknown:
+            unreadWindows.append(window)
+            stage(.unknown, version, to: window.listens)
         }
     }
 
@@ -193,6 +286,8 @@ final class RealtimeHub: @unchecked Sendable {
     private func endGroup() {
         stagedLoops = []
         changedWindows = []
+        unreadWindows = []
+        routes = []
         groupBefore?.close()
         groupBefore = nil
         groupPlaces = []
@@ -213,8 +308,10 @@ final class RealtimeHub: @unchecked Sendable {
             loopListens.staged = []
             loopListens.loop.execute { loopListens.deliver(batch.value) }
         }
+        let unread = unreadWindows
         endGroup()
         announced(stagedVersion)
+        for window in unread { read(window) }
     }
 
     /// On the writer's thread: whatever there is to tell of commits up to a version has been told.
@@ -224,8 +321,14 @@ final class RealtimeHub: @unchecked Sendable {
 
     fileprivate func discard() {
         for loopListens in stagedLoops { loopListens.staged = [] }
-        for window in changedWindows { window.isBroken = true }
+        // They are ahead of what is there; those that were given up for it stay so.
+        for window in changedWindows {
+            window.discard()
+            root.find(window.path)?.hasChanged(window)
+        }
+        let unread = unreadWindows
         endGroup()
+        for window in unread { read(window) }
     }
 }
 
@@ -237,6 +340,7 @@ private final class HubObserver: TreeObserver {
         self.hub = WeakHub(hub)
     }
 
+    func willChange(_ changes: [TreeChange], before: TreeView) { hub.value?.willChange(changes, before: before) }
     func prepare(_ commit: TreeCommit, after: TreeView) { hub.value?.prepare(commit, after: after) }
     func publish() { hub.value?.publish() }
     func discard() { hub.value?.discard() }

@@ -249,6 +249,8 @@ struct RealtimeEvent: Sendable {
         case push(RealtimePush)
         /// What has changed could not be found out: the whole has to be read.
         case lost
+        /// The same; and later changes aren't told until it is known again what they mean.
+        case unknown
     }
 
     var version: Int64

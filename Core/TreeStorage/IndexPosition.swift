@@ -1,0 +1,71 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// Where children stand among all that an index orders, as the bytes of its entries (`IndexCode`). Of strings that an entry
+/// has only the beginning of, those with the same beginning count as standing at one position.
+extension TreeQuery {
+    /// Where a child stands.
+    package static func position(of key: TreeKey, _ value: TreeIndexValue) -> [UInt8] {
+        var bytes: [UInt8] = []
+        value.append(to: &bytes)
+        PathCode.append(key, to: &bytes)
+        return bytes
+    }
+
+    /// Where the children stand that have nothing to be ordered by.
+    package static var positionsWithoutValue: KeyRange { KeyRange(prefix: [IndexCode.null]) }
+
+    /// Where the children may stand that are within the bounds.
+    package var positions: KeyRange { entries(behind: []) }
+
+    /// The same, from the side that the limit counts from up to a child.
+    package func positions(upTo key: TreeKey, _ value: TreeIndexValue) -> KeyRange {
+        var range = positions
+        var bound: [UInt8] = []
+        value.append(to: &bound)
+        if !value.isCut { PathCode.append(key, to: &bound) }
+        if isLimitedToLast {
+            if UTF8Order.compare(range.lower, bound) < 0 { range.lower = bound }
+        } else {
+            let upper = PathCode.after(bound)
+            if range.upper.map({ UTF8Order.compare(upper, $0) < 0 }) ?? true { range.upper = upper }
+        }
+        return range
+    }
+
+    /// All entries that may be within the bounds; of a long string's value too many.
+    func entries(behind prefix: [UInt8]) -> KeyRange {
+        var range = KeyRange(prefix: prefix)
+        if let start {
+            let (bound, isCut) = Self.code(start, prefix)
+            switch start.key {
+            case .max where !isCut: range.lower = PathCode.after(bound)
+            case .key(let key) where !isCut: range.lower = PathCode.bound(bound, key)
+            case .min, .max, .key: range.lower = bound
+            }
+        }
+        if let end {
+            let (bound, isCut) = Self.code(end, prefix)
+            switch end.key {
+            case .min where !isCut: range.upper = bound
+            case .key(let key) where !isCut: range.upper = PathCode.after(PathCode.bound(bound, key))
+            case .min, .max, .key: range.upper = PathCode.after(bound)
+            }
+        }
+        return range
+    }
+
+    private static func code(_ bound: TreeQuery.Bound, _ prefix: [UInt8]) -> (bytes: [UInt8], isCut: Bool) {
+        var bytes = prefix
+        IndexCode.append(bound.value, to: &bytes)
+        return (bytes, TreeIndexValue(bound.value).isCut)
+    }
+}
+
+extension TreeIndexValue {
+    /// Whether only the beginning of it stands in its entry.
+    fileprivate var isCut: Bool {
+        if case .scalar(.string(let text)) = self { IndexCode.isCut(text) } else { false }
+    }
+}

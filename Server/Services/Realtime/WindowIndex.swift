@@ -1,0 +1,126 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+import HearthTreeStorage
+
+/// The windows of a location by what concerns them: the index that orders them, and their range of positions on it. So a
+/// commit asks those alone in whose range a child that it touches stood or stands.
+///
+/// Many windows may be ordered by as many different paths inside the children, most of which a child doesn't have. What it
+/// lacks is not looked up path by path: windows that show children without a value are filed together for all paths.
+struct WindowIndex {
+    /// A window as it is filed: another one whenever its range changes.
+    final class Entry {
+        fileprivate(set) var window: HubWindow?
+        fileprivate let query: TreeQuery
+        fileprivate let edge: FilteredWindow.Position?
+
+        fileprivate init(_ window: HubWindow) {
+            self.window = window
+            query = window.query
+            edge = window.edge
+        }
+    }
+
+    private var byIndex: [TreeQuery.Index: IntervalIndex<Entry>] = [:]
+    /// Of those that are ordered by a path inside the children: where there are children without a value in their range.
+    private var lacking = IntervalIndex<Entry>()
+    /// The paths inside children that windows are ordered by.
+    private(set) var paths = OrderPaths()
+
+    func isUsed(_ index: TreeQuery.Index) -> Bool { byIndex[index] != nil }
+
+    /// Files a window by its present range.
+    mutating func file(_ window: HubWindow) {
+        if let entry = window.entry {
+            if entry.edge == window.edge { return }
+            remove(window)
+        }
+        let entry = Entry(window)
+        window.entry = entry
+        let (index, range) = (window.query.index, window.range)
+        if byIndex[index] == nil, case .child(let path) = index { paths.insert(path.keys[...]) }
+        byIndex[index, default: IntervalIndex()].insert(entry, range)
+        if case .child = index, let part = Self.withoutValue(range) { lacking.insert(entry, part) }
+    }
+
+    mutating func remove(_ window: HubWindow) {
+        guard let entry = window.entry else { return }
+        window.entry = nil
+        // What is left of it in a tree of ranges must not keep the window.
+        entry.window = nil
+        let index = window.query.index
+        byIndex[index]?.remove(entry)
+        if byIndex[index]?.count == 0 {
+            byIndex[index] = nil
+            if case .child(let path) = index { paths.remove(path.keys[...]) }
+        }
+        if case .child = index {
+            let range = entry.edge.map { window.query.positions(upTo: $0.key, $0.value) } ?? window.query.positions
+            if Self.withoutValue(range) != nil { lacking.remove(entry) }
+        }
+    }
+
+    /// The part of a range in which children without a value stand.
+    private static func withoutValue(_ range: KeyRange) -> KeyRange? {
+        var part = TreeQuery.positionsWithoutValue
+        if UTF8Order.compare(part.lower, range.lower) < 0 { part.lower = range.lower }
+        if let upper = range.upper, part.upper.map({ UTF8Order.compare(upper, $0) < 0 }) ?? true { part.upper = upper }
+        return part.isEmpty ? nil : part
+    }
+
+    /// The windows in whose range children stood or stand, with those.
+    func concerned(by children: TouchedChildren) -> [(window: HubWindow, keys: [TreeKey])] {
+        var found: [(window: HubWindow, keys: [TreeKey])] = []
+        var places: [ObjectIdentifier: Int] = [:]
+        func add(_ entry: Entry, _ key: TreeKey) {
+            guard let window = entry.window else { return }
+            if let place = places[ObjectIdentifier(window)] {
+                if found[place].keys.last != key { found[place].keys.append(key) }
+            } else {
+                places[ObjectIdentifier(window)] = found.count
+                found.append((window, [key]))
+            }
+        }
+        for key in children.keys {
+            let (before, after) = (children.before(key), children.after(key))
+            let states = before == after ? [after] : [before, after]
+            for state in states where state.exists {
+                for (index, value) in state.values {
+                    byIndex[index]?.forEach(containing: TreeQuery.position(of: key, value)) { add($0, key) }
+                }
+            }
+            if lacking.count == 0 { continue }
+            lacking.forEach(containing: TreeQuery.position(of: key, .null)) { entry in
+                if states.contains(where: { $0.exists && $0.values[entry.query.index] == nil }) { add(entry, key) }
+            }
+        }
+        return found
+    }
+}
+
+/// Paths inside children, as a trie.
+struct OrderPaths {
+    /// Whether a path ends here.
+    private(set) var isEnd = false
+    private(set) var branches: [TreeKey: OrderPaths] = [:]
+
+    var isEmpty: Bool { !isEnd && branches.isEmpty }
+
+    mutating func insert(_ keys: ArraySlice<TreeKey>) {
+        guard let key = keys.first else {
+            isEnd = true
+            return
+        }
+        branches[key, default: OrderPaths()].insert(keys.dropFirst())
+    }
+
+    mutating func remove(_ keys: ArraySlice<TreeKey>) {
+        guard let key = keys.first else {
+            isEnd = false
+            return
+        }
+        branches[key]?.remove(keys.dropFirst())
+        if branches[key]?.isEmpty == true { branches[key] = nil }
+    }
+}
