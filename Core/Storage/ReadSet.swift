@@ -44,15 +44,16 @@ struct ReadSet: Sendable {
         if let reserved {
             if let held { held.absorb(reserved) } else { held = reserved }
         }
-        for resource in resources { insert(resource) }
-    }
-
-    private mutating func insert(_ resource: LockTable.Resource) {
-        switch resource {
-        case .document(let key): documents.insert(key)
-        case .query(let matcher): queries.append(matcher)
+        for resource in resources {
+            switch resource {
+            case .document(let key): documents.insert(key)
+            case .query(let matcher): queries.append(matcher)
+            }
         }
     }
+
+    /// Notes what needs no memory of anybody's share.
+    mutating func insert(_ resource: LockTable.Resource) { insert([resource], reserved: nil) }
 
     /// Whether a change touches anything that was read: the document itself, or the results of a query, by what it was
     /// or by what it became.
