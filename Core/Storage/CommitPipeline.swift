@@ -108,7 +108,9 @@ final class CommitPipeline: Sendable {
 
     func submit(_ request: Request) {
         var request = request
-        request.cost = CommitCost.units(of: request.writes)
+        let measure = CommitCost.measure(request.writes)
+        request.cost = measure.units
+        request.decodedBytes = measure.bytes
         request.restsOnOldReads = restsOnOldReads(request)
         do throws(Status) {
             // What is held back is queued by `prepareAgain`.

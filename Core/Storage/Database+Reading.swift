@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 import Synchronization
@@ -108,17 +109,21 @@ extension Database {
             case .query(let query): .query(QueryMatcher(query))
             }
         }
+        try transaction.readSet.checkRoom(for: resources)
+        let reserved = try transactions.reserve(resources, for: transaction)
         let taker = TurnTaker(resources, for: transaction.owner, in: locks)
         taker.take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
-                let view = try extend(id, reading: resources)
+                let view = try extend(id, reading: resources, reserved)
                 var grant = ViewGrant(view: view, newTransaction: isNew ? id : nil)
                 grant.undo = { [self] in
                     if isNew { abandon(id) } else { locks.release(taker.taken, of: transaction.owner) }
                 }
                 body(.success(grant))
             } catch {
+                // Of a read that fails nothing stays behind.
+                if !isNew { locks.release(taker.taken, of: transaction.owner) }
                 body(.failure(error))
             }
         }
@@ -126,12 +131,15 @@ extension Database {
 
     /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that
     /// is unchanged, the transaction moves to the present; else it stays in its past, and its commit will fail.
-    private func extend(_ id: [UInt8], reading resources: [LockTable.Resource]) throws(Status) -> ReadView {
+    private func extend(
+        _ id: [UInt8], reading resources: [LockTable.Resource], _ reserved: MemoryReservation?
+    ) throws(Status) -> ReadView {
         while true {
             let present = try view()
             let (version, readTime, revision) = try basis(of: id, reading: resources, present)
             // Another read of the same transaction may have come between: then what was looked at isn't all.
-            let noted = try transactions.note(resources, of: id, at: version, readTime, revision: revision)
+            let noted = try transactions.note(
+                resources, reserved: reserved, of: id, at: version, readTime, revision: revision)
             if !noted { continue }
             if version == present.version { return present }
             do throws(Status) {

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 import Synchronization
@@ -39,10 +40,21 @@ public final class Database: Sendable {
             name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, drivers: ThreadDriver.make)
     }
 
-    /// - Parameter drivers: make what runs the writer and the preparer.
+    /// - Parameter readSets: for what the transactions of all databases of a process have read.
+    package convenience init(
+        name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true, readSets: MemoryBudget
+    ) throws(Status) {
+        try self.init(
+            name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, readSets: readSets,
+            drivers: ThreadDriver.make)
+    }
+
+    /// - Parameters:
+    ///   - readSets: nil when no other database shares it.
+    ///   - drivers: make what runs the writer and the preparer.
     init(
         name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true,
-        drivers: @escaping WorkerDrivers
+        readSets: MemoryBudget? = nil, drivers: @escaping WorkerDrivers
     ) throws(Status) {
         self.name = name
         self.store = store
@@ -56,7 +68,7 @@ public final class Database: Sendable {
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
-        transactions = TransactionTable(clock: clock, database: name)
+        transactions = TransactionTable(clock: clock, database: name, readSets: readSets ?? Self.ownReadSets)
         recent = RecentChanges(since: version)
         changes = ChangeHub(version: version)
         incarnationNumber = try Incarnation(from: snapshot)
@@ -68,6 +80,12 @@ public final class Database: Sendable {
     }
 
     deinit { pipeline.stop() }
+
+    private static var ownReadSets: MemoryBudget {
+        MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax)
+    }
 
     static func encode(_ version: Int64) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -18,6 +18,10 @@ final class ServerMemory: Sendable {
     let sorting: MemoryBudget
     /// What is noted of the documents that clients have of targets with a limit or an offset.
     let windows: MemoryBudget
+    /// What open transactions have read.
+    let readSets: MemoryBudget
+    /// What streams have sent to clients of WebChannel and those have not acknowledged.
+    let unacknowledged: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
@@ -31,12 +35,20 @@ final class ServerMemory: Sendable {
             bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
         windows: MemoryBudget = MemoryBudget(
             bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
-            smallBytesMax: Limits.listenWindowsSmallBytesMax)
+            smallBytesMax: Limits.listenWindowsSmallBytesMax),
+        readSets: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax),
+        unacknowledged: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
+            smallBytesMax: Limits.webChannelOutputSmallBytesMax)
     ) {
         self.received = received
         self.working = working
         self.unread = unread
         self.sorting = sorting
         self.windows = windows
+        self.readSets = readSets
+        self.unacknowledged = unacknowledged
     }
 }

@@ -37,5 +37,7 @@ struct WorkloadMetrics: Sendable {
         text.sample("hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "read")], memory.readSets.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)
     }
 }
