@@ -170,7 +170,7 @@ let package = Package(
             name: "HearthServerTests",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle",
-                "HearthServer",
+                "HearthServer", "HearthTestDoubles",
                 "HearthTree", "HearthRules", "HearthWebSocket",
             ],
             path: "Tests/HearthServerTests"),

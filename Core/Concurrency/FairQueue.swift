@@ -283,6 +283,16 @@ package struct Queue<Element> {
         }
     }
 
+    /// Puts an element before all others.
+    package mutating func prepend(_ element: Element) {
+        if head > 0 {
+            head -= 1
+            elements[head] = element
+        } else {
+            elements.insert(element, at: 0)
+        }
+    }
+
     package mutating func popLast() -> Element? {
         guard head < elements.count else { return nil }
         return elements.removeLast()

@@ -42,6 +42,9 @@ package final class MemoryBudget: Sendable {
 
     package var usedBytes: Int { state.withLock { $0.used } }
 
+    /// Whether more than half of it is in use.
+    package var isScarce: Bool { usedBytes > bytesMax / 2 }
+
     /// What one holder has reserved, at first nothing; given back when the object is freed.
     package func reservation(for requester: Requester) -> MemoryReservation {
         MemoryReservation(self, requester)
@@ -95,4 +98,11 @@ package final class MemoryReservation: @unchecked Sendable {
     /// The same by a difference.
     @discardableResult
     package func grow(by bytes: Int) -> Bool { resize(to: self.bytes + bytes) }
+
+    /// Takes over what another reservation of the same requester in the same budget has, which has nothing then.
+    package func absorb(_ other: MemoryReservation) {
+        precondition(budget === other.budget && requester == other.requester, "a reservation belongs to one requester")
+        bytes += other.bytes
+        other.bytes = 0
+    }
 }

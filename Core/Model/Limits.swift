@@ -110,6 +110,15 @@ public enum Limits {
     public static let transactionReadSetMax = 100_000
     /// Queries in the read set of one transaction (ours): each is matched against every change until the commit.
     public static let transactionQueriesMax = 1000
+    /// Bytes of what open transactions have read, documents' names and queries, of all databases together (ours); one
+    /// connection gets at most about 0.38 of them. Beyond it reads in transactions fail with RESOURCE_EXHAUSTED.
+    public static let readSetBytesMax = 128 << 20
+    /// The same of one account (ours).
+    public static let readSetShareBytesMax = 96 << 20
+    /// Bytes that a connection may hold although its account has its share (ours).
+    public static let readSetSmallBytesMax = 64 << 10
+    /// Bytes of what one transaction has read that aren't counted (ours): those of some documents.
+    public static let readSetUncountedBytes = 2 << 10
     /// Seconds that a read-write transaction holds its turn on what it read before others may overtake it (ours). Each
     /// read of the transaction renews it.
     public static let leaseSeconds = 5.0
@@ -194,6 +203,12 @@ public enum Limits {
     public static let listenWaitingShareBytesMax = 96 << 20
     /// What may wait for the clients of one connection although its account has its share.
     public static let listenWaitingSmallBytesMax = 64 << 10
+    /// Bytes of the names that the process holds of what clients have of targets with a limit or an offset (ours).
+    public static let listenWindowsBytesMax = 128 << 20
+    /// The same of one account (ours).
+    public static let listenWindowsShareBytesMax = 96 << 20
+    /// What a connection may hold although its account has its share (ours).
+    public static let listenWindowsSmallBytesMax = 256 << 10
     /// Names of a filter that lets a client find out what it lacks.
     public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.
@@ -230,6 +245,17 @@ public enum Limits {
     public static let webChannelQueueBytesMax = 2 << 20
     /// The same while a client doesn't read.
     public static let webChannelDetachedQueueBytesMax = 256 << 10
+    /// Bytes that wait to be acknowledged in all sessions together. Above half of it clients have to acknowledge early, and
+    /// a session for which there is no room ends with RESOURCE_EXHAUSTED.
+    public static let webChannelOutputBytesMax = 128 << 20
+    /// The same of one account.
+    public static let webChannelOutputShareBytesMax = 96 << 20
+    /// What a connection may hold although its account has its share.
+    public static let webChannelOutputSmallBytesMax = 256 << 10
+    /// What a session may hold that isn't counted.
+    public static let webChannelOutputUncountedBytes = 2 << 10
+    /// Bytes after which a client has to acknowledge while there is little room.
+    public static let webChannelScarceBytesMax = 64 << 10
     /// Messages of a client that came before one with a lower number.
     public static let webChannelEarlyMessagesMax = 100
     /// Bytes of such messages, and of those that wait for the stream.
@@ -302,7 +328,7 @@ public enum Limits {
     /// An answer. Source: as above.
     public static let realtimeReadBytesMax = 256 << 20
     /// An answer beyond which it goes to a file before it is sent.
-    public static let realtimeReadMemoryBytesMax = 2 << 20
+    public static let realtimeReadMemoryBytesMax = 256 << 10
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
     /// Answers that are in files together.
@@ -403,6 +429,8 @@ public enum Limits {
     public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
+    /// Listens of a connection of which one job asks whether they may go on.
+    public static let realtimeJudgedAtOnceMax = 1000
     /// Writes of a connection that wait for the writer; beyond them no request is begun.
     public static let realtimeWritesInFlightMax = 256
     /// Bytes of what a connection's requests become when they are decoded that don't count, until they are answered. Each

@@ -28,6 +28,8 @@ final class QueryContext {
     /// Whether order keys of candidates that come in order anyway are looked at.
     let needsOrderKeys: Bool
     private let fetcher: DocumentFetcher
+    /// What is counted for the overlay while the query uses it.
+    private let overlayBytes: Int
 
     /// - Parameter isMerged: the results come from several streams.
     init(
@@ -39,9 +41,13 @@ final class QueryContext {
         self.meter = meter
         matcher = QueryMatcher(query)
         overlay = try view.overlay(of: ScopeChanges.Scope(query.query), meter)
+        overlayBytes = overlay?.heldBytes ?? 0
         fetcher = DocumentFetcher(view.snapshot, reverse: query.nameDescending)
         needsOrderKeys = isMerged || query.hasBounds || overlay != nil
+        try meter.hold(overlayBytes)
     }
+
+    deinit { meter.release(overlayBytes) }
 
     /// Results beyond this many are never asked for; nil when there is no limit.
     var resultsMax: Int? {
@@ -338,6 +344,9 @@ final class MergingStream: CandidateStream {
 /// Candidates that are known beforehand, in order.
 final class ListStream: CandidateStream {
     private let candidates: [Candidate]
+    private let meter: WorkMeter
+    /// What is counted for them.
+    private let countedBytes: Int
     private var position = 0
 
     /// The documents of a past state that match a query. Their contents are read again when they are sent.
@@ -345,6 +354,8 @@ final class ListStream: CandidateStream {
     init(_ overlay: PastOverlay, _ context: QueryContext) throws(Status) {
         var matching: [Candidate] = []
         var heldBytes = 0
+        var countedBytes = 0
+        let meter = context.meter
         func sort() { matching.sort { UTF8Order.compare($0.orderKey, $1.orderKey) < 0 } }
         for key in overlay.keys where context.matcher.isInScope(key) {
             guard let document = try context.load(key),
@@ -354,20 +365,27 @@ final class ListStream: CandidateStream {
             else { continue }
             matching.append(Candidate(key: key, orderKey: orderKey, isComplete: true, document: nil))
             heldBytes += orderKey.count + key.count + 96
+            if heldBytes > countedBytes {
+                let more = heldBytes - countedBytes
+                countedBytes = heldBytes
+                do throws(Status) { try meter.hold(more) } catch {
+                    meter.release(countedBytes)
+                    throw error
+                }
+            }
             if let most = context.resultsMax, matching.count > 2 * most + 1000 {
                 sort()
                 matching.removeLast(matching.count - most)
                 heldBytes = matching.reduce(0) { $0 + $1.orderKey.count + $1.key.count + 96 }
             }
-            if heldBytes > Limits.queryMemoryBytesMax {
-                throw .resourceExhausted(
-                    "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys of documents that have changed "
-                        + "since the time that it reads at.")
-            }
         }
         sort()
         candidates = matching
+        self.meter = meter
+        self.countedBytes = countedBytes
     }
+
+    deinit { meter.release(countedBytes) }
 
     override func next() throws(Status) -> Candidate? {
         guard position < candidates.count else { return nil }

@@ -19,14 +19,14 @@ final class CommitAdmission: Sendable {
 
         mutating func add(_ request: CommitRequest) {
             count += 1
-            bytes += request.sizeBytes
+            bytes += request.heldBytes
             cost += request.cost
             slow += request.isSlow ? 1 : 0
         }
 
         mutating func remove(_ request: CommitRequest) {
             count -= 1
-            bytes -= request.sizeBytes
+            bytes -= request.heldBytes
             cost -= request.cost
             slow -= request.isSlow ? 1 : 0
         }
@@ -94,7 +94,7 @@ final class CommitAdmission: Sendable {
     private static func refusal(of request: CommitRequest, _ state: State) -> Status? {
         func isFull(_ load: Load, share: Double = 1) -> Bool {
             Double(load.count) >= Double(Limits.commitQueueMax) * share
-                || Double(load.bytes + request.sizeBytes) > Double(Limits.commitQueueBytesMax) * share
+                || Double(load.bytes + request.heldBytes) > Double(Limits.commitQueueBytesMax) * share
         }
         if isFull(state.total) { return Self.isFull }
         let requester = request.requester

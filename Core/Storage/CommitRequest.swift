@@ -22,8 +22,12 @@ struct CommitRequest: Sendable {
     var waitUntil: UInt64
     var completion: @Sendable (Result<CommitOutcome, Status>) -> Void
 
-    /// What the writer has to do, in `CommitCost.units`.
+    /// What the writer has to do, in units of `CommitCost`.
     var cost = 1
+    /// What the decoded writes take in memory.
+    var decodedBytes = 0
+    /// What it takes in memory while it waits.
+    var heldBytes: Int { max(sizeBytes, decodedBytes) }
     /// Whether it goes by the preparer: because it is large, or because one before it on the same connection is.
     var isSlow = false
     /// Whether its transaction has read what must be looked up in the history.
@@ -57,36 +61,76 @@ enum CommitCost {
     /// Of a group, about 50 ms of the writer's work; a larger commit is a group of its own.
     static let groupUnitsMax = 16_000
 
-    private static let bytesPerUnit = 256
-
-    /// Counts the values that become index entries, and bytes.
-    static func units(of writes: [Write]) -> Int {
-        var units = 0
+    /// Counts the values that become index entries, and bytes; and what the writes take in memory.
+    static func measure(_ writes: [Write]) -> ValueMeasure {
+        var measure = ValueMeasure()
         for write in writes {
-            units += 1
-            if case .update(let fields, _) = write.operation { units += self.units(of: fields) }
+            measure.units += 1
+            measure.bytes += ValueMeasure.messageBytes
+            if case .update(let fields, _) = write.operation { measure.add(fields) }
             for transform in write.transforms {
+                measure.bytes += ValueMeasure.messageBytes
                 switch transform.operation {
-                case .appendMissingElements(let elements), .removeAllFromArray(let elements): units += elements.count
-                case .requestTime, .increment, .maximum, .minimum: units += 1
+                case .appendMissingElements(let elements), .removeAllFromArray(let elements):
+                    measure.units += elements.count
+                    measure.addBytes(of: elements)
+                case .requestTime, .increment, .maximum, .minimum: measure.units += 1
                 }
             }
         }
-        return units
+        return measure
     }
+}
 
-    private static func units(of map: MapValue) -> Int {
-        map.fields.reduce(0) { $0 + units(of: $1.value) }
-    }
+/// What values cost to store and take in memory, added up in one walk.
+struct ValueMeasure {
+    /// In units of `CommitCost`: one a value, and one for so many bytes.
+    var units = 0
+    private static let bytesPerUnit = 256
 
-    private static func units(of value: Value) -> Int {
-        switch value {
-        case .string(let text): 1 + text.utf8.count / bytesPerUnit
-        case .bytes(let bytes): 1 + bytes.count / bytesPerUnit
-        case .vector(let elements): 1 + elements.count * 8 / bytesPerUnit
-        case .array(let elements): elements.reduce(1) { $0 + units(of: $1) }
-        case .map(let map): 1 + units(of: map)
-        case .null, .boolean, .integer, .double, .timestamp, .reference, .geoPoint: 1
+    /// About what is allocated.
+    var bytes = 0
+    /// A message with a document's name in it: a write, a transform.
+    static let messageBytes = 512
+    /// Of an array or a string that has an allocation of its own.
+    static let allocationBytes = 32
+
+    /// What a string takes beyond the value that it is in. Short ones have no allocation.
+    static func bytes(ofString text: String) -> Int { text.utf8.count > 15 ? allocationBytes + text.utf8.count : 0 }
+
+    mutating func add(_ map: MapValue) {
+        bytes += Self.allocationBytes + map.fields.count * MemoryLayout<MapValue.Field>.stride
+        for field in map.fields {
+            bytes += Self.bytes(ofString: field.name)
+            add(field.value)
         }
+    }
+
+    mutating func add(_ value: Value) {
+        units += 1
+        switch value {
+        case .string(let text):
+            units += text.utf8.count / Self.bytesPerUnit
+            bytes += Self.bytes(ofString: text)
+        case .reference(let name): bytes += Self.bytes(ofString: name)
+        case .bytes(let content):
+            units += content.count / Self.bytesPerUnit
+            bytes += Self.allocationBytes + content.count
+        case .vector(let elements):
+            units += elements.count * 8 / Self.bytesPerUnit
+            bytes += Self.allocationBytes + elements.count * 8
+        case .array(let elements):
+            bytes += Self.allocationBytes + elements.count * MemoryLayout<Value>.stride
+            for element in elements { add(element) }
+        case .map(let map): add(map)
+        case .null, .boolean, .integer, .double, .timestamp, .geoPoint: break
+        }
+    }
+
+    /// The bytes of elements that cost one unit each.
+    mutating func addBytes(of elements: [Value]) {
+        var measure = ValueMeasure()
+        measure.add(.array(elements))
+        bytes += measure.bytes
     }
 }

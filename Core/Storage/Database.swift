@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 import Synchronization
@@ -8,10 +9,10 @@ import Synchronization
 public final class Database: Sendable {
     public let name: DatabaseName
     public let store: any Store
-    private let clock: any Clock
-    private let commitClock: CommitClock
+    let clock: any Clock
+    let commitClock: CommitClock
     let locks: LockTable
-    private let transactions: TransactionTable
+    let transactions: TransactionTable
     let recent: RecentChanges
     let pipeline: CommitPipeline
     let currentCatalog: CurrentCatalog
@@ -21,7 +22,7 @@ public final class Database: Sendable {
     private let incarnationNumber: Incarnation
     private let deferred: DeferredStore?
     private let ended = Mutex<Status?>(nil)
-    private let horizon: HistoryHorizon
+    let horizon: HistoryHorizon
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
     public let clockSkewSeconds: Int64?
@@ -39,10 +40,21 @@ public final class Database: Sendable {
             name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, drivers: ThreadDriver.make)
     }
 
-    /// - Parameter drivers: make what runs the writer and the preparer.
+    /// - Parameter readSets: for what the transactions of all databases of a process have read.
+    package convenience init(
+        name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true, readSets: MemoryBudget
+    ) throws(Status) {
+        try self.init(
+            name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, readSets: readSets,
+            drivers: ThreadDriver.make)
+    }
+
+    /// - Parameters:
+    ///   - readSets: nil when no other database shares it.
+    ///   - drivers: make what runs the writer and the preparer.
     init(
         name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true,
-        drivers: @escaping WorkerDrivers
+        readSets: MemoryBudget? = nil, drivers: @escaping WorkerDrivers
     ) throws(Status) {
         self.name = name
         self.store = store
@@ -56,7 +68,7 @@ public final class Database: Sendable {
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
-        transactions = TransactionTable(clock: clock, database: name)
+        transactions = TransactionTable(clock: clock, database: name, readSets: readSets ?? Self.ownReadSets)
         recent = RecentChanges(since: version)
         changes = ChangeHub(version: version)
         incarnationNumber = try Incarnation(from: snapshot)
@@ -68,6 +80,12 @@ public final class Database: Sendable {
     }
 
     deinit { pipeline.stop() }
+
+    private static var ownReadSets: MemoryBudget {
+        MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax)
+    }
 
     static func encode(_ version: Int64) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -171,7 +189,7 @@ public final class Database: Sendable {
     }
 
     /// The state at a version within the retention.
-    private func view(
+    func view(
         at version: Int64, readTime: Timestamp, _ use: SnapshotUse = .short
     ) throws(Status) -> ReadView {
         let (snapshot, catalog) = try currentCatalog.snapshot(of: store, use)
@@ -183,7 +201,7 @@ public final class Database: Sendable {
         return view
     }
 
-    private static let tooOld = Status.failedPrecondition("The requested 'read_time' is too old.")
+    static let tooOld = Status.failedPrecondition("The requested 'read_time' is too old.")
 
     /// The state at a read time that this database has given out itself, for a read that goes on.
     /// - Throws: FAILED_PRECONDITION when it is too old by now.
@@ -200,7 +218,7 @@ public final class Database: Sendable {
     }
 
     /// - Throws: INVALID_ARGUMENT for a time in the future, FAILED_PRECONDITION for one that is too old.
-    private func check(readTime: Timestamp) throws(Status) {
+    func check(readTime: Timestamp) throws(Status) {
         if readTime.microseconds > commitClock.latest {
             throw .invalidArgument("The requested 'read_time' cannot be in the future.")
         }
@@ -210,7 +228,7 @@ public final class Database: Sendable {
 
     /// The read time itself, but when commits lie ahead of the clock: then what is now by the clock means the present, not
     /// a time before all of them.
-    private func presentTime(for time: Timestamp) -> Timestamp {
+    func presentTime(for time: Timestamp) -> Timestamp {
         let now = clock.now().microseconds
         let committed = commitClock.committed
         // Commits of one microsecond lie ahead of it, too; those are no skew.
@@ -223,164 +241,7 @@ public final class Database: Sendable {
     }
 
     /// What clients round their time to.
-    private static let presentMicroseconds: Int64 = 1_000_000
-
-    // MARK: Reading
-
-    /// Which state a read shows. Source: `consistency_selector` of the read requests.
-    public enum Consistency: Sendable {
-        case strong
-        case readTime(Timestamp)
-        case transaction([UInt8])
-        case newTransaction(TransactionMode)
-    }
-
-    /// What a read in a transaction will rely on.
-    public enum ReadTarget: Sendable {
-        case document(ResourcePath)
-        case query(NormalizedQuery)
-    }
-
-    /// A view for a request, and the id of the transaction that it began.
-    public struct ViewGrant {
-        public var view: ReadView
-        public var newTransaction: [UInt8]?
-        fileprivate var undo: @Sendable () -> Void = {}
-
-        /// Gives up the locks that the read has taken, and ends the transaction that it has begun: for a read that turns out
-        /// not to be allowed, or that nobody waits for.
-        public func withdraw() { undo() }
-    }
-
-    /// Decides whether a read may see a view.
-    public typealias Judge = (ReadView) throws(Status) -> Void
-
-    /// Gives a view to `body`: at once and on this thread, unless the read has to wait for locks of other transactions;
-    /// then later, from another thread.
-    /// - Parameters:
-    ///   - requester: on whose account a new transaction is.
-    ///   - judge: asked on the present state before a lock is taken or a read-write transaction is begun, so that a read that
-    ///     isn't allowed keeps nobody waiting. The view that `body` gets may show another state: whoever uses it judges
-    ///     again.
-    public func read(
-        _ consistency: Consistency, _ targets: [ReadTarget], judge: Judge = { _ in },
-        _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
-    ) {
-        read(consistency, targets, requester: .server, judge: judge, body)
-    }
-
-    package func read(
-        _ consistency: Consistency, _ targets: [ReadTarget], requester: Requester, judge: Judge,
-        _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
-    ) {
-        do throws(Status) {
-            switch consistency {
-            case .strong: body(.success(ViewGrant(view: try view())))
-            case .readTime(let time): try read(at: time, newTransaction: nil, body)
-            case .transaction(let id):
-                if try !transactions.use(id).isReadOnly { try judge(try view()) }
-                try read(in: id, isNew: false, targets, body)
-            case .newTransaction(let mode):
-                if case .readWrite = mode { try judge(try view()) }
-                let id = try begin(mode, requester: requester)
-                do throws(Status) {
-                    try read(in: id, isNew: true, targets) { [self] result in
-                        // Nobody would learn of the transaction when its first read fails.
-                        if case .failure = result { abandon(id) }
-                        body(result)
-                    }
-                } catch {
-                    abandon(id)
-                    throw error
-                }
-            }
-        } catch {
-            body(.failure(error))
-        }
-    }
-
-    private func read(
-        at time: Timestamp, newTransaction: [UInt8]?, _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
-    ) throws(Status) {
-        try check(readTime: time)
-        let time = presentTime(for: time)
-        commitClock.raise(to: time.microseconds)
-        commitClock.whenSettled { [self] in
-            do throws(Status) {
-                let view = try view(at: time.microseconds, readTime: time)
-                var grant = ViewGrant(view: view, newTransaction: newTransaction)
-                if let newTransaction { grant.undo = { [self] in abandon(newTransaction) } }
-                body(.success(grant))
-            } catch {
-                body(.failure(error))
-            }
-        }
-    }
-
-    private func read(
-        in id: [UInt8], isNew: Bool, _ targets: [ReadTarget],
-        _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
-    ) throws(Status) {
-        let transaction = try transactions.use(id)
-        if transaction.isReadOnly, let time = transaction.readTime {
-            return try read(at: time, newTransaction: isNew ? id : nil, body)
-        }
-        let resources = targets.map { target -> LockTable.Resource in
-            switch target {
-            case .document(let path): .document(DocumentKey.encode(path))
-            case .query(let query): .query(QueryMatcher(query))
-            }
-        }
-        let taker = TurnTaker(resources, for: transaction.owner, in: locks)
-        taker.take { [self] accepted in
-            do throws(Status) {
-                if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
-                let view = try extend(id, reading: resources)
-                var grant = ViewGrant(view: view, newTransaction: isNew ? id : nil)
-                grant.undo = { [self] in
-                    if isNew { abandon(id) } else { locks.release(taker.taken, of: transaction.owner) }
-                }
-                body(.success(grant))
-            } catch {
-                body(.failure(error))
-            }
-        }
-    }
-
-    /// A view for a read-write transaction, with the read noted. What it has read before is looked at again: where that
-    /// is unchanged, the transaction moves to the present; else it stays in its past, and its commit will fail.
-    private func extend(_ id: [UInt8], reading resources: [LockTable.Resource]) throws(Status) -> ReadView {
-        while true {
-            let present = try view()
-            let (version, readTime, revision) = try basis(of: id, reading: resources, present)
-            // Another read of the same transaction may have come between: then what was looked at isn't all.
-            let noted = try transactions.note(resources, of: id, at: version, readTime, revision: revision)
-            if !noted { continue }
-            if version == present.version { return present }
-            do throws(Status) {
-                return try view(at: version, readTime: readTime)
-            } catch {
-                // Everything was cleared meanwhile. The commit will fail, but no read does.
-                if error == Self.tooOld { return present }
-                throw error
-            }
-        }
-    }
-
-    /// The version that a transaction's next read shows with its read time, and the revision of the transaction for
-    /// which that holds.
-    private func basis(
-        of id: [UInt8], reading resources: [LockTable.Resource], _ present: ReadView
-    ) throws(Status) -> (version: Int64, readTime: Timestamp, revision: Int) {
-        let transaction = try transactions.use(id)
-        try transaction.readSet.checkRoom(for: resources)
-        if let earlier = transaction.version, let readTime = transaction.readTime, earlier < present.version {
-            let isTouched = try pipeline.isTouched(
-                transaction.readSet, since: earlier, through: present.version, in: present.snapshot)
-            if isTouched { return (earlier, readTime, transaction.revision) }
-        }
-        return (present.version, present.readTime, transaction.revision)
-    }
+    static let presentMicroseconds: Int64 = 1_000_000
 
     // MARK: Transactions
 
@@ -415,7 +276,7 @@ public final class Database: Sendable {
     }
 
     /// Ends a transaction that nobody knows of.
-    private func abandon(_ id: [UInt8]) {
+    func abandon(_ id: [UInt8]) {
         do throws(Status) {
             try rollback(id)
         } catch {
@@ -474,79 +335,6 @@ public final class Database: Sendable {
         commit(
             writes, transaction: id, sizeBytes: sizeBytes, guard: commitGuard, requester: .server,
             completion: completion)
-    }
-
-    // MARK: Maintenance
-
-    /// Deletes every document and the history; index definitions stay. Open transactions fail at their commit.
-    public func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
-        pipeline.clear(completion)
-    }
-
-    /// Forgets states older than the retention, a bounded number at a time.
-    /// - Parameter completion: told whether there is more to forget.
-    public func collectGarbage(
-        recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
-    ) {
-        let horizon = horizon.version(newest: commitClock.lastCommit)
-        let more = Mutex(false)
-        let box = SharedBox(more)
-        pipeline.perform(
-            { transaction throws(Status) in
-                let range = Feed.range(before: horizon)
-                let cursor = try transaction.scan(.feed, range, reverse: false, values: false)
-                var last: [UInt8]?
-                var count = 0
-                while count < recordsMax, try cursor.next() {
-                    let key = cursor.key
-                    let documentKey = Array(key.dropFirst(8))
-                    let version = Self.decode(Array(key.prefix(8)))
-                    if try Feed.tombstone(documentKey, in: transaction) == version {
-                        try transaction.delete(.meta, Feed.tombstoneKey(documentKey))
-                    }
-                    last = key
-                    count += 1
-                }
-                cursor.close()
-                guard let last else { return }
-                let bound = KeyRange(lower: [], upper: last + [0])
-                try transaction.delete(.feed, bound, limit: recordsMax)
-                // Everything at or before the last forgotten change can't be told any more.
-                let earliest = Self.decode(Array(last.prefix(8)))
-                try transaction.put(.meta, Self.earliestKey, Self.encode(earliest))
-                box.value.withLock { $0 = count == recordsMax }
-            }, completion: { result in completion(result.map { box.value.withLock { $0 } }) })
-    }
-
-    // MARK: Indexes
-
-    /// Replaces the index catalog, and builds what is new. Definitions that stay keep their ids and entries.
-    public func setCatalog(
-        definitions: [IndexDefinition], overrides: [FieldOverride],
-        completion: @escaping @Sendable (Result<Void, Status>) -> Void
-    ) {
-        IndexBuilder(database: self, pipeline: pipeline).install(
-            resuming: true, { _ in (definitions, overrides) }, installed: { _ in }, completion: completion)
-    }
-
-    /// Changes the index catalog in one step that no other change can come between, and builds what is new.
-    /// - Parameters:
-    ///   - resuming: also builds what an earlier run of the process left unfinished.
-    ///   - change: what is wanted in place of the present catalog; ids and states are filled in. May be refused.
-    ///   - installed: told which definitions are new, when writers maintain them and before they are built. Not called
-    ///     when the change fails.
-    ///   - completion: told when the new definitions are ready, or why not.
-    public func changeCatalog(
-        resuming: Bool = false,
-        _ change:
-            @escaping @Sendable (IndexCatalog) throws(Status) -> (
-                definitions: [IndexDefinition], overrides: [FieldOverride]
-            ),
-        installed: @escaping @Sendable ([IndexDefinition]) -> Void = { _ in },
-        completion: @escaping @Sendable (Result<Void, Status>) -> Void
-    ) {
-        IndexBuilder(database: self, pipeline: pipeline).install(
-            resuming: resuming, change, installed: installed, completion: completion)
     }
 }
 

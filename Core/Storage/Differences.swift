@@ -47,17 +47,19 @@ struct ScopeChanges {
     ///   - last: later changes don't count.
     ///   - bytesMax: of keys that are held.
     ///   - snapshotVersion: that of the last commit that the snapshot shows.
-    /// - Throws: RESOURCE_EXHAUSTED beyond the bound.
+    /// - Throws: RESOURCE_EXHAUSTED beyond the bound, or when the meter has no more memory.
     init(
         in scope: Scope, after earlier: Int64, through last: Int64, _ snapshot: any Snapshot, snapshotVersion: Int64,
         _ index: FeedIndex?, _ meter: WorkMeter, bytesMax: Int
     ) throws(Status) {
         var reader = FeedReader(snapshot, after: earlier, meter)
         defer { reader.close() }
+        // From then on whoever uses the changes counts them.
+        defer { meter.release(sizeBytes) }
         var after = earlier
         if let known = index?.versions(in: scope.watched, after: earlier) {
             for version in known.versions where version <= last {
-                try note(from: &reader, of: version, in: scope, bytesMax)
+                try note(from: &reader, of: version, in: scope, bytesMax, meter)
             }
             after = max(earlier, known.through)
         }
@@ -68,7 +70,7 @@ struct ScopeChanges {
         try reader.move(to: Feed.key(after + 1, []))
         while let (version, key) = reader.current, version <= end {
             walk?.note(key, version)
-            if version <= last, scope.contains(key) { try note(key, version, bytesMax) }
+            if version <= last, scope.contains(key) { try note(key, version, bytesMax, meter) }
             try reader.next()
         }
         if let walk { index?.learn(walk) }
@@ -76,19 +78,23 @@ struct ScopeChanges {
 
     /// The changes of one commit, of which those of a collection stand together.
     private mutating func note(
-        from reader: inout FeedReader, of version: Int64, in scope: Scope, _ bytesMax: Int
+        from reader: inout FeedReader, of version: Int64, in scope: Scope, _ bytesMax: Int,
+        _ meter: WorkMeter
     ) throws(Status) {
         try reader.move(to: Feed.key(version, scope.prefix))
         while let (found, key) = reader.current, found == version, key.starts(with: scope.prefix) {
-            if scope.contains(key) { try note(key, version, bytesMax) }
+            if scope.contains(key) { try note(key, version, bytesMax, meter) }
             try reader.next()
         }
     }
 
-    private mutating func note(_ key: [UInt8], _ version: Int64, _ bytesMax: Int) throws(Status) {
+    private mutating func note(
+        _ key: [UInt8], _ version: Int64, _ bytesMax: Int, _ meter: WorkMeter
+    ) throws(Status) {
         if firstVersions[key] != nil { return }
         firstVersions[key] = version
         sizeBytes += key.count + Self.entrySizeBytes
+        try meter.hold(key.count + Self.entrySizeBytes)
         if sizeBytes > bytesMax {
             throw .resourceExhausted(
                 "Too many documents of what is read have changed since the version that is asked for: their keys take more "

@@ -17,9 +17,17 @@ package final class LongReads: Sendable {
         var waiting = FairQueue<LongReadRequest>()
         /// Of those in the queue.
         var cancelled = 0
+        var cancelledByAccount: [UInt64: Int] = [:]
         /// Whether a thread is giving out places.
         var isGranting = false
         var isClosed = false
+
+        /// One that was cancelled has left the queue.
+        mutating func forgetCancelled(_ account: UInt64) {
+            cancelled -= 1
+            let rest = cancelledByAccount[account, default: 0] - 1
+            cancelledByAccount[account] = rest > 0 ? rest : nil
+        }
     }
 
     private let max: Int
@@ -79,7 +87,8 @@ package final class LongReads: Sendable {
             }
             let isFull =
                 state.waiting.count - state.cancelled >= waitingMax
-                || state.waiting.count(of: requester) >= waitingShareMax
+                || state.waiting.count(of: requester) - state.cancelledByAccount[requester.account, default: 0]
+                    >= waitingShareMax
             if isFull, !requester.isAdministrator { return .refused(Self.full) }
             let request = LongReadRequest(self, requester, cost: cost, begin)
             state.waiting.append(request, for: requester, cost: cost)
@@ -98,6 +107,7 @@ package final class LongReads: Sendable {
         let waiting = state.withLock { state in
             state.isClosed = true
             state.cancelled = 0
+            state.cancelledByAccount = [:]
             return state.waiting.removeAll().compactMap { $0.takeBegin() }
         }
         for begin in waiting { begin(.failure(Self.shutdown)) }
@@ -122,7 +132,7 @@ package final class LongReads: Sendable {
             if state.isGranting { return nil }
             while state.active < max, let request = state.waiting.popFirst() {
                 guard let begin = request.takeBegin() else {
-                    state.cancelled -= 1
+                    state.forgetCancelled(request.requester.account)
                     continue
                 }
                 state.active += 1
@@ -138,12 +148,14 @@ package final class LongReads: Sendable {
             guard let begin = request.takeBegin() else { return nil }
             if state.isClosed { return begin }
             state.cancelled += 1
+            state.cancelledByAccount[request.requester.account, default: 0] += 1
             // What was cancelled leaves the queue before it is most of it.
             if state.cancelled > Self.cancelledMin, state.cancelled * 2 > state.waiting.count {
                 for request in state.waiting.removeAll() where request.isWaiting {
                     state.waiting.append(request, for: request.requester, cost: request.cost)
                 }
                 state.cancelled = 0
+                state.cancelledByAccount = [:]
             }
             return begin
         }

@@ -35,6 +35,37 @@ public struct NormalizedQuery: Sendable {
     /// where the scope spans several. Names in order keys are relative to it.
     let namePrefix: [UInt8]
 
+    /// About what the query takes in memory where a transaction relies on it: itself, its filter in normal form, and the
+    /// values as keys by which its lock is found.
+    var heldBytes: Int {
+        var measure = ValueMeasure()
+        measure.bytes = Self.bytesOfEach + bounds.lower.count + (bounds.upper?.count ?? 0) + 2 * namePrefix.count
+        for cursor in [query.start, query.end] {
+            for value in cursor?.values ?? [] { measure.add(value) }
+        }
+        for order in orders { measure.bytes += Self.bytes(of: order.field) }
+        for predicate in disjunction.joined() {
+            measure.bytes += Self.bytesOfPredicate + (predicate.path.map(Self.bytes) ?? 0)
+            switch predicate {
+            case .field(_, _, let value):
+                let known = measure.bytes
+                measure.add(value)
+                measure.bytes += 2 * (measure.bytes - known)
+            case .unary: break
+            case .names(let ranges):
+                measure.bytes += ranges.ranges.reduce(0) { $0 + $1.lower.count + ($1.upper?.count ?? 0) }
+            }
+        }
+        return measure.bytes
+    }
+
+    private static func bytes(of path: FieldPath) -> Int {
+        path.segments.reduce(0) { $0 + ValueMeasure.bytes(ofString: $1) }
+    }
+
+    private static let bytesOfEach = 2048
+    private static let bytesOfPredicate = 384
+
     var parentPath: ResourcePath { query.parent.path }
     /// The direction of `__name__`, which ends every order.
     var nameDescending: Bool { orders[orders.count - 1].descending }

@@ -23,8 +23,10 @@ public final class QueryExecution {
     let plan: QueryPlan
     public let view: ReadView
     public let meter: WorkMeter
-    private let context: QueryContext
-    private let stream: CandidateStream
+    private let keysOnly: Bool
+    /// Made by the first step: of a state of the past it costs a walk over what has changed since, which is no work for
+    /// those who only plan.
+    private var started: (context: QueryContext, stream: CandidateStream)?
     private var remaining: Int
     private var toSkip: Int
     /// Results that the query's offset has passed over so far.
@@ -51,11 +53,18 @@ public final class QueryExecution {
         if requireIndexes, let missing = plan.branches.compactMap(\.missingIndex).first {
             throw MissingIndex.status(missing, database: query.query.parent.database)
         }
-        context = try QueryContext(
-            query, view: view, meter: meter, keysOnly: keysOnly, isMerged: plan.branches.count > 1)
-        stream = try Self.stream(plan, context)
+        self.keysOnly = keysOnly
         remaining = query.query.findNearest == nil ? query.query.limit ?? .max : .max
         toSkip = query.query.offset
+    }
+
+    private func start() throws(Status) -> (context: QueryContext, stream: CandidateStream) {
+        if let started { return started }
+        let context = try QueryContext(
+            query, view: view, meter: meter, keysOnly: keysOnly, isMerged: plan.branches.count > 1)
+        let new = (context: context, stream: try Self.stream(plan, context))
+        started = new
+        return new
     }
 
     private static func stream(_ plan: QueryPlan, _ context: QueryContext) throws(Status) -> CandidateStream {
@@ -74,6 +83,7 @@ public final class QueryExecution {
     public func next() throws(Status) -> QueryResult? {
         if query.query.findNearest != nil { return try nextNearest() }
         guard remaining > 0 else { return nil }
+        let (context, stream) = try start()
         while toSkip > 0 {
             guard try stream.next() != nil else { return nil }
             toSkip -= 1
@@ -92,6 +102,7 @@ public final class QueryExecution {
     /// The next result's key alone, without reading the document. Not for nearest-neighbour searches.
     public func nextKey() throws(Status) -> [UInt8]? {
         guard remaining > 0 else { return nil }
+        let stream = try start().stream
         while toSkip > 0 {
             guard try stream.next() != nil else { return nil }
             toSkip -= 1
@@ -156,9 +167,10 @@ public final class QueryExecution {
     }
 
     private func searchNearest() throws(Status) -> [Neighbour] {
-        try NearestNeighbours.search(query) { () throws(Status) -> QueryResult? in
-            guard let candidate = try self.stream.next() else { return nil }
-            guard let document = try self.context.document(of: candidate) else { return nil }
+        let (context, stream) = try start()
+        return try NearestNeighbours.search(query) { () throws(Status) -> QueryResult? in
+            guard let candidate = try stream.next() else { return nil }
+            guard let document = try context.document(of: candidate) else { return nil }
             return QueryResult(key: candidate.key, document: document)
         }.reversed()
     }

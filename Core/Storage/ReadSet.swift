@@ -1,9 +1,14 @@
+import HearthConcurrency
 import HearthModel
 
 /// What a transaction has read: documents, and the queries whose results it relies on.
 struct ReadSet: Sendable {
     private(set) var documents: Set<[UInt8]> = []
     private(set) var queries: [QueryMatcher] = []
+    /// About what the transaction holds of what it has read, locks included.
+    private(set) var bytes = 0
+    /// Memory that is counted for it; given back with the last copy of the read set. Nil while little was read.
+    private var held: MemoryReservation?
 
     var isEmpty: Bool { documents.isEmpty && queries.isEmpty }
 
@@ -19,12 +24,36 @@ struct ReadSet: Sendable {
         }
     }
 
-    mutating func insert(_ resource: LockTable.Resource) {
-        switch resource {
-        case .document(let key): documents.insert(key)
-        case .query(let matcher): queries.append(matcher)
+    /// About what so much more takes in memory.
+    func bytes(for resources: [LockTable.Resource]) -> Int {
+        resources.reduce(0) { sum, resource in
+            switch resource {
+            case .document(let key): documents.contains(key) ? sum : sum + Self.bytes(ofKey: key)
+            case .query(let matcher): sum + matcher.query.heldBytes
+            }
         }
     }
+
+    /// The key in the read set, in the locks of its document, and in those of its transaction.
+    private static func bytes(ofKey key: [UInt8]) -> Int { 2 * key.count + 192 }
+
+    /// Notes what was read.
+    /// - Parameter reserved: for it, by the transaction's requester.
+    mutating func insert(_ resources: [LockTable.Resource], reserved: MemoryReservation?) {
+        bytes += bytes(for: resources)
+        if let reserved {
+            if let held { held.absorb(reserved) } else { held = reserved }
+        }
+        for resource in resources {
+            switch resource {
+            case .document(let key): documents.insert(key)
+            case .query(let matcher): queries.append(matcher)
+            }
+        }
+    }
+
+    /// Notes what needs no memory of anybody's share.
+    mutating func insert(_ resource: LockTable.Resource) { insert([resource], reserved: nil) }
 
     /// Whether a change touches anything that was read: the document itself, or the results of a query, by what it was
     /// or by what it became.

@@ -103,6 +103,8 @@ struct PastOverlay {
 
     var isEmpty: Bool { changes.firstVersions.isEmpty }
 
+    var heldBytes: Int { changes.sizeBytes }
+
     /// Whether the snapshot's document isn't that of the past version.
     func replaces(_ key: [UInt8]) -> Bool { changes.firstVersions[key] != nil }
 

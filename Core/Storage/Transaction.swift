@@ -72,9 +72,12 @@ final class TransactionTable: Sendable {
     private let state = Mutex(State())
     private let clock: any Clock
     private let salt: UInt64
+    private let readSets: MemoryBudget
 
-    init(clock: any Clock, database: DatabaseName) {
+    /// - Parameter readSets: for what transactions of this and other databases have read.
+    init(clock: any Clock, database: DatabaseName, readSets: MemoryBudget) {
         self.clock = clock
+        self.readSets = readSets
         salt = Self.hash(Array(database.text.utf8), seed: 0x9E37_79B9_7F4A_7C15)
     }
 
@@ -138,14 +141,30 @@ final class TransactionTable: Sendable {
         isWellFormed(id) ? Self.expired : .invalidArgument("Invalid transaction.")
     }
 
+    /// Reserves memory for what a transaction is about to read, on the account of whoever has begun it. To be done before
+    /// the first lock is taken: what waits for locks is held as well.
+    /// - Returns: nil while so little is read that it isn't counted.
+    /// - Throws: RESOURCE_EXHAUSTED when the requester has its share.
+    func reserve(_ resources: [LockTable.Resource], for transaction: Transaction) throws(Status) -> MemoryReservation? {
+        let known = transaction.readSet.bytes
+        func counted(_ bytes: Int) -> Int { max(0, bytes - Limits.readSetUncountedBytes) }
+        let more = counted(known + transaction.readSet.bytes(for: resources)) - counted(known)
+        if more == 0 { return nil }
+        let reservation = readSets.reservation(for: transaction.requester)
+        if reservation.grow(by: more) { return reservation }
+        throw .resourceExhausted("The transactions of this client have read too much that is not committed yet.")
+    }
+
     /// Adds what a read relies on.
     /// - Parameters:
+    ///   - reserved: memory for it.
     ///   - version: what the read and all before it show.
     ///   - readTime: of that state.
     ///   - revision: of the transaction when that was found out.
     /// - Returns: false when another read came between; nothing is noted then.
     func note(
-        _ resources: [LockTable.Resource], of id: [UInt8], at version: Int64, _ readTime: Timestamp, revision: Int
+        _ resources: [LockTable.Resource], reserved: MemoryReservation?, of id: [UInt8], at version: Int64,
+        _ readTime: Timestamp, revision: Int
     ) throws(Status) -> Bool {
         let isNoted: Bool? = state.withLock { state in
             // Taken out of the table while it changes, so that the read set isn't copied.
@@ -155,7 +174,7 @@ final class TransactionTable: Sendable {
             transaction.revision += 1
             transaction.version = version
             transaction.readTime = readTime
-            for resource in resources { transaction.readSet.insert(resource) }
+            transaction.readSet.insert(resources, reserved: reserved)
             return true
         }
         guard let isNoted else { throw unknown(id) }

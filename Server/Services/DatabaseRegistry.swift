@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import Synchronization
@@ -27,9 +28,11 @@ public final class DatabaseRegistry: Sendable {
             allowsClockSkew: allowsClockSkew, prepare: prepare)
     }
 
+    /// - Parameter readSets: for what transactions have read.
     init(
         provider: any StoreProvider, threads: LifecycleThreads, room: StoreRoom, ownsThreads: Bool = false,
-        clock: any Clock = SystemClock(), allowsClockSkew: Bool = false, prepare: Preparation? = nil
+        clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
+        readSets: MemoryBudget = ServerMemory().readSets, prepare: Preparation? = nil
     ) {
         self.provider = provider
         ownThreads = ownsThreads ? threads : nil
@@ -40,19 +43,20 @@ public final class DatabaseRegistry: Sendable {
                     try room.enter { () throws(Status) in try provider.open(name) }
                 }
                 if try provider.contains(name) {
-                    return try Self.open(name, try make(), room, clock, allowsClockSkew, prepare)
+                    return try Self.open(name, try make(), room, clock, allowsClockSkew, readSets, prepare)
                 }
-                return try Self.openDeferred(name, make, clock, prepare)
+                return try Self.openDeferred(name, make, clock, readSets, prepare)
             },
             remove: { name throws(Status) in try provider.delete(name) })
     }
 
     private static func open(
         _ name: DatabaseName, _ store: any Store, _ room: StoreRoom, _ clock: any Clock, _ allowsClockSkew: Bool,
-        _ prepare: Preparation?
+        _ readSets: MemoryBudget, _ prepare: Preparation?
     ) throws(Status) -> Database {
         do throws(Status) {
-            let database = try Database(name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew)
+            let database = try Database(
+                name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, readSets: readSets)
             // Indexes are built while the database is used.
             prepare?(database) {}
             return database
@@ -66,11 +70,11 @@ public final class DatabaseRegistry: Sendable {
     /// What configuration says of a database is not worth a file before there is a document.
     private static func openDeferred(
         _ name: DatabaseName, _ make: @escaping @Sendable () throws(Status) -> any Store, _ clock: any Clock,
-        _ prepare: Preparation?
+        _ readSets: MemoryBudget, _ prepare: Preparation?
     ) throws(Status) -> Database {
         let isPrepared = Flag()
         let store = DeferredStore(isWorthKeeping: { _ in isPrepared.isSet }, make: make)
-        let database = try Database(name: name, store: store, clock: clock)
+        let database = try Database(name: name, store: store, clock: clock, readSets: readSets)
         if let prepare {
             let answer = Awaited<Void>()
             prepare(database) { answer.set(.success(())) }

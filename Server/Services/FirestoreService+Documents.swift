@@ -31,7 +31,8 @@ extension FirestoreService {
         }
     }
 
-    func createDocument(_ request: CreateDocumentRequest, _ call: any ServiceCall) {
+    /// - Parameter sizeBytes: of the request as it came.
+    func createDocument(_ request: CreateDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let parent = try ResourceName(parent: request.parent)
             try ResourceName.validate(collectionID: request.collectionId)
@@ -43,7 +44,7 @@ extension FirestoreService {
             let collection = parent.path.appending(request.collectionId)
             create(
                 request.document?.fields ?? MapValue(), in: collection, id: request.documentId, of: parent.database,
-                projection, attempt: 1, call)
+                projection, attempt: 1, sizeBytes: sizeBytes, call)
         }
     }
 
@@ -51,7 +52,7 @@ extension FirestoreService {
     private func create(
         _ fields: MapValue, in collection: ResourcePath, id: String, of database: DatabaseName,
         _ projection: Projection?,
-        attempt: Int, _ call: any ServiceCall
+        attempt: Int, sizeBytes: Int, _ call: any ServiceCall
     ) {
         let name = ResourceName(
             database: database, path: collection.appending(id.isEmpty ? DocumentID.generate() : id))
@@ -65,17 +66,19 @@ extension FirestoreService {
                     database, for: call,
                     again: {
                         self.create(
-                            fields, in: collection, id: id, of: database, projection, attempt: attempt, call)
+                            fields, in: collection, id: id, of: database, projection, attempt: attempt,
+                            sizeBytes: sizeBytes, call)
                     })
             else { return }
             opened.commit(
-                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                [write], sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, returning: 0,
                 isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop {
                     if case .failure(let status) = result, status.code == .alreadyExists, id.isEmpty, attempt < 5 {
                         return self.create(
-                            fields, in: collection, id: id, of: database, projection, attempt: attempt + 1, call)
+                            fields, in: collection, id: id, of: database, projection, attempt: attempt + 1,
+                            sizeBytes: sizeBytes, call)
                     }
                     self.respondToWrite(call, name, projection, result)
                 }
@@ -83,7 +86,8 @@ extension FirestoreService {
         }
     }
 
-    func updateDocument(_ request: UpdateDocumentRequest, _ call: any ServiceCall) {
+    /// - Parameter sizeBytes: of the request as it came.
+    func updateDocument(_ request: UpdateDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try ResourceName(document: request.document?.name ?? "")
             let projection = try request.mask.map { mask throws(Status) in try mask.projection() }
@@ -94,10 +98,10 @@ extension FirestoreService {
             let commitGuard = try access.commitGuard(call.identity, name.database)
             guard
                 let database = try self.database(
-                    name.database, for: call, again: { self.updateDocument(request, call) })
+                    name.database, for: call, again: { self.updateDocument(request, sizeBytes: sizeBytes, call) })
             else { return }
             database.commit(
-                [write], guard: commitGuard, requester: call.requester, returning: 0,
+                [write], sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, returning: 0,
                 isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop { self.respondToWrite(call, name, projection, result) }
@@ -119,7 +123,8 @@ extension FirestoreService {
         }
     }
 
-    func deleteDocument(_ request: DeleteDocumentRequest, _ call: any ServiceCall) {
+    /// - Parameter sizeBytes: of the request as it came.
+    func deleteDocument(_ request: DeleteDocumentRequest, sizeBytes: Int, _ call: any ServiceCall) {
         answer(call) { () throws(Status) in
             let name = try ResourceName(document: request.name)
             var message = WriteMessage(delete: request.name)
@@ -128,10 +133,11 @@ extension FirestoreService {
             let commitGuard = try access.commitGuard(call.identity, name.database)
             guard
                 let database = try self.database(
-                    name.database, for: call, again: { self.deleteDocument(request, call) })
+                    name.database, for: call, again: { self.deleteDocument(request, sizeBytes: sizeBytes, call) })
             else { return }
             database.commit(
-                [write], guard: commitGuard, requester: call.requester, isWanted: call.cancellation.isWanted
+                [write], sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester,
+                isWanted: call.cancellation.isWanted
             ) { result in
                 call.onLoop {
                     switch result {

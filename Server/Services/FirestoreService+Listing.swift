@@ -98,7 +98,7 @@ extension FirestoreService {
             }
         }
         // While it waits, the request holds the time and not the view, which keeps a snapshot open.
-        longReads.whenFree(for: call.requester) { [pool] read in
+        longReads.whenFree(for: call.requester, cancellation: call.cancellation) { [pool] read in
             switch read {
             case .failure(let status): answered(.failure(status))
             case .success(let read):

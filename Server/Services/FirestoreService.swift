@@ -61,8 +61,8 @@ public final class FirestoreService: Sendable {
     /// - Parameters:
     ///   - refused: ends the call when the database can't be opened; nil finishes it.
     ///   - again: begins the method anew.
-    /// - Returns: nil when the database isn't open: then it is opened, and `again` called on the call's loop. Only there;
-    ///   any other thread waits.
+    /// - Returns: nil when the database isn't open: then it is opened, and `again` called on the call's loop, or by a worker
+    ///   when this is one: no worker waits meanwhile.
     /// - Throws: PERMISSION_DENIED for who has no business there, NOT_FOUND when it doesn't exist.
     @inline(__always)
     func database(
@@ -81,19 +81,19 @@ public final class FirestoreService: Sendable {
         _ name: DatabaseName, mayCreate: Bool, _ call: any ServiceCall, _ refused: (@Sendable (Status) -> Void)?,
         _ again: @escaping @Sendable () -> Void
     ) throws(Status) -> Database? {
-        if !call.loop.isCurrent {
-            let database = try registry.database(name)
-            if !mayCreate, !database.exists { throw DatabaseRegistry.missing(name) }
-            return database
+        let isOnLoop = call.loop.isCurrent
+        let failed: @Sendable (Status) -> Void = { status in
+            call.loop.execute { if let refused { refused(status) } else { call.finish(status) } }
         }
-        registry.use(name, mayCreate: mayCreate) { result in
-            call.loop.execute {
-                if call.isFinished { return }
-                switch result {
-                case .success(let database):
-                    // Held meanwhile, so that it can't be closed again for want of use.
+        registry.use(name, mayCreate: mayCreate) { [pool] result in
+            switch result {
+            case .failure(let status): failed(status)
+            // Held meanwhile, so that it can't be closed again for want of use.
+            case .success(let database) where isOnLoop:
+                call.loop.execute { if !call.isFinished { withExtendedLifetime(database, again) } }
+            case .success(let database):
+                pool.run(.short, for: call.requester, cancellation: call.cancellation, refused: failed) {
                     withExtendedLifetime(database, again)
-                case .failure(let status): if let refused { refused(status) } else { call.finish(status) }
                 }
             }
         }

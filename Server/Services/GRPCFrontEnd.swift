@@ -103,7 +103,10 @@ struct GRPCFrontEnd: GRPCHandler {
                     service.authenticator.identify(call) { result in
                         let observation = observer.begin(method, .grpc, remote: call.remoteAddress)
                         switch result {
-                        case .success(let identity): serve(GRPCServiceCall(call, identity, observation))
+                        case .success(let identity):
+                            let carried = GRPCServiceCall(call, identity, observation)
+                            call.identified(carried.requester)
+                            serve(carried)
                         case .failure(let status): GRPCServiceCall(call, .nobody, observation).finish(status)
                         }
                     }
@@ -125,13 +128,16 @@ struct GRPCFrontEnd: GRPCHandler {
                 service.listDocuments(try ListDocumentsRequest(protobuf: bytes), call)
             },
             prefix + "CreateDocument": { bytes, call throws(Status) in
-                service.createDocument(try CreateDocumentRequest(protobuf: bytes), call)
+                service.createDocument(
+                    try CreateDocumentRequest(protobuf: bytes), sizeBytes: bytes.count, call)
             },
             prefix + "UpdateDocument": { bytes, call throws(Status) in
-                service.updateDocument(try UpdateDocumentRequest(protobuf: bytes), call)
+                service.updateDocument(
+                    try UpdateDocumentRequest(protobuf: bytes), sizeBytes: bytes.count, call)
             },
             prefix + "DeleteDocument": { bytes, call throws(Status) in
-                service.deleteDocument(try DeleteDocumentRequest(protobuf: bytes), call)
+                service.deleteDocument(
+                    try DeleteDocumentRequest(protobuf: bytes), sizeBytes: bytes.count, call)
             },
             prefix + "BatchGetDocuments": { bytes, call throws(Status) in
                 service.batchGetDocuments(try BatchGetDocumentsRequest(protobuf: bytes), call)

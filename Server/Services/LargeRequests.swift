@@ -10,6 +10,8 @@ struct LargeRequests: Sendable {
     /// Above this a request costs more than the hop to another thread.
     static let sizeBytesMin = 128 << 10
 
+    static let tooMany = Status.resourceExhausted("The server holds too many large requests of yours.")
+
     let memory: ServerMemory
     private let pool: WorkerPool
 
@@ -40,7 +42,7 @@ struct LargeRequests: Sendable {
     ) {
         let held = memory.received.reservation(for: requester)
         guard held.grow(by: message.count) else {
-            return refused(.resourceExhausted("The server holds too many large requests of yours."))
+            return refused(Self.tooMany)
         }
         // Counting takes long, too.
         pool.run(.short, for: requester, cancellation: cancellation, cost: Self.cost(message), refused: refused) {
@@ -206,7 +208,7 @@ private final class DistantCall: ServiceCall {
     private func sendHere(_ message: [UInt8]) -> Bool {
         if kept.bytes == 0 {
             guard kept.grow(by: sizeBytes) else {
-                finish(.resourceExhausted("The server holds too many large requests of yours."))
+                finish(LargeRequests.tooMany)
                 return false
             }
             share.end()

@@ -89,7 +89,7 @@ final class MessageStream: @unchecked Sendable {
     }
 
     private func waitForRead() {
-        request = reads.whenFree(for: call.requester) { [self] result in
+        request = reads.whenFree(for: call.requester, cancellation: call.cancellation) { [self] result in
             switch result {
             // A read that nobody takes is free again as soon as this closure is gone.
             case .success(let read): work(under: read)

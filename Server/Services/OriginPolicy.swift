@@ -33,12 +33,33 @@ package struct OriginPolicy: Sendable {
         if let origin = head.firstValue("origin") {
             return isAllowed(origin, host) ? nil : Self.refusal(ofOrigin: origin)
         }
-        guard head.firstValue("sec-fetch-site") == "cross-site", !Self.isNavigation(head) else { return nil }
         // Scripts and images of other pages carry no origin, and a script is how JSONP is read. Browsers say where they
         // come from in another way.
+        if let site = head.firstValue("sec-fetch-site") {
+            guard site == "cross-site", !Self.isNavigation(head) else { return nil }
+        } else {
+            // They say so only to servers that nobody between can pretend to be: not to an address of the local network. Source:
+            // "Fetch Metadata Request Headers" of the W3C, section 2.
+            guard Self.isReadByScripts(head), head.firstValue("referer") != nil || Self.isOfBrowser(head) else {
+                return nil
+            }
+        }
         let referrer = head.firstValue("referer").flatMap(Self.origin(ofURL:))
         if let referrer, isAllowed(referrer, host) { return nil }
         return Self.refusal(ofOrigin: referrer ?? "null")
+    }
+
+    /// What answers with a script, which the page that asks for it reads: JSONP, and the long polling of the Realtime
+    /// Database.
+    private static func isReadByScripts(_ head: HTTPRequestHead) -> Bool {
+        if head.path == "/.lp" { return true }
+        guard let query = head.query, let parameters = URLText.parameters(query) else { return false }
+        return parameters.contains { $0.name == "callback" }
+    }
+
+    /// A page can leave out where it is, but not what shows it.
+    private static func isOfBrowser(_ head: HTTPRequestHead) -> Bool {
+        head.firstValue("user-agent")?.lowercased().hasPrefix("mozilla/") ?? false
     }
 
     private static func refusal(ofOrigin origin: String) -> String {

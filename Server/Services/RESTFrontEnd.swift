@@ -166,19 +166,19 @@ struct RESTFrontEnd: HTTPHandler {
             request.parent = parent
             request.collectionId = collectionID
             request.document = body.isEmpty ? DocumentMessage() : try DocumentMessage(json: body, at: "document")
-            service.createDocument(request, call)
+            service.createDocument(request, sizeBytes: body.count, call)
         case .updateDocument(let name):
             var request = UpdateDocumentRequest()
             try Self.set(parameters, in: &request)
             var document = body.isEmpty ? DocumentMessage() : try DocumentMessage(json: body, at: "document")
             document.name = name
             request.document = document
-            service.updateDocument(request, call)
+            service.updateDocument(request, sizeBytes: body.count, call)
         case .deleteDocument(let name):
             var request = DeleteDocumentRequest()
             try Self.set(parameters, in: &request)
             request.name = name
-            service.deleteDocument(request, call)
+            service.deleteDocument(request, sizeBytes: body.count, call)
         case .custom(let method, let database, let parent):
             try perform(method, database, parent, parameters, body.isEmpty ? Array("{}".utf8) : body, call)
         }

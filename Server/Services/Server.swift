@@ -86,13 +86,14 @@ public final class Server: Sendable {
         } else {
             provider = MemoryStoreProvider()
         }
+        memory = ServerMemory()
         lifecycle = LifecycleThreads()
         room = StoreRoom(StoreRoom.Bounds(descriptorsMax: Self.descriptorsMax()), threads: lifecycle)
         let indexes = configuration.indexes
         self.log = log
         registry = DatabaseRegistry(
             provider: provider, threads: lifecycle, room: room, clock: clock,
-            allowsClockSkew: configuration.allowsClockSkew,
+            allowsClockSkew: configuration.allowsClockSkew, readSets: memory.readSets,
             prepare: { database, done in
                 ClockReport.opened(database, log)
                 guard let wanted = indexes[database.name.database] else { return done() }
@@ -107,7 +108,6 @@ public final class Server: Sendable {
         let shortWorkersMax = max(1, configuration.workersMax / 2)
         pool = WorkerPool(
             shortThreadsMax: shortWorkersMax, longThreadsMax: max(1, configuration.workersMax - shortWorkersMax))
-        memory = ServerMemory()
         longReads = LongReads()
         stopRequest = SharedRequest(onShutdownRequest)
         let rules = RulesRegistry()

@@ -20,6 +20,12 @@ final class ServerMemory: Sendable {
     let listening: MemoryBudget
     /// Changes that wait for listeners which take nothing.
     let listenersWaiting: MemoryBudget
+    /// What is noted of the documents that clients have of targets with a limit or an offset.
+    let windows: MemoryBudget
+    /// What open transactions have read.
+    let readSets: MemoryBudget
+    /// What streams have sent to clients of WebChannel and those have not acknowledged.
+    let unacknowledged: MemoryBudget
 
     init(
         received: MemoryBudget = MemoryBudget(
@@ -36,7 +42,16 @@ final class ServerMemory: Sendable {
             smallBytesMax: Limits.listeningSmallBytesMax),
         listenersWaiting: MemoryBudget = MemoryBudget(
             bytesMax: Limits.listenWaitingBytesMax, shareBytesMax: Limits.listenWaitingShareBytesMax,
-            smallBytesMax: Limits.listenWaitingSmallBytesMax)
+            smallBytesMax: Limits.listenWaitingSmallBytesMax),
+        windows: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
+            smallBytesMax: Limits.listenWindowsSmallBytesMax),
+        readSets: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax),
+        unacknowledged: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
+            smallBytesMax: Limits.webChannelOutputSmallBytesMax)
     ) {
         self.received = received
         self.working = working
@@ -44,5 +59,8 @@ final class ServerMemory: Sendable {
         self.sorting = sorting
         self.listening = listening
         self.listenersWaiting = listenersWaiting
+        self.windows = windows
+        self.readSets = readSets
+        self.unacknowledged = unacknowledged
     }
 }

@@ -72,7 +72,7 @@ struct ListenBoundaryTests {
 }
 
 @Suite("Listeners that come back")
-struct ListenResumeTests {
+struct ListenResumeQueueTests {
     @Test("hold no snapshot while they wait for a read, and don't wait after their end")
     func waiting() async throws {
         let reads = LongReads(max: 1)

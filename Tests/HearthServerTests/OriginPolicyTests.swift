@@ -98,4 +98,25 @@ import Testing
             #expect(!OriginPolicy.isOrigin(text), "\(text)")
         }
     }
+
+    /// Browsers send no `Sec-Fetch-Site` to an address of the local network.
+    @Test(arguments: ["/.lp?start=t&ns=a", "/a.json?callback=f", "/a.json?print=silent&c%61llback=f"])
+    func scriptsOfOtherPagesAreNotServedWithoutMetadata(_ path: String) {
+        let host = "192.168.1.5:9000"
+        let agent = ["user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"]
+        func refusal(_ fields: [String: String]) -> String? { policy.refusal(head(host, fields, path: path)) }
+        #expect(refusal(agent) != nil)
+        #expect(refusal(agent.merging(["referer": "https://evil.example/page"]) { $1 }) != nil)
+        #expect(refusal(["referer": "https://evil.example/page"]) != nil)
+        // The developer's own pages.
+        for page in ["http://localhost:3000/", "http://192.168.1.5:3000/a?b", "https://app.example:3000/"] {
+            #expect(refusal(agent.merging(["referer": page]) { $1 }) == nil)
+        }
+        // Programs are no pages.
+        #expect(refusal(["user-agent": "curl/8"]) == nil)
+        #expect(refusal([:]) == nil)
+        // Opening an address in a tab runs nothing of the page that has the link.
+        let link = agent.merging(["referer": "https://evil.example/page"]) { $1 }
+        #expect(policy.refusal(head(host, link, path: "/a.json?print=pretty")) == nil)
+    }
 }

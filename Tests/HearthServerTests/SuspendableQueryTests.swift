@@ -204,4 +204,35 @@ struct MessageStreamTests {
         pool.stop()
         loop.stopAndJoin()
     }
+
+    @Test("give up their place among those that wait when their calls are cancelled", arguments: [1, 100])
+    func cancelled(count: Int) async throws {
+        let loop = try EventLoop()
+        try loop.start()
+        let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
+        let reads = LongReads(max: 1)
+        let held = try #require(reads.take())
+        let clients = (0..<count).map { Client(loop, UInt64($0), takes: true) }
+        for client in clients {
+            loop.execute {
+                MessageStream(Source(10, isLight: false), to: client, pool: pool, reads: reads).start()
+            }
+        }
+        await until { reads.waitingCount == count }
+        #expect(clients.allSatisfy { $0.cancellation.handlerCount == 1 })
+        for client in clients { client.cancellation.cancel() }
+        #expect(reads.waitingCount == 0)
+        // A call that is cancelled already doesn't begin to wait.
+        loop.execute { MessageStream(Source(10, isLight: false), to: clients[0], pool: pool, reads: reads).start() }
+        let last = Client(loop, 1000, takes: true)
+        loop.execute { MessageStream(Source(10, isLight: false), to: last, pool: pool, reads: reads).start() }
+        await until { reads.waitingCount == 1 }
+        held.end()
+        await until { last.end != nil }
+        #expect(last.end?.code == .ok)
+        #expect(last.cancellation.handlerCount == 0)
+        #expect(clients.allSatisfy { $0.received == 0 })
+        pool.stop()
+        loop.stopAndJoin()
+    }
 }

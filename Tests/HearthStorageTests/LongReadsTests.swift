@@ -89,6 +89,28 @@ struct LongReadsTests {
         #expect(reads.activeCount == 0 && reads.waitingCount == 0)
     }
 
+    /// Also while most of what waits has not been cancelled.
+    @Test func whoHasCancelledDoesNotCountAgainstItsAccount() {
+        let reads = LongReads(max: 1, waitingMax: 1000, waitingShareMax: 40)
+        let journal = Journal()
+        reads.whenFree(for: user(9, 9), journal.begin("first"))
+        for _ in 0..<40 { reads.whenFree(for: user(2, 2), journal.begin("other")) }
+        for _ in 0..<3 {
+            let waiting = (0..<40).compactMap { _ in reads.whenFree(for: user(1, 1), journal.begin("gone")) }
+            #expect(waiting.count == 40)
+            reads.whenFree(for: user(1, 3), journal.begin("over"))
+            for request in waiting { request.cancel() }
+        }
+        #expect(
+            journal.names == ["first", "over: resourceExhausted", "over: resourceExhausted", "over: resourceExhausted"])
+        reads.whenFree(for: user(1, 3), journal.begin("now"))
+        for _ in 0..<42 { journal.endFirst() }
+        #expect(journal.names.count { $0 == "now" } == 1)
+        #expect(journal.names.count { $0 == "other" } == 40)
+        #expect(reads.activeCount == 0)
+        #expect(reads.waitingCount == 0)
+    }
+
     @Test func tooManyAreRefusedButAdministratorsAreNot() {
         let reads = LongReads(max: 1, waitingMax: 4, waitingShareMax: 2)
         let journal = Journal()

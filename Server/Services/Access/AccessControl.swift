@@ -135,15 +135,22 @@ final class AccessControl: Sendable {
     func get(
         _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ view: ReadView
     ) throws(Status) -> Dependencies {
+        try get(paths, identity, database, StateReader(view))
+    }
+
+    /// - Parameter reader: of the state; what rules ask it for is kept for further judgements.
+    @discardableResult
+    func get(
+        _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ reader: StateReader
+    ) throws(Status) -> Dependencies {
         guard case .rules(let ruleset, let auth) = try judge(identity, database) else { return [] }
         let access = RulesAccess(
             total: paths.count > 1 ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)
-        let reader = ViewReader(view)
         for path in paths {
             let request = RulesRequest(
                 method: .get, database: database.database, path: path, auth: auth,
                 time: FieldTransform.serverTime(clock.now()),
-                resource: try reader.document(path, isAfter: false))
+                resource: try reader.resource(path))
             try decide(ruleset, request, reader, access, database)
         }
         return access.paths.map(\.path)
@@ -154,6 +161,14 @@ final class AccessControl: Sendable {
     @discardableResult
     func list(
         _ query: Query, _ identity: Identity, _ view: ReadView
+    ) throws(Status) -> Dependencies {
+        try list(query, identity, StateReader(view))
+    }
+
+    /// - Parameter reader: of the state; what rules ask it for is kept for further judgements.
+    @discardableResult
+    func list(
+        _ query: Query, _ identity: Identity, _ reader: StateReader
     ) throws(Status) -> Dependencies {
         let database = query.parent.database
         guard case .rules(let ruleset, let auth) = try judge(identity, database) else { return [] }
@@ -176,7 +191,7 @@ final class AccessControl: Sendable {
         let request = RulesRequest(
             method: .list, database: database.database, path: path, auth: auth,
             time: FieldTransform.serverTime(clock.now()), query: rulesQuery)
-        try decide(ruleset, request, ViewReader(view), access, database)
+        try decide(ruleset, request, reader, access, database)
         return access.paths.map(\.path)
     }
 
@@ -238,20 +253,6 @@ private struct Lent<Value>: @unchecked Sendable {
     let value: Value
 
     init(_ value: Value) { self.value = value }
-}
-
-/// Shows rules the state that a request reads.
-private final class ViewReader: DocumentReader {
-    private let view: ReadView
-
-    init(_ view: ReadView) {
-        self.view = view
-    }
-
-    /// A read changes nothing: before and after are the same.
-    func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? {
-        try view.document(path).map { RulesDocument(path: path, $0) }
-    }
 }
 
 extension RulesDocument {

@@ -52,9 +52,21 @@ struct BundleHTTP: HTTPExtension {
             let identity = Result { () throws(Status) in try result.get() }
             service.answer(call) { () throws(Status) in
                 let name = try database(segments)
-                service.registry.use(name, mayCreate: true) { opened in
+                // A definition of the configuration names a database that may come into being later. Any other one has to be
+                // there, unless the caller may make it.
+                let configured = segments.count == 1 ? segments.last.flatMap { definitions[$0] } : nil
+                var mayCreate = true
+                if let configured {
+                    try permit(identity, configured)
+                } else {
+                    mayCreate = self.mayCreate(name, identity)
+                }
+                service.registry.use(name, mayCreate: mayCreate) { opened in
                     call.onLoop {
                         service.answer(call) { () throws(Status) in
+                            if case .failure(let status) = opened, status.code == .notFound {
+                                throw SavedBundles.missing(segments.last ?? "")
+                            }
                             try fetch(exchange, segments, identity, try opened.get(), call)
                         }
                     }
@@ -68,11 +80,7 @@ struct BundleHTTP: HTTPExtension {
         _ call: RESTCall
     ) throws(Status) {
         let definition = try definition(segments, in: database)
-        if !definition.isPublic {
-            try service.access.requireAdministrator(
-                try identity.get(), of: .database(definition.database), .reads,
-                "This bundle needs admin authentication.")
-        }
+        try permit(identity, definition)
         keeper.bundle(definition, database) { result in
             call.onLoop {
                 switch result {
@@ -81,6 +89,17 @@ struct BundleHTTP: HTTPExtension {
                 }
             }
         }
+    }
+
+    private func mayCreate(_ name: DatabaseName, _ identity: Result<Identity, Status>) -> Bool {
+        // Public bundles are for everybody, also where somebody may do nothing else.
+        do throws(Status) { return try service.access.mayCreate(name, try identity.get()) } catch { return false }
+    }
+
+    private func permit(_ identity: Result<Identity, Status>, _ definition: BundleDefinition) throws(Status) {
+        if definition.isPublic { return }
+        try service.access.requireAdministrator(
+            try identity.get(), of: .database(definition.database), .reads, "This bundle needs admin authentication.")
     }
 
     /// The database of which an address's bundle is, or where its definition is saved.

@@ -1,5 +1,6 @@
 import HearthModel
 import HearthStorage
+import HearthWire
 
 /// For whom a request is carried out.
 enum Identity: Sendable {
@@ -10,6 +11,19 @@ enum Identity: Sendable {
 
     static let owner = Identity.administrator(AdministratorScope())
     static let nobody = Identity.client(nil)
+
+    /// Equal for those about whom judgements are the same, whatever they ask for.
+    var asJudged: [UInt8] {
+        switch self {
+        case .administrator(let scope):
+            return [scope.project == nil ? 0 : 1, scope.isReadOnly ? 1 : 0] + Array((scope.project ?? "").utf8)
+        case .client(nil): return [2]
+        case .client(let client?):
+            let uid = Array(client.uid.utf8)
+            let length = (0..<8).map { UInt8(truncatingIfNeeded: uid.count >> (8 * $0)) }
+            return [3] + length + uid + FieldsCodec.encode(client.token)
+        }
+    }
 
     /// On whose account the requests of a connection are.
     /// - Parameter address: of the peer, `address:port`.

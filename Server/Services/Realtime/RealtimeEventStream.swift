@@ -73,7 +73,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         let reading = reading
         let requester = requester
         let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
-        handle.load(kind, for: requester, cancellation: call.cancellation) { view throws(Status) in
+        handle.load(kind, for: requester) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             switch result {
@@ -82,10 +82,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
                 handle.dropChanges()
                 load(mayBeLarge: true)
             case .failure(let status):
-                if !hasStarted { return refuse(status) }
-                // A client that can be served later comes back; it takes an event for the end.
-                if status == SpillFile.tooMany { return shutDown(status) }
-                end(with: Self.cancelEvent)
+                fail(status)
             }
         }
     }
@@ -126,6 +123,12 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         }
     }
 
+    /// It can't go on. A client takes an event for the end of its rights; any other that is disconnected comes back.
+    private func fail(_ status: Status) {
+        if !hasStarted { return refuse(status) }
+        if status.code == .permissionDenied { end(with: Self.cancelEvent) } else { shutDown(status) }
+    }
+
     private func refuse(_ status: Status) {
         close()
         call.fail(status)
@@ -164,10 +167,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         if sender.isIdle { load() }
     }
 
-    func listen(_ listen: RealtimeListen, failed status: Status) {
-        if hasStarted { return end(with: Self.cancelEvent) }
-        refuse(status)
-    }
+    func listen(_ listen: RealtimeListen, failed status: Status) { fail(status) }
 }
 
 extension RealtimeEventStream: RealtimeOutput {
@@ -195,10 +195,10 @@ extension RealtimeEventStream: RealtimeUser {
         // What is loading is judged with the rules that are in force then, or once more afterwards.
         if mustJudge { return }
         let reading = reading
-        handle.ask { view throws(Status) in
+        handle.ask(for: requester) { view throws(Status) in
             try reading.judge(view)
         } _: { [self] result in
-            if case .failure = result { end(with: Self.cancelEvent) }
+            if case .failure(let status) = result { fail(status) }
             if mustJudge { loop.execute { [self] in rulesChanged() } }
         }
     }

@@ -118,3 +118,29 @@ struct RealtimeFrameCutter {
 
     mutating func cuts(in part: [UInt8]) -> [Int] { part.withUnsafeBufferPointer { cuts(in: $0) } }
 }
+
+/// Makes frames of a text that comes in parts.
+struct RealtimePieceFramer {
+    private var cutter = RealtimeFrameCutter()
+    /// What belongs to the next frame.
+    private var begun: [UInt8] = []
+
+    /// - Returns: the frames that are complete.
+    mutating func take(_ part: [UInt8]) -> [[UInt8]] {
+        var frames: [[UInt8]] = []
+        var start = 0
+        for cut in cutter.cuts(in: part) {
+            frames.append(begun + part[start..<cut])
+            begun = []
+            start = cut
+        }
+        begun += part[start...]
+        return frames
+    }
+
+    /// The last frame.
+    mutating func finish() -> [UInt8] {
+        defer { self = RealtimePieceFramer() }
+        return begun
+    }
+}

@@ -39,6 +39,11 @@ final class RealtimeListen: @unchecked Sendable {
     /// Counts what was begun, so that what comes too late is known.
     private var turn = 0
     private var loadsInARow = 0
+    /// Set when what was begun last is not wanted any more.
+    private var wanted = Cancellation()
+    /// Reads that workers have, or will have, also of what is not wanted any more.
+    private var readings = 0
+    private var idleJobs: [() -> Void] = []
 
     /// Loads that are begun anew because too much changed meanwhile.
     private static let loadsInARowMax = 5
@@ -58,7 +63,7 @@ final class RealtimeListen: @unchecked Sendable {
     func cancel() {
         if phase == .cancelled { return }
         phase = .cancelled
-        turn += 1
+        endTurn()
         forgetPending()
         shared.remove(self)
     }
@@ -67,8 +72,34 @@ final class RealtimeListen: @unchecked Sendable {
     func dropChanges() {
         if phase == .cancelled { return }
         phase = .stale
-        turn += 1
+        endTurn()
         forgetPending()
+    }
+
+    /// What was begun is not wanted any more: it isn't read, unless it is being read now.
+    private func endTurn() {
+        turn += 1
+        wanted.cancel()
+    }
+
+    /// Runs `job` when no worker has anything to read for this: now, or later on the loop.
+    func whenIdle(_ job: @escaping () -> Void) {
+        if readings == 0 { job() } else { idleJobs.append(job) }
+    }
+
+    /// Keeps changes back while it is asked elsewhere whether it may go on.
+    /// - Returns: for `goOn`; nil when it isn't live.
+    func pause() -> Int? {
+        guard phase == .live else { return nil }
+        phase = .held
+        endTurn()
+        isOverfull = false
+        return turn
+    }
+
+    /// Goes on with what has changed since `pause`, unless something else was begun.
+    func goOn(_ turn: Int) {
+        if turn == self.turn { release(after: .min) }
     }
 
     /// Reads on a worker's thread, and hands over what was read, before what changed since.
@@ -76,17 +107,17 @@ final class RealtimeListen: @unchecked Sendable {
     ///   - requester: on whose account it is read.
     ///   - done: on the loop; unless the listen was cancelled, or something else begun, meanwhile.
     func load<Content: Sendable>(
-        _ kind: WorkerPool.Kind = .long, for requester: Requester = .server, cancellation: Cancellation? = nil,
+        _ kind: WorkerPool.Kind = .long, for requester: Requester = .server,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(kind, for: requester, cancellation, read) { [self] result, version in
+        begin(kind, for: requester, read) { [self] result, version in
             if isOverfull, case .success = result {
                 loadsInARow += 1
                 if loadsInARow > Self.loadsInARowMax {
                     return done(.failure(.unavailable("The data changes too fast to be read.")))
                 }
-                return load(kind, for: requester, cancellation: cancellation, read, done)
+                return load(kind, for: requester, read, done)
             }
             loadsInARow = 0
             done(result)
@@ -101,29 +132,41 @@ final class RealtimeListen: @unchecked Sendable {
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(.long, for: requester, nil, question) { [self] result, _ in
+        begin(.long, for: requester, question) { [self] result, _ in
             done(result)
             if case .success = result { release(after: .min) }
         }
     }
 
     private func begin<Content: Sendable>(
-        _ kind: WorkerPool.Kind, for requester: Requester, _ cancellation: Cancellation?,
+        _ kind: WorkerPool.Kind, for requester: Requester,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>, _ version: Int64) -> Void
     ) {
         if phase == .cancelled { return }
         phase = .held
-        turn += 1
+        endTurn()
         isOverfull = false
         let turn = turn
+        let wanted = Cancellation()
+        self.wanted = wanted
         let done = LoopBound(done)
         shared.whenKnown { [self] in
             guard turn == self.turn else { return }
-            hub.read(kind, on: loop, for: requester, cancellation: cancellation, read) { [self] result, version in
+            readings += 1
+            hub.read(kind, on: loop, for: requester, cancellation: wanted, read) { [self] result, version in
+                readings -= 1
                 if turn == self.turn { done.value(result, version) }
+                endReading()
             }
         }
+    }
+
+    private func endReading() {
+        guard readings == 0, !idleJobs.isEmpty else { return }
+        let jobs = idleJobs
+        idleJobs = []
+        for job in jobs { job() }
     }
 
     private func release(after version: Int64) {

@@ -17,6 +17,14 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     private var judgement = 0
     /// Whether it is its turn to read something large.
     private var isMakingLarge = false
+    /// What the client has, while the reading waits until that may be large.
+    private var postponed: KnownData?
+    /// Of what has failed and may succeed later.
+    private var retries = 0
+    private static let retriesMax = 5
+    private static let retryMilliseconds = 1000
+    /// Since when it waits to be judged.
+    private var pause = 0
     private var isReading = false {
         didSet { session.readsInFlight += (isReading ? 1 : 0) - (oldValue ? 1 : 0) }
     }
@@ -47,17 +55,23 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         judgement = session.judgement
         isMakingLarge = mayBeLarge
         let kind: WorkerPool.Kind = mayBeLarge || target.query != nil ? .long : .short
-        handle.load(kind, for: requester, cancellation: session.cancellation) { view throws(Status) in
+        handle.load(kind, for: requester) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             if case .failure(ListenReading.isLarge) = result { return postpone(known) }
             isReading = false
+            var isSettled = true
             switch result {
-            case .success(let content): loaded(content)
+            case .success(let content):
+                retries = 0
+                loaded(content)
+            case .failure(let status) where status.isPassing && retries < Self.retriesMax:
+                isSettled = false
+                retry(known)
             case .failure(let status): end(status)
             }
             if mayBeLarge { endLarge() }
-            session.settle(self)
+            if isSettled { session.settle(self) }
             session.proceed()
         }
     }
@@ -65,9 +79,24 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     /// Reads again when the client has taken what is large already.
     private func postpone(_ known: KnownData) {
         handle.dropChanges()
+        postponed = known
         session.whenLargeMayBeMade { [self] in
-            if handle.isCancelled { return session.largeIsMade() }
+            guard let known = postponed, !handle.isCancelled else {
+                isReading = false
+                session.largeIsMade()
+                return session.proceed()
+            }
+            postponed = nil
             read(known, mayBeLarge: true)
+        }
+    }
+
+    /// Reads again in a while: what was wrong says nothing of the client's rights or of what is there.
+    private func retry(_ known: KnownData) {
+        retries += 1
+        handle.dropChanges()
+        session.loop.schedule(afterMilliseconds: Self.retryMilliseconds) { [self] in
+            if !handle.isCancelled, !handle.isLive, !isReading { load(known) }
         }
     }
 
@@ -96,27 +125,41 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         if judgement != session.judgement { session.loop.execute { [self] in judge() } }
     }
 
-    /// Asks whether it may go on. What is loading is asked of afterwards.
+    // MARK: Rights
+
+    /// Waits to be asked of, with others, whether it may go on. What is loading is asked of afterwards.
     func judge() {
-        guard handle.isLive, judgement != session.judgement else { return }
-        let reading = reading()
-        judgement = session.judgement
+        guard judgement != session.judgement, let turn = handle.pause() else { return }
+        pause = turn
         session.unsettle(self)
-        handle.ask(for: session.requester) { view throws(Status) in
-            try reading.judge(view)
-        } _: { [self] result in
-            if case .failure(let status) = result { end(status) }
-            session.settle(self)
-            if judgement != session.judgement { session.loop.execute { [self] in judge() } }
+        session.judge(self)
+    }
+
+    /// What is asked of it; nil when that has no use any more.
+    var question: ListenReading? { handle.isCancelled ? nil : reading() }
+
+    /// - Parameter judgement: the session's, when it was asked.
+    func isJudged(_ verdict: Result<Void, Status>, at judgement: Int) {
+        if handle.isCancelled { return }
+        self.judgement = judgement
+        if case .failure(let status) = verdict {
+            end(status)
+        } else if judgement != session.judgement {
+            return session.judge(self)
+        } else {
+            handle.goOn(pause)
         }
+        session.settle(self)
     }
 
     /// It can't begin, or can't go on.
     private func end(_ status: Status) {
         handle.cancel()
         if session.listens[target] === self { session.listens[target] = nil }
-        // Clients take any other answer for the end of the listen; they come back and listen again.
-        if status == SpillFile.tooMany { return session.endBusy() }
+        if answer == nil ? status.code != .permissionDenied : status.isPassing {
+            // Clients take a message for the end of the listen; they come back and listen again.
+            return session.endBusy()
+        }
         if let answer {
             self.answer = nil
             session.refuse(answer, status)
@@ -128,12 +171,25 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     /// The client doesn't want it any more.
     func cancel() {
         handle.cancel()
-        isReading = false
-        endLarge()
+        endReading()
         session.settle(self)
         if let answer {
             self.answer = nil
             session.confirm(answer, data: Array("{}".utf8))
+        }
+    }
+
+    /// Nobody wants what is being read. It takes its part of what the session may have read at a time until it has ended.
+    private func endReading() {
+        if postponed != nil {
+            postponed = KnownData.nothing
+            return
+        }
+        let session = session
+        handle.whenIdle { [self] in
+            isReading = false
+            endLarge()
+            session.proceed()
         }
     }
 
@@ -148,9 +204,8 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     }
 
     func listen(_ listen: RealtimeListen, failed status: Status) {
-        isReading = false
         end(status)
-        endLarge()
+        endReading()
         session.settle(self)
     }
 }

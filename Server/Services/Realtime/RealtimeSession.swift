@@ -100,6 +100,7 @@ final class RealtimeSession: @unchecked Sendable {
     /// The last thing sent, when that was a push without a tag.
     private weak var lastPush: RealtimePush?
 
+    var judgements = SessionJudgement()
     var disconnect: SessionDisconnect
     private(set) var isEnded = false
     private var whenOver: [() -> Void] = []
@@ -578,6 +579,7 @@ final class RealtimeSession: @unchecked Sendable {
         listens = [:]
         unsettled = [:]
         staleListens = []
+        judgements.end()
         waiting = []
         firstWaiting = 0
         waitingBytes = 0

@@ -9,9 +9,8 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
     private var joiner = RealtimeFrameJoiner()
     private var session: RealtimeSession! = nil
     private var sender: RealtimeSender! = nil
-    /// Of the large message that is being sent: what belongs to the next frame.
-    private var cutter = RealtimeFrameCutter()
-    private var piece: [UInt8] = []
+    /// Of the large message that is being sent.
+    private var framer = RealtimePieceFramer()
 
     var loop: EventLoop { channel.loop }
     var queuedBytes: Int { channel.queuedBytes + sender.outbox.memoryBytes }
@@ -111,27 +110,19 @@ extension RealtimeSocket: RealtimeOutput {
 
     /// The number of frames comes first; head and tail have one each.
     func begin(_ message: LargeMessage) -> Bool {
-        cutter = RealtimeFrameCutter()
-        piece = []
+        framer = RealtimePieceFramer()
         channel.send(text: Array(String(message.body.frameCount + 2).utf8))
         return channel.send(text: message.head)
     }
 
-    func write(piece bytes: [UInt8]) -> Bool {
+    func write(piece: [UInt8]) -> Bool {
         var hasRoom = true
-        var start = 0
-        for cut in cutter.cuts(in: bytes) {
-            hasRoom = channel.send(text: piece + bytes[start..<cut])
-            piece = []
-            start = cut
-        }
-        piece += bytes[start...]
+        for frame in framer.take(piece) { hasRoom = channel.send(text: frame) }
         return hasRoom
     }
 
     func end(_ message: LargeMessage) -> Bool {
-        channel.send(text: piece)
-        piece = []
+        channel.send(text: framer.finish())
         return channel.send(text: message.tail)
     }
 

@@ -8,21 +8,21 @@ final class ListenLoad: MessageSource {
     private let id: Int32
     private let projection: Projection?
     private let format: MessageFormat
-    private let isWindow: Bool
     private var names: DocumentNames
     private let results: SuspendableQuery
-    /// Of a query with a limit or an offset: the documents that were sent, with their update versions.
-    private(set) var window: [[UInt8]: Int64] = [:]
+    /// Of a query with a limit or an offset: the documents that were sent.
+    let window: ListenWindow?
     private(set) var count = 0
 
     init(
         _ live: LiveQuery, _ view: ReadView, of database: Database, _ id: Int32, _ projection: Projection?,
-        requireIndexes: Bool, format: MessageFormat, cancellation: Cancellation, memory: MemoryReservation
+        requireIndexes: Bool, format: MessageFormat, cancellation: Cancellation, memory: MemoryReservation,
+        window: ListenWindow?
     ) throws(Status) {
         self.id = id
         self.projection = projection
         self.format = format
-        isWindow = live.isWindow
+        self.window = window
         names = DocumentNames(database.name)
         let version = view.version
         let meter = WorkMeter(memory: memory) { () throws(Status) in try cancellation.check() }
@@ -42,7 +42,7 @@ final class ListenLoad: MessageSource {
     func next() throws(Status) -> [UInt8]? {
         guard let result = try results.next() else { return nil }
         count += 1
-        if isWindow { window[result.key] = result.document.updateVersion }
+        try window?.note(result.key, result.document.updateVersion)
         let encoded = try FirestoreService.encoded(result.document, name: try names.name(key: result.key), projection)
         return try Self.change(encoded, [id], removed: [], format)
     }

@@ -35,7 +35,7 @@ final class ListenResume: MessageSource {
     /// The history doesn't tell what the client needs: it gets everything anew.
     private(set) var isTooOld = false
     /// See `ListenTarget.window`.
-    private(set) var window: [[UInt8]: Int64] = [:]
+    let window: ListenWindow?
 
     private struct Difference {
         var key: [UInt8]
@@ -53,7 +53,7 @@ final class ListenResume: MessageSource {
     init(
         _ target: ListenTarget, _ view: ReadView, since past: ReadView, _ database: Database, _ counts: ResultCounts,
         expectedCount: Int?, isJudged: Bool, format: MessageFormat, cancellation: Cancellation,
-        memory: MemoryReservation
+        memory: MemoryReservation, window: ListenWindow?
     ) {
         self.target = target
         self.view = view
@@ -61,6 +61,7 @@ final class ListenResume: MessageSource {
         version = view.version
         pastVersion = past.version
         readTime = view.readTime
+        self.window = window
         self.expectedCount = expectedCount
         self.isJudged = isJudged
         self.format = format
@@ -183,8 +184,7 @@ final class ListenResume: MessageSource {
         var count = 0
         while let result = try execution.next() {
             count += 1
-            try meter.hold(result.key.count + Difference.sizeBytes)
-            window[result.key] = result.document.updateVersion
+            try window?.note(result.key, result.document.updateVersion)
             let was = known.remove(result.key) != nil
             if was, result.document.updateVersion <= past.version { continue }
             try note(Difference(key: result.key, was: was, now: true), in: &found)

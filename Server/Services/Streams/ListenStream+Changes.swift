@@ -64,7 +64,7 @@ extension ListenStream {
         }
         let version = listeners.seen
         let moved = windows.values.filter { $0.since != .max }.sorted { $0.id < $1.id }
-        let snapshot = PendingSnapshot(version: version, pending, windowsMissing: moved.count)
+        let snapshot = PendingSnapshot(version: version, pending, moved)
         clearPending()
         isFlushing = true
         flushing = snapshot
@@ -77,19 +77,57 @@ extension ListenStream {
             if !call.isFinished { afterFlush = later }
             return .underWay
         }
-        for target in moved {
-            guard case .query(let shared) = target.kind else { continue }
-            shared.results(at: version, in: listeners, service, for: call.requester) { [self] result in
-                windowMoved(target, result, snapshot)
-            }
+        if moveWindows(snapshot) {
+            isFlushing = false
+            flushing = nil
+            return .told
         }
-        if !isFlushing { return .told }
         // An error may have ended the stream, which must not be given what holds it again.
         if !call.isFinished { afterFlush = later }
         return .underWay
     }
 
-    func windowMoved(
+    /// Results that one turn of the loop finds for windows, and windows that workers look for at a time.
+    private static let windowResultsMax = 1500
+    private static let windowsAtOnceMax = 16
+
+    /// Moves windows to a snapshot's version: some of them now, the rest in later turns or when workers have found them; in the
+    /// end the snapshot is sent.
+    /// - Returns: whether all is done, or nothing more will be. Else it ends with `finishFlush`.
+    private func moveWindows(_ snapshot: PendingSnapshot) -> Bool {
+        guard let listeners, !call.isFinished else { return true }
+        if snapshot.isMovingWindows { return false }
+        snapshot.isMovingWindows = true
+        var left = Self.windowResultsMax
+        while left > 0, snapshot.windowsUnderWay < Self.windowsAtOnceMax, let target = snapshot.windows.popFirst() {
+            guard case .query(let shared) = target.kind, targets[target.id] === target else { continue }
+            snapshot.windowsUnderWay += 1
+            shared.results(at: snapshot.version, in: listeners, service, for: call.requester) { [self] result in
+                snapshot.windowsUnderWay -= 1
+                left -= Self.stepsOfWindow + ((try? result.get())?.documents.count ?? 0)
+                windowMoved(target, result, snapshot)
+            }
+            if call.isFinished { return true }
+        }
+        snapshot.isMovingWindows = false
+        if snapshot.hasMovedWindows { return send(snapshot) }
+        // Workers that are at it call again.
+        if left <= 0, snapshot.windowsUnderWay == 0 { moveWindowsLater(snapshot) }
+        return false
+    }
+
+    private static let stepsOfWindow = 10
+
+    private func moveWindowsLater(_ snapshot: PendingSnapshot) {
+        if snapshot.willMoveWindows { return }
+        snapshot.willMoveWindows = true
+        call.loop.execute { [self] in
+            snapshot.willMoveWindows = false
+            if !call.isFinished, moveWindows(snapshot) { finishFlush() }
+        }
+    }
+
+    private func windowMoved(
         _ target: ListenTarget, _ result: Result<WindowResult, Status>, _ snapshot: PendingSnapshot
     ) {
         if call.isFinished { return }
@@ -99,9 +137,8 @@ extension ListenStream {
             // A new stream may succeed.
             return end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
         }
-        snapshot.windowsMissing -= 1
-        guard snapshot.windowsMissing == 0 else { return }
-        if send(snapshot) { finishFlush() }
+        // Within `moveWindows` that goes on by itself.
+        if !snapshot.isMovingWindows { moveWindowsLater(snapshot) }
     }
 
     private func finishFlush() {
@@ -116,8 +153,15 @@ extension ListenStream {
     func move(_ target: ListenTarget, to result: WindowResult, _ snapshot: PendingSnapshot) throws(Status) {
         // It was given up meanwhile, or is sent anew.
         guard targets[target.id] === target, target.since != .max else { return }
+        let window = target.window?.versions ?? [:]
+        do throws(Status) {
+            try target.window?.replace(with: result.versions, sizeBytes: result.sizeBytes)
+        } catch {
+            // The stream's other targets go on.
+            return remove(target.id, cause: error)
+        }
         for document in result.documents {
-            let known = target.window[document.key]
+            let known = window[document.key]
             if known == document.updateVersion { continue }
             guard let found = try result.document(document) else { continue }
             snapshot.changes.note(document.key, target, was: known != nil, now: true, found)
@@ -127,11 +171,10 @@ extension ListenStream {
                 return startOver()
             }
         }
-        let left = target.window.keys.filter { result.versions[$0] == nil }
+        let left = window.keys.filter { result.versions[$0] == nil }
         for key in left.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
             snapshot.changes.note(key, target, was: true, now: false, try result.view.document(key: key))
         }
-        target.window = result.versions
     }
 
     /// Targets and documents that one turn of the loop sends of a snapshot.

@@ -10,7 +10,7 @@ extension ListenStream {
         isLoading = true
         loading = target
         target.since = .max
-        target.window = [:]
+        target.window = nil
         listeners?.settle { [weak self] version in self?.load(target, at: version, knowledge, isNew: isNew) }
     }
 
@@ -69,7 +69,7 @@ extension ListenStream {
                         shared.live, view, of: database, target.id, target.projection,
                         requireIndexes: service.options.requireIndexes,
                         format: call.format, cancellation: call.cancellation,
-                        memory: service.memory.sorting.reservation(for: call.requester))
+                        memory: service.memory.sorting.reservation(for: call.requester), window: window(of: shared))
                 } catch {
                     return refused(target, error)
                 }
@@ -90,24 +90,33 @@ extension ListenStream {
     /// Asks whether the stream's client may know what a target shows, and to be told when that may have changed.
     /// - Throws: PERMISSION_DENIED.
     func judge(_ target: ListenTarget, _ view: ReadView) throws(Status) {
-        guard let listeners else { return }
-        let name = listeners.database.name
-        var dependencies: [[UInt8]]
+        try depend(target, on: try dependencies(of: target, StateReader(view)), view.version)
+    }
+
+    /// Asks whether the stream's client may know what a target shows.
+    /// - Returns: the documents on which that depends.
+    /// - Throws: PERMISSION_DENIED.
+    private func dependencies(of target: ListenTarget, _ reader: StateReader) throws(Status) -> [[UInt8]] {
+        guard let name = listeners?.database.name else { return [] }
         switch target.kind {
         case .query(let shared):
-            let paths = try service.access.list(shared.live.query.query, call.identity, view)
-            dependencies = paths.map { DocumentKey.encode($0) }
+            let paths = try service.access.list(shared.live.query.query, call.identity, reader)
+            return paths.map { DocumentKey.encode($0) }
         case .documents(let keys):
-            guard service.access.isJudged(call.identity, name) else { return }
+            guard service.access.isJudged(call.identity, name) else { return [] }
             let paths = keys.compactMap { DocumentKey.decode($0) }
-            dependencies = try service.access.get(paths, call.identity, name, view).map { DocumentKey.encode($0) }
+            let others = try service.access.get(paths, call.identity, name, reader).map { DocumentKey.encode($0) }
             // What a document says may decide who reads it.
-            dependencies += keys
+            return others + keys
         }
+    }
+
+    private func depend(_ target: ListenTarget, on dependencies: [[UInt8]], _ version: Int64) throws(Status) {
+        guard let listeners else { return }
         if dependencies == target.dependencies { return }
         try target.hold(dependencies: dependencies)
         // What happened between the judgement and now nobody would tell.
-        if try listeners.depend(target, on: dependencies) > view.version { target.isToBeJudged = true }
+        if try listeners.depend(target, on: dependencies) > version { target.isToBeJudged = true }
     }
 
     /// Gives a target up that its client may no longer see.
@@ -118,7 +127,11 @@ extension ListenStream {
         // One that waits to be loaded is judged then.
         if target.isToBeJudged || target.since == .max { return }
         do throws(Status) {
-            try judge(target, try listeners.viewForJudgement())
+            let key = Judgements.Key(identity: judgedIdentity, subject: target.subject)
+            let dependencies = try listeners.judgement(key) { reader throws(Status) in
+                try self.dependencies(of: target, reader)
+            }
+            try depend(target, on: dependencies, listeners.seen)
             if target.isToBeJudged { judgeWhenSettled(target) }
         } catch {
             if error.code == .permissionDenied || error == ListenTarget.noMemory {
@@ -145,6 +158,15 @@ extension ListenStream {
         return try database.view(atVersion: version)
     }
 
+    /// Where what the client has of a query's window is noted, on the client's account.
+    private func window(of shared: SharedQuery) -> ListenWindow? {
+        shared.live.isWindow ? ListenWindow(service.memory.windows.reservation(for: call.requester)) : nil
+    }
+
+    private func window(of target: ListenTarget) -> ListenWindow? {
+        if case .query(let shared) = target.kind { window(of: shared) } else { nil }
+    }
+
     func resume(
         _ target: ListenTarget, at version: Int64, _ view: ReadView, since past: ReadView, _ expectedCount: Int?
     ) {
@@ -153,7 +175,7 @@ extension ListenStream {
         let source = ListenResume(
             target, view, since: past, database, service.resultCounts, expectedCount: expectedCount,
             isJudged: isJudged, format: call.format, cancellation: call.cancellation,
-            memory: service.memory.sorting.reservation(for: call.requester))
+            memory: service.memory.sorting.reservation(for: call.requester), window: window(of: target))
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
             target.window = source.window
@@ -170,6 +192,8 @@ extension ListenStream {
                 hasRoom = true
                 proceed()
             }
+            // Nobody noted here when the client took something again; what is sent next shows whether it still does.
+            hasRoom = true
             // A query that asks for too much would do so again; what else fails may succeed on a new stream.
             if status.code == .resourceExhausted { return refused(target, status) }
             if status.code != .ok { return end(Status(.unavailable, status.message)) }

@@ -7,25 +7,63 @@ import HearthWire
 /// What a client asks: targets that it adds and removes.
 extension ListenStream {
     func receive(_ bytes: [UInt8]) {
-        do throws(Status) {
-            let request: ListenRequest
-            switch call.format {
-            case .protobuf: request = try ListenRequest(protobuf: bytes)
-            case .json: request = try ListenRequest(json: bytes, at: "")
-            }
-            try join(request.database)
-            if let target = request.addTarget {
-                jobs.append(.add(target, sizeBytes: bytes.count))
-                waitingBytes += bytes.count
-            } else if let id = request.removeTarget {
-                jobs.append(.remove(id))
-            } else {
-                throw .invalidArgument("A ListenRequest must add or remove a target.")
-            }
-            if isFull { call.pauseReading() }
-            proceed()
-        } catch {
-            end(error)
+        jobs.append(.request(bytes))
+        waitingBytes += bytes.count
+        proceed()
+        if !call.isFinished, isFull { call.pauseReading() }
+    }
+
+    /// Counts the requests that wait. One that is worked off at once costs nothing here.
+    private func countWaiting() {
+        if call.isFinished || waitingBytes == held.bytes || held.resize(to: waitingBytes) { return }
+        end(LargeRequests.tooMany)
+    }
+
+    /// Decodes the request that is next; a large one on a worker, and `isDecoding` is true until that has come back.
+    private func decodeNext() throws(Status) {
+        guard case .request(let bytes)? = jobs.first else { return }
+        _ = jobs.popFirst()
+        waitingBytes -= bytes.count
+        guard bytes.count >= LargeRequests.sizeBytesMin else { return try take(try decode(bytes), nil) }
+        isDecoding = true
+        service.large.run(
+            bytes, isJSON: call.format.isJSON, for: call.requester, cancellation: call.cancellation,
+            refused: { [self] status in call.onLoop { [self] in end(status) } }
+        ) { [self] share in
+            let request = Result { () throws(Status) in try decode(bytes) }
+            call.onLoop { [self] in decoded(bytes, request, share) }
+        }
+    }
+
+    private func decoded(_ bytes: [UInt8], _ request: Result<ListenRequest, Status>, _ share: WorkingShare) {
+        isDecoding = false
+        if call.isFinished { return }
+        if hasRoom {
+            do throws(Status) { try take(try request.get(), share) } catch { return end(error) }
+        } else {
+            // Nobody knows when the client takes something: until then its request is kept as it came.
+            jobs.prepend(.request(bytes))
+            waitingBytes += bytes.count
+        }
+        proceed()
+    }
+
+    private func decode(_ bytes: [UInt8]) throws(Status) -> ListenRequest {
+        switch call.format {
+        case .protobuf: try ListenRequest(protobuf: bytes)
+        case .json: try ListenRequest(json: bytes, at: "")
+        }
+    }
+
+    /// Puts what a request asks for before all other jobs.
+    private func take(_ request: ListenRequest, _ share: WorkingShare?) throws(Status) {
+        try join(request.database)
+        if let target = request.addTarget {
+            jobs.prepend(.add(target, share: share))
+        } else if let id = request.removeTarget {
+            jobs.prepend(.remove(id))
+        } else {
+            throw .invalidArgument("A ListenRequest must add or remove a target.")
         }
     }
 
@@ -63,7 +101,7 @@ extension ListenStream {
 
     /// No more is read while so much waits for targets that are loaded.
     var isFull: Bool {
-        jobs.count >= Limits.streamRequestsWaitingMax + targets.count
+        isDecoding || jobs.count >= Limits.streamRequestsWaitingMax + targets.count
             || waitingBytes >= Limits.streamRequestsWaitingBytesMax
     }
 
@@ -78,6 +116,7 @@ extension ListenStream {
         beginDeferredLoad()
         advance()
         countPending()
+        countWaiting()
     }
 
     private func advance() {
@@ -85,18 +124,23 @@ extension ListenStream {
         var turnEnd: MonotonicTime?
         while !call.isFinished, joining == nil, !isLoading, !isFlushing, hasRoom {
             do throws(Status) {
+                if !isDecoding { try decodeNext() }
+                if joining != nil { return }
                 payBoundary()
                 flush { [self] in proceed() }
-                if isFlushing || call.isFinished || jobs.isEmpty { return }
+                if isFlushing || isDecoding || call.isFinished || jobs.isEmpty { return }
                 if requests == Self.turnRequestsMax { return proceedInNextTurn() }
                 if let turnEnd, MonotonicTime.now > turnEnd { return proceedInNextTurn() }
                 if turnEnd == nil { turnEnd = MonotonicTime.now.advanced(milliseconds: Self.turnMilliseconds) }
                 requests += 1
                 guard let job = jobs.popFirst() else { return }
-                if case .add(_, let sizeBytes) = job { waitingBytes -= sizeBytes }
                 if !isFull { call.resumeReading() }
                 switch job {
-                case .add(let message, _): try add(message)
+                // Not decoded yet: its turn comes again.
+                case .request: jobs.prepend(job)
+                case .add(let message, let share):
+                    defer { share?.end() }
+                    try add(message)
                 case .remove(let id): remove(id, cause: nil)
                 case .reload(let target):
                     isReloading = true

@@ -14,7 +14,10 @@ import HearthWire
 /// `@unchecked Sendable`: belongs to the call's loop.
 final class ListenStream: @unchecked Sendable {
     enum Job {
-        case add(TargetMessage, sizeBytes: Int)
+        /// A request as it came: decoded, when its turn comes, it may be many times as large.
+        case request([UInt8])
+        /// - Parameter share: the memory of the request, when it is large.
+        case add(TargetMessage, share: WorkingShare?)
         case remove(Int32)
         /// Sends a target's whole result again.
         case reload(ListenTarget)
@@ -37,8 +40,11 @@ final class ListenStream: @unchecked Sendable {
     var names: DocumentNames?
     var targets: [Int32: ListenTarget] = [:]
     var jobs = Queue<Job>()
-    /// Bytes of requests among the jobs.
+    /// Bytes of requests among the jobs, and what is counted of them.
     var waitingBytes = 0
+    let held: MemoryReservation
+    /// A worker decodes the request that is next.
+    var isDecoding = false
     var nextAssignedID: Int32 = 1
     var hasAssignedIDs = false
 
@@ -75,11 +81,14 @@ final class ListenStream: @unchecked Sendable {
     var lastReadTime = Timestamp(microseconds: 0)
     var heartbeat: Timer?
     var expiry: TokenExpiry?
+    /// What rules see of the client, the same for clients that are the same to them.
+    private(set) lazy var judgedIdentity = call.identity.asJudged
 
     init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
         self.service = service
         waiting = service.memory.listenersWaiting.reservation(for: call.requester)
+        held = service.memory.received.reservation(for: call.requester)
         call.onMessage = { [self] in receive($0) }
         // The client says that it is done: the only way in which a stream ends well.
         call.onHalfClose = { [self] in end(.ok) }
@@ -126,7 +135,8 @@ final class ListenStream: @unchecked Sendable {
 
     /// Nothing will be said until something happens.
     var isIdle: Bool {
-        joining == nil && !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty && pending.isEmpty
+        joining == nil && !isDecoding && !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty
+            && pending.isEmpty
             && windows.isEmpty
     }
 
@@ -186,6 +196,8 @@ final class ListenStream: @unchecked Sendable {
         let known = Array(targets.values)
         targets = [:]
         jobs = Queue()
+        waitingBytes = 0
+        held.resize(to: 0)
         ending = []
         afterFlush = nil
         deferredLoad = nil

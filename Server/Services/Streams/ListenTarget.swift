@@ -11,6 +11,12 @@ final class ListenTarget: @unchecked Sendable {
         case documents([[UInt8]])
     }
 
+    /// What it shows, equal for targets that show the same.
+    enum Subject: Hashable {
+        case query(ByteDigest)
+        case documents([[UInt8]])
+    }
+
     let id: Int32
     let kind: Kind
     let once: Bool
@@ -24,8 +30,8 @@ final class ListenTarget: @unchecked Sendable {
     var isToBeJudged = false
     /// It waits to be judged again.
     var isToBeJudgedAgain = false
-    /// Of a query with a limit or an offset: the documents that the client has, with their update versions.
-    var window: [[UInt8]: Int64] = [:]
+    /// Of a query with a limit or an offset: what the client has; nil before it was loaded.
+    var window: ListenWindow?
     /// What the server holds for the target, but for a query, which others may share.
     private let held: MemoryReservation
     private let kindBytes: Int
@@ -74,6 +80,13 @@ final class ListenTarget: @unchecked Sendable {
         } catch {
             dependencyBytes = before
             throw error
+        }
+    }
+
+    var subject: Subject {
+        switch kind {
+        case .query(let shared): .query(shared.digest)
+        case .documents(let keys): .documents(keys)
         }
     }
 

@@ -11,7 +11,11 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     let loop: EventLoop
     /// All commits up to this version that concern the loop's targets have been worked in.
     private(set) var seen: Int64 = 0 {
-        didSet { if seen != oldValue { encodings = ListenEncodings() } }
+        didSet {
+            if seen == oldValue { return }
+            encodings = ListenEncodings()
+            judgements.forget()
+        }
     }
     /// Messages that many streams send about one version.
     var encodings = ListenEncodings()
@@ -29,7 +33,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private var isWorking = false
     private var isScheduled = false
     /// Of `seen`, while a slice of judgements goes on.
-    private var judgementView: ReadView?
+    private var judgementReader: StateReader?
+    private var judgements = Judgements()
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
     init(_ database: Database, _ loop: EventLoop) {
@@ -173,6 +178,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// The rules have changed.
     func judgeAll() {
+        judgements.forget()
         for stream in streams.values {
             for target in stream.targets.values { judgeAgain(target) }
             touched[ObjectIdentifier(stream)] = stream
@@ -272,7 +278,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             isOver = !step(&steps)
             if MonotonicTime.now > end { break }
         }
-        judgementView = nil
+        judgementReader = nil
+        if toBeJudged.isEmpty { judgements.forget() }
         isWorking = false
         if !isOver { workLater() }
     }
@@ -360,11 +367,30 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
 
     /// The state that is told next, for judgements about it: what a later commit says must not decide about what an earlier
     /// one shows.
-    func viewForJudgement() throws(Status) -> ReadView {
-        if let judgementView, judgementView.version == seen { return judgementView }
-        let view = try database.view(atVersion: seen)
-        if isWorking { judgementView = view }
-        return view
+    private func readerForJudgement() throws(Status) -> StateReader {
+        if let judgementReader, judgementReader.view.version == seen { return judgementReader }
+        let reader = StateReader(try database.view(atVersion: seen))
+        if isWorking { judgementReader = reader }
+        return reader
+    }
+
+    /// What rules say about the state that is told next; they are asked once for all targets that are the same to them.
+    /// - Returns: the documents on which that depends.
+    /// - Throws: PERMISSION_DENIED.
+    func judgement(
+        _ key: Judgements.Key, _ judge: (StateReader) throws(Status) -> [[UInt8]]
+    ) throws(Status) -> [[UInt8]] {
+        if let known = judgements[key] { return try known.get() }
+        let reader = try readerForJudgement()
+        do throws(Status) {
+            let dependencies = try judge(reader)
+            judgements.note(.success(dependencies), key)
+            return dependencies
+        } catch {
+            // What else fails may succeed the next time.
+            if error.code == .permissionDenied { judgements.note(.failure(error), key) }
+            throw error
+        }
     }
 
     /// - Returns: targets of which the change may decide who may see them.

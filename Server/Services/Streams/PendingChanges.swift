@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 
@@ -77,24 +78,31 @@ struct PendingChanges {
 final class PendingSnapshot: @unchecked Sendable {
     let version: Int64
     var changes: PendingChanges
-    /// Windows that have yet to be moved to the version.
-    var windowsMissing: Int
+    /// Windows that have yet to be moved to the version, in order.
+    var windows = Queue<ListenTarget>()
+    /// Windows that are being moved.
+    var windowsUnderWay = 0
+    /// Whether `moveWindows` runs, or is about to.
+    var isMovingWindows = false
+    var willMoveWindows = false
     /// Something of it was sent.
     var hasChanged = false
     private var sentCount = 0
 
-    init(version: Int64, _ changes: PendingChanges, windowsMissing: Int) {
+    init(version: Int64, _ changes: PendingChanges, _ windows: [ListenTarget]) {
         self.version = version
         self.changes = changes
-        self.windowsMissing = windowsMissing
+        for target in windows { self.windows.append(target) }
     }
 
     /// Nothing of it will be sent.
     func forget() {
         changes = PendingChanges()
+        windows = Queue()
         sentCount = 0
     }
 
+    var hasMovedWindows: Bool { windows.isEmpty && windowsUnderWay == 0 }
     var isOver: Bool { sentCount == changes.count }
 
     /// The next document to be sent; nil at the end.

@@ -126,6 +126,8 @@ final class WindowResult: @unchecked Sendable {
     /// The documents' update versions.
     let versions: [[UInt8]: Int64]
     let last: QueryResult?
+    /// What a target takes to note them.
+    let sizeBytes: Int
     let view: ReadView
     /// Of what it holds.
     private let meter: WorkMeter
@@ -136,6 +138,7 @@ final class WindowResult: @unchecked Sendable {
         self.last = last
         self.view = view
         self.meter = meter
+        sizeBytes = ListenWindow.sizeBytes(of: documents.lazy.map(\.key))
         versions = Dictionary(documents.map { ($0.key, $0.updateVersion) }) { $1 }
     }
 

@@ -12,9 +12,9 @@ final class WriteStream: @unchecked Sendable {
     private let call: any StreamCall
     private let service: FirestoreService
     private var database: Database?
-    private var waiting: [(request: WriteRequest, sizeBytes: Int)] = []
-    private var waitingBytes = 0
-    private var isCommitting = false
+    private var waiting: WaitingRequests
+    /// A request is being worked on: it is decoded by a worker, its commit is under way, or the database is being opened.
+    private var isBusy = false
     private var isHalfClosed = false
     /// How the stream ends when the commit that is under way is answered.
     private var ending: Status?
@@ -24,6 +24,7 @@ final class WriteStream: @unchecked Sendable {
     init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
         self.service = service
+        waiting = WaitingRequests(service.memory.received, for: call.requester)
         call.onMessage = { [self] in receive($0) }
         call.onHalfClose = { [self] in
             isHalfClosed = true
@@ -44,10 +45,10 @@ final class WriteStream: @unchecked Sendable {
     }
 
     /// Nothing will be said until something happens.
-    var isIdle: Bool { !isCommitting && waiting.isEmpty }
+    var isIdle: Bool { !isBusy && waiting.isEmpty }
 
     private func leave() {
-        waiting = []
+        waiting.removeAll()
         expiry?.cancel()
         service.streams.remove(call)
     }
@@ -58,46 +59,82 @@ final class WriteStream: @unchecked Sendable {
     }
 
     private func receive(_ bytes: [UInt8]) {
+        waiting.append(bytes)
+        proceed()
+        if !call.isFinished, isBusy, waiting.isFull { call.pauseReading() }
+    }
+
+    private func proceed() {
         do throws(Status) {
-            let request: WriteRequest
-            switch call.format {
-            case .protobuf: request = try WriteRequest(protobuf: bytes)
-            case .json: request = try WriteRequest(json: bytes, at: "")
+            while !isBusy, !call.isFinished {
+                if let ending { return end(ending) }
+                guard let bytes = waiting.popFirst() else {
+                    if isHalfClosed { end(.ok) }
+                    break
+                }
+                if !waiting.isFull { call.resumeReading() }
+                if bytes.count < LargeRequests.sizeBytesMin {
+                    try perform(try decode(bytes), bytes.count)
+                } else {
+                    decodeLater(bytes)
+                }
             }
-            waiting.append((request, bytes.count))
-            waitingBytes += bytes.count
-            if isFull { call.pauseReading() }
-            proceed()
+            try waiting.count()
         } catch {
             end(error)
         }
     }
 
-    private func proceed() {
-        while !isCommitting, !call.isFinished {
-            if let ending { return end(ending) }
-            if waiting.isEmpty {
-                if isHalfClosed { end(.ok) }
-                return
-            }
-            let (request, sizeBytes) = waiting.removeFirst()
-            waitingBytes -= sizeBytes
-            if !isFull { call.resumeReading() }
+    private func decode(_ bytes: [UInt8]) throws(Status) -> WriteRequest {
+        switch call.format {
+        case .protobuf: try WriteRequest(protobuf: bytes)
+        case .json: try WriteRequest(json: bytes, at: "")
+        }
+    }
+
+    /// Has a worker decode a large request and hand over its commit. The memory of the request counts as used until the
+    /// commit is answered.
+    private func decodeLater(_ bytes: [UInt8]) {
+        isBusy = true
+        let database = database
+        service.large.run(
+            bytes, isJSON: call.format.isJSON, for: call.requester, cancellation: call.cancellation,
+            refused: { [self] status in goOn { [self] in end(status) } }
+        ) { [self] share in
             do throws(Status) {
+                let request = try decode(bytes)
                 if let database {
-                    try commit(request, sizeBytes, database)
+                    try commit(request, bytes.count, database, share)
                 } else {
-                    try begin(request)
+                    goOn { [self] () throws(Status) in
+                        defer { share.end() }
+                        try begin(request)
+                    }
                 }
             } catch {
-                end(error)
+                goOn { [self] in end(error) }
             }
         }
     }
 
-    /// No more is read while so much waits for the commits before it.
-    private var isFull: Bool {
-        waiting.count >= Limits.streamRequestsWaitingMax || waitingBytes >= Limits.streamRequestsWaitingBytesMax
+    /// Ends what the stream was busy with, and goes on with what waits.
+    private func goOn(_ body: @escaping @Sendable () throws(Status) -> Void) {
+        call.onLoop { [self] in
+            isBusy = false
+            do throws(Status) { try body() } catch { end(error) }
+            proceed()
+        }
+    }
+
+    private func perform(_ request: WriteRequest, _ sizeBytes: Int) throws(Status) {
+        guard let database else { return try begin(request) }
+        isBusy = true
+        do throws(Status) {
+            try commit(request, sizeBytes, database, nil)
+        } catch {
+            isBusy = false
+            throw error
+        }
     }
 
     private func begin(_ request: WriteRequest) throws(Status) {
@@ -114,21 +151,22 @@ final class WriteStream: @unchecked Sendable {
         // What comes meanwhile waits as behind a commit.
         guard
             let opened = try service.database(
-                try DatabaseName(parsing: request.database), for: call, refused: { [self] in end($0) },
-                again: { [self] in
-                    isCommitting = false
-                    do throws(Status) { try begin(request) } catch { end(error) }
-                    proceed()
-                })
+                try DatabaseName(parsing: request.database), for: call,
+                refused: { [self] status in goOn { [self] in end(status) } },
+                again: { [self] in goOn { [self] () throws(Status) in try begin(request) } })
         else {
-            isCommitting = true
+            isBusy = true
             return
         }
         database = opened
         answer(streamID: String(UInt64.random(in: 1 ... .max)), [], nil)
     }
 
-    private func commit(_ request: WriteRequest, _ sizeBytes: Int, _ database: Database) throws(Status) {
+    /// On any thread; the stream is busy.
+    /// - Parameter share: the memory of the decoded request, when it is large.
+    private func commit(
+        _ request: WriteRequest, _ sizeBytes: Int, _ database: Database, _ share: WorkingShare?
+    ) throws(Status) {
         if request.streamToken.isEmpty {
             throw .invalidArgument("'stream_token' must be set on all but the first write request.")
         }
@@ -136,19 +174,18 @@ final class WriteStream: @unchecked Sendable {
             throw .invalidArgument("A Write stream is of one database, \(database.name).")
         }
         // Clients take every answer behind the first for that to a commit.
-        if request.writes.isEmpty { return answer(streamID: "", [], try database.view().readTime) }
+        if request.writes.isEmpty {
+            let readTime = try database.view().readTime
+            return goOn { [self] in answer(streamID: "", [], readTime) }
+        }
         try FirestoreService.checkSize(sizeBytes)
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
         let commitGuard = try service.access.commitGuard(call.identity, database.name)
-        isCommitting = true
         database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester) { [self] result in
-            call.onLoop { [self] in
-                isCommitting = false
-                switch result {
-                case .success(let outcome): answer(streamID: "", outcome.results, outcome.commitTime)
-                case .failure(let status): end(status)
-                }
-                proceed()
+            share?.end()
+            goOn { [self] () throws(Status) in
+                let outcome = try result.get()
+                answer(streamID: "", outcome.results, outcome.commitTime)
             }
         }
     }

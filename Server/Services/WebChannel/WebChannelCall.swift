@@ -24,6 +24,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private let rank: (SessionRank) -> Void
     /// The client's messages that wait, for their turn or for the stream.
     private let held: MemoryReservation
+    /// What the client has not acknowledged.
+    private let unacknowledged: MemoryReservation
+    private let memory: ServerMemory
     private(set) var isFinished = false
     private var hasRoom = true
     private var isFlushScheduled = false
@@ -35,6 +38,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var timer: Timer?
     private var pollEnds: UInt64?
 
+    /// Of a stream that will be told that it is over.
+    private var endedStream: (() -> Void)?
+
     private var inbox: [[UInt8]] = []
     private var inboxBytes = 0
     private var isPaused = false
@@ -42,12 +48,12 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private var waitingPosts: [@Sendable ([UInt8]) -> Void] = []
 
     /// - Parameters:
-    ///   - memory: for messages that wait.
+    ///   - memory: for messages that wait, and for what isn't acknowledged.
     ///   - rank: told what the session is doing.
     ///   - forget: called when the session is over.
     init(
         id: String, _ identity: Identity, _ requester: Requester, loop: EventLoop,
-        observation: RequestObserver.Observation, memory: MemoryBudget, rank: @escaping (SessionRank) -> Void,
+        observation: RequestObserver.Observation, memory: ServerMemory, rank: @escaping (SessionRank) -> Void,
         forget: @escaping () -> Void
     ) {
         self.loop = loop
@@ -56,7 +62,9 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         self.observation = observation
         self.forget = forget
         self.rank = rank
-        held = memory.reservation(for: requester)
+        self.memory = memory
+        held = memory.received.reservation(for: requester)
+        unacknowledged = memory.unacknowledged.reservation(for: requester)
         // Whoever has shown no identity has no room to fill.
         var earlyBytesMax = Limits.webChannelEarlyBytesMax
         if case .client(nil) = identity { earlyBytesMax = Limits.webChannelNobodysEarlyBytesMax }
@@ -69,6 +77,10 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     func send(_ message: [UInt8]) -> Bool {
         if isFinished { return false }
         session.append([UInt8(ascii: "[")] + message + [UInt8(ascii: "]")])
+        guard countQueued() else {
+            endForWantOfMemory()
+            return false
+        }
         hasRoom = session.hasRoom
         flushLater()
         return hasRoom
@@ -83,6 +95,29 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
         session.close()
         flush()
         scheduleTimer()
+    }
+
+    /// False when what isn't acknowledged is more than the client may have.
+    private func countQueued() -> Bool {
+        let bytes = max(0, session.queuedBytes - Limits.webChannelOutputUncountedBytes)
+        let isCounted = bytes == unacknowledged.bytes || unacknowledged.resize(to: bytes)
+        if bytes > 0 { session.isScarce = memory.unacknowledged.isScarce }
+        return isCounted
+    }
+
+    /// Ends the stream of a client that doesn't acknowledge. It is told so behind what it was sent; the rest is dropped.
+    private func endForWantOfMemory() {
+        session.dropUnwritten()
+        _ = countQueued()
+        cancellation.cancel()
+        endedStream = onCancel
+        finish(.resourceExhausted("The server holds too much that this client does not acknowledge."))
+        // The stream is just saying something.
+        loop.execute { [self] in
+            let ended = endedStream
+            endedStream = nil
+            ended?()
+        }
     }
 
     func pauseReading() { isPaused = true }
@@ -178,7 +213,10 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     }
 
     private func acknowledge(_ id: Int64?) {
-        if let id { session.acknowledge(id) }
+        if let id {
+            session.acknowledge(id)
+            _ = countQueued()
+        }
         if isFinished, session.isAcknowledged { return end() }
         tellRoom()
     }
@@ -194,7 +232,10 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     func attach(_ new: BackChannel, acknowledging id: Int64?, pollMilliseconds: Int?) {
         // Its client has turned away from the one before.
         backChannel?.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))
-        if let id { session.acknowledge(id) }
+        if let id {
+            session.acknowledge(id)
+            _ = countQueued()
+        }
         if isFinished, session.isAcknowledged {
             // The client knows that the stream has ended; nothing will ever be written here.
             new.write(WebChannelSession.Output(bytes: [], endsBackChannel: true))

@@ -80,7 +80,7 @@ struct WebChannelHTTP: HTTPExtension {
         }
         let held = service.memory.received.reservation(for: requester)
         guard held.grow(by: bytes.count) else {
-            return Self.refuse(exchange, .resourceExhausted("The server holds too many large requests of yours."))
+            return Self.refuse(exchange, LargeRequests.tooMany)
         }
         service.pool.run(.short, for: requester, refused: { decoded(.failure($0)) }) {
             decoded(Result { () throws(Status) in try ForwardBody(bytes) })
@@ -128,7 +128,7 @@ struct WebChannelHTTP: HTTPExtension {
         let call = WebChannelCall(
             id: id, caller, requester, loop: exchange.loop,
             observation: observer.begin(method.observed, .webChannel, remote: exchange.head.remoteAddress),
-            memory: service.memory.received, rank: { sessions.change(id, to: $0) }, forget: { sessions.remove(id) })
+            memory: service.memory, rank: { sessions.change(id, to: $0) }, forget: { sessions.remove(id) })
         switch sessions.add(call, id: id, for: requester) {
         case .admitted(let dropped):
             if let dropped { dropped.onLoop { dropped.abandon() } }

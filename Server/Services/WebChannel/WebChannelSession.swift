@@ -44,6 +44,10 @@ struct WebChannelSession {
     /// Bytes that are not acknowledged.
     private(set) var queuedBytes = 0
     private var backChannel: BackChannel?
+    /// The last array that was ever written, on any back channel.
+    private var lastWrittenID: Int64 = 0
+    /// Whether the client is to acknowledge soon, because many hold back.
+    var isScarce = false
     private(set) var isClosed = false
 
     /// - Parameter earlyBytesMax: of messages that came before one with a lower number.
@@ -149,11 +153,26 @@ struct WebChannelSession {
         }
         frame.append(UInt8(ascii: "]"))
         self.backChannel?.writtenID = arrays[next - 1].id
+        lastWrittenID = max(lastWrittenID, arrays[next - 1].id)
         // A reader who is to make room must come back, and does so when the answer ends.
-        let isDone = next == arrays.count && (isClosed || queuedBytes >= Limits.webChannelQueueBytesMax / 2)
+        let isDone = next == arrays.count && (isClosed || queuedBytes >= turnBytesMax)
         let ends = backChannel.polls || isDone
         if ends { detach() }
         return Output(bytes: Self.framed(frame), endsBackChannel: ends)
+    }
+
+    /// Bytes on a back channel after which it ends, so that its client acknowledges them.
+    private var turnBytesMax: Int {
+        isScarce ? Limits.webChannelScarceBytesMax : Limits.webChannelQueueBytesMax / 2
+    }
+
+    /// Forgets what was never written. Nobody knows of it, so what comes next takes the same ids.
+    mutating func dropUnwritten() {
+        while arrays.count > firstKept, let last = arrays.last, last.id > lastWrittenID {
+            queuedBytes -= last.text.count
+            arrays.removeLast()
+            lastID -= 1
+        }
     }
 
     // MARK: Text

@@ -1,0 +1,74 @@
+import HearthModel
+import Synchronization
+
+/// The preparer's thread: large commits are worked out beside the writer, and the reads of old transactions validated.
+extension CommitPipeline {
+    func prepare() {
+        guard let preparer = preparer.withLock({ $0 }) else { return }
+        while preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax {
+            guard let (request, _) = preparer.next() else { return }
+            prepare(request)
+        }
+        preparer.pause()
+        // The writer may have begun with one just before.
+        if preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax { wakePreparer() }
+    }
+
+    func wakePreparer() {
+        for request in preparer.withLock({ $0 })?.wake() ?? [] { pushToWriter(request) }
+    }
+
+    func prepare(_ request: Request) {
+        if request.isAbandoned { return answer(request, .failure(Self.unwanted)) }
+        if !request.isLarge { return pushToWriter(request) }
+        var request = request
+        do throws(Status) {
+            let (catalog, epoch) = catalog.valueAndEpoch
+            let snapshot: any Snapshot
+            do throws(Status) {
+                snapshot = try store.snapshot()
+            } catch {
+                // Readers have taken all snapshots. The writer needs none.
+                if error.code == .resourceExhausted { return pushToWriter(request) }
+                throw error
+            }
+            defer { snapshot.close() }
+            let prepared = try prepare(request, on: snapshot, catalog, epoch)
+            request.prepared = prepared
+            // What was read is as it was up to here.
+            if request.transaction?.version != nil { request.transaction?.version = prepared.version }
+        } catch {
+            return answer(request, .failure(error))
+        }
+        preparedWaiting.add(1, ordering: .acquiringAndReleasing)
+        request.preparations += 1
+        pushToWriter(request)
+    }
+
+    func prepare(
+        _ request: Request, on snapshot: any Snapshot, _ catalog: IndexCatalog, _ epoch: UInt64
+    ) throws(Status) -> PreparedCommit {
+        let version = try Database.version(of: snapshot)
+        if locks.isDoomed(request.owner) { throw Self.contention }
+        // First, so that a client tries again whose transaction finds something that it hasn't read.
+        if let read = request.transaction, let since = read.version,
+            try isTouched(read.readSet, since: since, through: version, in: snapshot, .long)
+        {
+            throw Self.contention
+        }
+        let latest = commitClock.latest
+        try PreparedCommit.judgeFirstWrite(of: request, on: snapshot, catalog: catalog, latest: latest)
+        return try PreparedCommit(
+            request, on: snapshot, version: version, catalog: catalog, catalogEpoch: epoch, latest: latest,
+            isWanted: { !request.isAbandoned })
+    }
+
+    /// Whether nothing has changed that a preparation rests on. For the writer.
+    func isFresh(_ prepared: PreparedCommit, earlier sets: [ChangeSet]) -> Bool {
+        guard prepared.catalogEpoch == catalog.epoch,
+            let since = recent.changes(after: prepared.version, through: commitClock.committed)
+        else { return false }
+        func rests(on set: ChangeSet) -> Bool { set.changes.contains { prepared.rests(on: $0.key) } }
+        return !since.contains(where: rests) && !sets.contains(where: rests)
+    }
+}

@@ -1,0 +1,283 @@
+import HearthConcurrency
+import HearthModel
+import HearthWire
+import Synchronization
+
+/// The writer's thread: groups of commits are worked out, stored and answered.
+extension CommitPipeline {
+    func write() {
+        guard let writer = writer.withLock({ $0 }) else { return }
+        while let (job, lane) = writer.next() {
+            var next: Job? = job
+            while let job = next {
+                next = nil
+                switch job {
+                case .commit(let request): next = commit(from: request, writer, lane)
+                case .maintenance(let body, let completion): completion(maintain(body))
+                case .clear(let completion): completion(clear())
+                }
+            }
+        }
+    }
+
+    func maintain(_ body: (any StoreTransaction) throws(Status) -> Void) -> Result<Void, Status> {
+        do {
+            try store.write { transaction throws(Status) in try body(transaction) }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// A commit of its own, which leaves no history behind.
+    func clear() -> Result<Void, Status> {
+        commitClock.beginGroup()
+        let version = commitClock.nextVersion(notBefore: 0)
+        let result = maintain { transaction throws(Status) in
+            let everything = KeyRange(lower: [], upper: nil)
+            for keyspace in [Keyspace.documents, .entries, .feed] {
+                try transaction.delete(keyspace, everything, limit: .max)
+            }
+            try transaction.delete(.meta, KeyRange(prefix: Feed.tombstoneKey([])), limit: .max)
+            try transaction.put(.meta, Database.versionKey, Database.encode(version))
+            try transaction.put(.meta, Database.earliestKey, Database.encode(version))
+        }
+        if case .success = result {
+            recent.reset(to: version)
+            commitClock.endGroup(committed: version)
+            hub.cleared(version: version)
+        } else {
+            commitClock.endGroup(committed: nil)
+        }
+        return result
+    }
+
+    func clear(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        push(.clear(completion), for: .server, cost: Self.maintenanceCost)
+    }
+
+    /// What became of a request of a group, answered when the group is durable.
+    enum Verdict {
+        case committed(CommitOutcome)
+        case failed(Status)
+        case parked(holder: LockTable.Owner, key: [UInt8]?)
+        /// What it was prepared on has changed.
+        case outdated
+    }
+
+    /// Commits that become durable together.
+    struct Group {
+        var requests: [Request] = []
+        var verdicts: [Verdict] = []
+        var sets: [ChangeSet] = []
+        /// The documents that `sets` change.
+        var keys: Set<[UInt8]> = []
+        var bytes = 0
+        var cost = 0
+
+        /// Whether one more is taken in, so that it doesn't wait for a sync of its own.
+        func hasRoom(for request: Request) -> Bool {
+            bytes + request.sizeBytes <= Limits.groupCommitBytesMax
+                && cost + request.cost <= CommitCost.groupUnitsMax
+        }
+    }
+
+    /// Commits a group.
+    /// - Parameter first: the commit whose turn it is; those behind it in the lane come along.
+    /// - Returns: the next job of the lane when that has no place in the group.
+    func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) -> Job? {
+        if isDropped(first) { return nil }
+        // What comes from now on goes into another group, or the first would wait for as long as others come.
+        let countMax = min(Limits.groupCommitRequestsMax, writer.count(lane) + 1)
+        let end = clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000
+        var group = Group()
+        var leftOver: Job?
+        var failure: Status?
+        var newIncarnation: Int64?
+        commitClock.beginGroup()
+        do {
+            try store.write { transaction throws(Status) in
+                try self.apply(first, to: transaction, &group)
+                while group.requests.count < countMax, self.clock.monotonicNanoseconds() < end,
+                    let job = writer.next(in: lane)
+                {
+                    guard case .commit(let request) = job, group.hasRoom(for: request) else {
+                        leftOver = job
+                        break
+                    }
+                    if !self.isDropped(request) { try self.apply(request, to: transaction, &group) }
+                }
+                if let last = group.sets.last {
+                    try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
+                    newIncarnation = try self.incarnation.begin(in: transaction)
+                }
+            }
+        } catch {
+            failure = error
+            // It may have failed before it began with the first.
+            if group.requests.isEmpty { group.requests = [first] }
+        }
+        if failure == nil {
+            for set in group.sets { recent.append(set) }
+            if let newIncarnation { incarnation.set(newIncarnation) }
+        }
+        commitClock.endGroup(committed: failure == nil ? group.sets.last?.version : nil)
+        finish(group, failure)
+        return leftOver
+    }
+
+    func finish(_ group: Group, _ failure: Status?) {
+        if failure == nil {
+            observers.tell(group.sets)
+            for set in group.sets { hub.committed(set) }
+        }
+        for (index, request) in group.requests.enumerated() {
+            // The last of a failed group may have none.
+            let verdict = index < group.verdicts.count ? group.verdicts[index] : nil
+            if case .outdated = verdict {
+                prepareAgain(request)
+                continue
+            }
+            if let failure {
+                answer(request, .failure(Status(.unavailable, failure.message)))
+                continue
+            }
+            switch verdict {
+            case .committed(let outcome): answer(request, .success(outcome))
+            case .failed(let status): answer(request, .failure(status))
+            case .parked(let holder, let key): park(request, holder, key)
+            case .outdated, nil: break
+            }
+        }
+        counters.count(group: group.requests.count, failed: failure != nil)
+    }
+
+    /// Answers a commit for which nobody waits any more, without beginning with it.
+    func isDropped(_ request: Request) -> Bool {
+        guard request.isAbandoned else { return false }
+        answer(request, .failure(Self.unwanted))
+        return true
+    }
+
+    /// Makes room for the next one to be prepared: when the writer begins with one, or it is answered without that.
+    func begun(_ request: Request) {
+        guard request.prepared != nil else { return }
+        preparedWaiting.subtract(1, ordering: .acquiringAndReleasing)
+        wakePreparer()
+    }
+
+    func prepareAgain(_ request: Request) {
+        if request.preparations >= Limits.commitPreparationsMax {
+            answer(request, .failure(Self.tooMuchContention))
+        } else {
+            pushToPreparer(request)
+        }
+        while case let held = admission.nextHeld(behind: request), !held.isEmpty {
+            for request in held { enqueue(request) }
+        }
+    }
+
+    /// - Throws: when the store fails, which fails the group; what is wrong with the request is its verdict.
+    func apply(
+        _ request: Request, to transaction: any StoreTransaction, _ group: inout Group
+    ) throws(Status) {
+        let started = clock.monotonicNanoseconds()
+        defer { admission.measured(request, nanoseconds: clock.monotonicNanoseconds() - started) }
+        begun(request)
+        var kept = request
+        kept.prepared = nil
+        group.requests.append(kept)
+        group.bytes += request.sizeBytes
+        group.cost += request.cost
+        let decision: Decision
+        do throws(Status) {
+            decision = try decide(on: request, in: transaction, group)
+        } catch {
+            // A damaged document is the trouble of those who write to it, not of the group.
+            if error.code == .unavailable { throw error }
+            return group.verdicts.append(.failed(error))
+        }
+        switch decision {
+        case .no(let verdict): group.verdicts.append(verdict)
+        case .yes(let prepared, let set):
+            // From here on half of the commit may be written: every failure undoes the group.
+            try store(set, prepared.differences, to: transaction)
+            if !set.changes.isEmpty {
+                group.sets.append(set)
+                for change in set.changes { group.keys.insert(change.key) }
+            }
+            group.verdicts.append(.committed(Self.outcome(of: request, prepared.staged, version: set.version)))
+        }
+    }
+
+    static func outcome(of request: Request, _ staged: StagedCommit, version: Int64) -> CommitOutcome {
+        CommitOutcome(
+            commitTime: Timestamp(microseconds: version), results: staged.results(version: version),
+            document: request.returning.flatMap { staged.document(afterWrite: $0, version: version) })
+    }
+
+    enum Decision {
+        case yes(PreparedCommit, ChangeSet)
+        case no(Verdict)
+    }
+
+    func decide(
+        on request: Request, in transaction: any StoreTransaction, _ group: borrowing Group
+    ) throws(Status) -> Decision {
+        if !request.writes.isEmpty {
+            if locks.isDoomed(request.owner) { throw Self.contention }
+            if let read = request.transaction {
+                try validate(read.readSet, since: read.version, group, in: transaction)
+            }
+        }
+        let prepared: PreparedCommit
+        if let known = request.prepared, isFresh(known, earlier: group.sets) {
+            prepared = known
+        } else if request.prepared != nil, admission.holdOthers(behind: request) {
+            return .no(.outdated)
+        } else {
+            // Going back it would be overtaken by those of its connection that wait behind it.
+            let (catalog, epoch) = catalog.valueAndEpoch
+            prepared = try PreparedCommit(
+                request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
+                latest: commitClock.latest)
+        }
+        if !locks.isIdle(except: request.owner) {
+            // The version is given only when the commit no longer waits; until then 0 stands for it.
+            // Always in the order of keys, so that no two commits wait for each other.
+            let touched = prepared.staged.changes(version: 0).sorted { UTF8Order.compare($0.key, $1.key) < 0 }
+            for change in touched {
+                if let (holder, isDocument) = try locks.holder(of: change, otherThan: request.owner) {
+                    return .no(.parked(holder: holder, key: isDocument ? change.key : nil))
+                }
+            }
+        }
+        let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
+        return .yes(prepared, ChangeSet(version: version, changes: prepared.staged.changes(version: version)))
+    }
+
+    // MARK: Storing
+
+    func store(
+        _ set: ChangeSet, _ differences: [IndexDifference], to transaction: any StoreTransaction
+    ) throws(Status) {
+        for (change, difference) in zip(set.changes, differences) {
+            var previous = change.before?.updateVersion ?? 0
+            if change.before == nil, let deleted = try Feed.tombstone(change.key, in: transaction) {
+                previous = deleted
+                try transaction.delete(.meta, Feed.tombstoneKey(change.key))
+            }
+            if let after = change.after {
+                try transaction.put(.documents, change.key, after.stored)
+            } else {
+                try transaction.delete(.documents, change.key)
+                try transaction.put(.meta, Feed.tombstoneKey(change.key), Database.encode(set.version))
+            }
+            for key in difference.deleted { try transaction.delete(.entries, key) }
+            for entry in difference.inserted { try transaction.put(.entries, entry.key, entry.value) }
+            let record = Feed.Record(
+                version: set.version, documentKey: change.key, previousVersion: previous, before: change.before)
+            try transaction.put(.feed, record.key, record.value)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import HearthModel
+import HearthRules
+import HearthStorage
+
+/// Shows rules the state that a request reads.
+///
+/// Documents that rules themselves ask for are kept, so that many judgements about one state read each of them once.
+final class StateReader: DocumentReader {
+    let view: ReadView
+    private var documents: [ResourcePath: RulesDocument?] = [:]
+
+    /// Of documents that may be large.
+    private static let documentsMax = 16
+
+    init(_ view: ReadView) {
+        self.view = view
+    }
+
+    /// A document that is itself judged.
+    func resource(_ path: ResourcePath) throws(Status) -> RulesDocument? {
+        try view.document(path).map { RulesDocument(path: path, $0) }
+    }
+
+    /// A read changes nothing: before and after are the same.
+    func document(_ path: ResourcePath, isAfter: Bool) throws(Status) -> RulesDocument? {
+        if let known = documents[path] { return known }
+        if documents.count >= Self.documentsMax { documents = [:] }
+        let document = try resource(path)
+        documents[path] = .some(document)
+        return document
+    }
+}

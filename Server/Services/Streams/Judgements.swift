@@ -1,0 +1,30 @@
+import HearthModel
+import HearthStorage
+
+/// What rules have said of the state at one version: of many targets of one identity that show the same, one is judged.
+///
+/// Belongs to a loop's listeners. A judgement holds until the state that is told next is another one, or the rules change.
+struct Judgements {
+    struct Key: Hashable {
+        /// See `ListenStream.judgedIdentity`.
+        var identity: [UInt8]
+        var subject: ListenTarget.Subject
+    }
+
+    typealias Judgement = Result<[[UInt8]], Status>
+
+    private static let countMax = 4096
+
+    private var known: [Key: Judgement] = [:]
+
+    subscript(key: Key) -> Judgement? { known[key] }
+
+    mutating func note(_ judgement: Judgement, _ key: Key) {
+        if known.count >= Self.countMax { known = [:] }
+        known[key] = judgement
+    }
+
+    mutating func forget() {
+        if !known.isEmpty { known = [:] }
+    }
+}

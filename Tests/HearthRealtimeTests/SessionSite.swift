@@ -1,0 +1,209 @@
+import HearthModel
+import HearthNetwork
+import HearthRules
+import HearthStorage
+import HearthTree
+import HearthTreeStorage
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+@testable import HearthServer
+
+/// A client's end of a session without a socket.
+final class Line: RealtimeCarrier, @unchecked Sendable {
+    // Belongs to the loop.
+    let loop: EventLoop
+    let peer: RealtimePeer
+    var queuedBytes = 0
+    var sent: [String] = []
+    var fault: RealtimeFault?
+    var isPaused = false
+
+    init(_ loop: EventLoop, connection: UInt64) {
+        self.loop = loop
+        peer = RealtimePeer(address: "192.0.2.1:\(connection)", connection: connection)
+    }
+
+    func send(_ message: [UInt8]) { sent.append(String(decoding: message, as: UTF8.self)) }
+    func send(_ message: LargeMessage) {
+        if isBlocked { large.append(message) }
+        do {
+            send(message.head + (try message.body.file.read(0..<message.body.file.count)) + message.tail)
+        } catch {
+            sent.append("\(error)")
+        }
+    }
+
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if queuedBytes > Limits.realtimeQueueBytesMax { return false }
+        send(push.message(tag: tag))
+        return true
+    }
+
+    /// Whether large messages stay until the client takes them.
+    var isBlocked = false
+    var hasLarge: Bool { isBlocked && !large.isEmpty }
+    var large: [LargeMessage] = []
+    func belongs(to requester: Requester) {}
+    func pauseReading() { isPaused = true }
+    func resumeReading() { isPaused = false }
+    func end(_ fault: RealtimeFault) { self.fault = fault }
+}
+
+/// A service with one namespace and a loop.
+final class Site {
+    let service: RealtimeService
+    let namespace: RealtimeNamespace
+    let loop: EventLoop
+    let pool: WorkerPool
+
+    init(_ memory: ServerMemory = ServerMemory(), jobsMax: Int = 10_000) throws {
+        pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 2, jobsMax: jobsMax)
+        loop = try EventLoop()
+        try loop.start()
+        service = try RealtimeService(
+            RealtimeService.Configuration(), provider: MemoryStoreProvider(),
+            authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool, memory: memory)
+        namespace = try service.namespace("n")
+    }
+
+    func on<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
+        let result = Mutex<Value?>(nil)
+        loop.execute {
+            let value = body()
+            result.withLock { $0 = value }
+        }
+        while true {
+            if let value = result.withLock({ $0 }) { return value }
+            sched_yield()
+        }
+    }
+
+    func open(connection: UInt64 = 1) -> Client {
+        let line = Line(loop, connection: connection)
+        let made = on { [namespace, service] in
+            LoopBound(RealtimeSession(line, host: "localhost:9000", namespace, service))
+        }
+        return Client(site: self, line: line, session: made.value)
+    }
+
+    /// Whether files of large answers come to so many bytes: a worker may still have hold of one that it has made.
+    func holds(_ bytes: Int) -> Bool {
+        for _ in 0..<2_000_000 where service.spools.usedBytes != bytes { sched_yield() }
+        return service.spools.usedBytes == bytes
+    }
+
+    func write(_ path: TreePath, _ node: Node) {
+        let isDone = Mutex(false)
+        namespace.database.submit(
+            TreeWrite(changes: [TreeChange(path: path, node: node)], nowMilliseconds: 0)
+        ) { _ in isDone.withLock { $0 = true } }
+        while !isDone.withLock({ $0 }) { sched_yield() }
+    }
+
+    /// Keeps the writer from everything else until the end of `body`.
+    func withBusyWriter(_ body: () throws -> Void) rethrows {
+        let isOver = Mutex(false)
+        let isBusy = Mutex(false)
+        namespace.database.perform { _ in
+            isBusy.withLock { $0 = true }
+            while !isOver.withLock({ $0 }) { sched_yield() }
+        }
+        defer { isOver.withLock { $0 = true } }
+        // Writes that are queued before it runs would be made before it.
+        while !isBusy.withLock({ $0 }) { sched_yield() }
+        try body()
+    }
+
+    /// Keeps all workers from everything else until the end of `body`.
+    func withBusyWorkers(_ body: () throws -> Void) rethrows {
+        let isOver = Mutex(false)
+        let begun = Atomic(0)
+        for kind in [WorkerPool.Kind.short, .long, .long] {
+            pool.run(kind, for: .server, refused: { _ in }) {
+                begun.add(1, ordering: .relaxed)
+                while !isOver.withLock({ $0 }) { sched_yield() }
+            }
+        }
+        defer { isOver.withLock { $0 = true } }
+        while begun.load(ordering: .relaxed) < 3 { sched_yield() }
+        try body()
+    }
+
+    var waitingJobs: Int { pool.statistics.short.waiting + pool.statistics.long.waiting }
+
+    /// Lets the writer and the loop do what they have.
+    func settle() {
+        for _ in 0..<3 {
+            let isDone = Mutex(false)
+            namespace.database.perform { _ in isDone.withLock { $0 = true } }
+            while !isDone.withLock({ $0 }) { sched_yield() }
+            on {}
+        }
+    }
+
+    var queuedWrites: Int { namespace.database.statistics.queuedWrites }
+
+    func close() {
+        loop.stopAndJoin()
+        pool.stop()
+        service.close()
+    }
+}
+
+struct Client {
+    let site: Site
+    let line: Line
+    let session: RealtimeSession
+
+    func say(_ texts: String...) {
+        site.loop.execute { [session] in for text in texts { session.receive(Array(text.utf8)) } }
+    }
+
+    func request(_ number: Int, _ action: String, _ body: String) {
+        say(#"{"t":"d","d":{"r":\#(number),"a":"\#(action)","b":\#(body)}}"#)
+    }
+
+    /// Takes what was sent, once there are so many.
+    func take(_ count: Int) -> [String] {
+        for _ in 0..<2_000_000 {
+            let taken: [String]? = site.on { [line] in
+                if line.sent.count < count { return nil }
+                defer { line.sent = [] }
+                return line.sent
+            }
+            if let taken { return taken }
+        }
+        return site.on { [line] in line.sent + ["(nothing more came)"] }
+    }
+
+    var sent: [String] { site.on { [line] in line.sent } }
+    var isPaused: Bool { site.on { [line] in line.isPaused } }
+    var fault: RealtimeFault? { site.on { [line] in LoopBound(line.fault) }.value }
+
+    /// Reads nothing more.
+    func fill() { site.on { [line] in line.queuedBytes = Limits.realtimeQueueBytesMax + 1 } }
+
+    /// Keeps large messages until they are taken.
+    func block() { site.on { [line] in line.isBlocked = true } }
+
+    func takeLarge() {
+        site.on { [line, session] in
+            line.large = []
+            session.becameWritable()
+        }
+    }
+
+    func drain() {
+        site.on { [line, session] in
+            line.queuedBytes = 0
+            session.becameWritable()
+        }
+    }
+
+    func end() { site.on { [session] in session.carrierEnded() } }
+}

@@ -1,0 +1,51 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+@testable import HearthServer
+@testable import HearthTreeStorage
+
+/// Windows that are written piece by piece are what they are as nodes.
+@Suite struct WindowTextTests {
+    @Test(arguments: [UInt64](1...60)) func aWindowIsWrittenAsItsNode(seed: UInt64) throws {
+        var random = Seeded(seed)
+        let database = try TreeDatabase(name: "t", store: MemoryStore(), clock: SystemClock())
+        defer { database.close() }
+        let isDone = Mutex(false)
+        database.submit(
+            TreeWrite(changes: [TreeChange(path: "a", node: random.node(depth: 4))], nowMilliseconds: 0)
+        ) { _ in isDone.withLock { $0 = true } }
+        while !isDone.withLock({ $0 }) { sched_yield() }
+        let view = try database.view()
+        defer { view.close() }
+        for _ in 0..<20 {
+            let query = random.query()
+            let node = try HubWindow.result(query, "a", view)
+            for form in [TreeJSON.Form.plain, .export] {
+                var wanted: [UInt8] = []
+                TreeJSON.append(node, to: &wanted, form: form)
+                var text: [UInt8] = []
+                try view.writeJSON(of: query, at: "a", form: form) { piece in
+                    text += piece
+                    piece = []
+                }
+                #expect(String(decoding: text, as: UTF8.self) == String(decoding: wanted, as: UTF8.self), "\(seed)")
+                var pieces: [UInt8] = []
+                TreeJSON.write(node, form: form) { piece in
+                    pieces += piece
+                    piece = []
+                }
+                #expect(pieces == wanted, "\(seed)")
+            }
+            #expect(try view.hash(of: query, at: "a") == node.hash, "\(seed)")
+            #expect(try view.node(of: query, at: "a", sizeBytesMax: 1 << 20) == node, "\(seed)")
+            if !node.isEmpty { #expect(try view.node(of: query, at: "a", sizeBytesMax: 1) == nil, "\(seed)") }
+        }
+    }
+}

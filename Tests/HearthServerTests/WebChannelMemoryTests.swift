@@ -1,0 +1,113 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import Synchronization
+import Testing
+
+@testable import HearthServer
+
+@Suite("What clients of WebChannel don't acknowledge")
+struct WebChannelMemoryTests {
+    private final class Bench {
+        let loop: EventLoop
+        let memory: ServerMemory
+        private let observer = RequestObserver(metrics: RequestMetrics(loopCount: 1))
+        let cancelled = Mutex(0)
+
+        init(bytesMax: Int, shareBytesMax: Int) throws {
+            loop = try EventLoop(index: 0)
+            try loop.start()
+            memory = ServerMemory(
+                unacknowledged: MemoryBudget(bytesMax: bytesMax, shareBytesMax: shareBytesMax))
+        }
+
+        /// Runs on the loop and waits.
+        func run<Value: Sendable>(_ body: @escaping @Sendable (Bench) throws -> Value) async throws -> Value {
+            let box = Box(self)
+            return try await withCheckedThrowingContinuation { continuation in
+                loop.execute { continuation.resume(with: Result { try body(box.bench) }) }
+            }
+        }
+
+        func call(account: UInt64, connection: UInt64) -> WebChannelCall {
+            let call = WebChannelCall(
+                id: "s\(account)-\(connection)", .nobody,
+                Requester(account: account, connection: connection, isAdministrator: false), loop: loop,
+                observation: observer.begin(.listen, .webChannel, remote: ""), memory: memory, rank: { _ in },
+                forget: {})
+            call.onCancel = { [self] in cancelled.withLock { $0 += 1 } }
+            return call
+        }
+    }
+
+    private final class Box: @unchecked Sendable {
+        let bench: Bench
+        init(_ bench: Bench) { self.bench = bench }
+    }
+
+    private static let message = Array("\"\(String(repeating: "x", count: 60_000))\"".utf8)
+
+    @Test("is bounded for an account, whose sessions beyond it end; others go on", arguments: [10, 100, 400])
+    func bounded(sessions: Int) async throws {
+        let bench = try Bench(bytesMax: 8 << 20, shareBytesMax: 4 << 20)
+        let calls = try await bench.run { bench in
+            let calls = (0..<sessions).map { bench.call(account: 1, connection: UInt64($0)) }
+            for call in calls { for _ in 0..<4 where !call.isFinished { call.send(Self.message) } }
+            return calls
+        }
+        #expect(bench.memory.unacknowledged.usedBytes <= 4 << 20)
+        let ended = calls.filter(\.isFinished).count
+        #expect(ended >= sessions - (4 << 20) / 240_000 - 1)
+        #expect(ended < sessions)
+        // Their streams have learnt of it, outside of what they were saying.
+        await until { bench.cancelled.withLock { $0 } == ended }
+        #expect(calls.allSatisfy { $0.isFinished == $0.cancellation.isCancelled })
+        let other = try await bench.run { bench in
+            let other = bench.call(account: 2, connection: 1_000)
+            for _ in 0..<4 { other.send(Self.message) }
+            return other
+        }
+        #expect(!other.isFinished)
+        // Whoever acknowledges makes room.
+        try await bench.run { _ in
+            for call in calls {
+                try call.receive(ForwardBody(), acknowledging: 1_000) { _ in }
+                call.abandon()
+            }
+            other.abandon()
+        }
+        await until { bench.cancelled.withLock { $0 } == sessions + 1 }
+        _ = calls.count
+        bench.loop.stopAndJoin()
+    }
+
+    @Test("has to be acknowledged early while there is little room")
+    func scarce() {
+        for isScarce in [false, true] {
+            var session = WebChannelSession(id: "s")
+            session.isScarce = isScarce
+            session.attach(polls: false)
+            for _ in 0..<3 { session.append(Self.message) }
+            var ends = false
+            while let output = session.takeOutput() { ends = output.endsBackChannel }
+            #expect(ends == isScarce)
+        }
+    }
+
+    @Test("is dropped as far as nobody has seen it, and what comes next takes its numbers")
+    func dropped() {
+        var session = WebChannelSession(id: "s")
+        session.attach(polls: true)
+        session.append(Array("1".utf8))
+        #expect(session.takeOutput() != nil)
+        session.append(Array("2".utf8))
+        session.append(Array("3".utf8))
+        let bytes = session.queuedBytes
+        session.dropUnwritten()
+        #expect(session.queuedBytes < bytes)
+        session.append(Array("4".utf8))
+        session.acknowledge(1)
+        session.attach(polls: true)
+        #expect(session.takeOutput()?.bytes == Array("7\n[[2,4]]".utf8))
+    }
+}
