@@ -72,7 +72,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
 
     /// All who listen share one file, and none of them holds the text in memory.
     @Test func aLargeChangeIsWrittenOnceForAll() throws {
-        let site = try Site()
+        let site = try AnswerSite()
         defer { site.close() }
         let text = String(repeating: "x", count: 1_000_000)
         let push = RealtimePush(.put("a", Node(.string(text))))
@@ -92,7 +92,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
 
     /// What comes after a large change waits for it, in order; and so does what it was sent with.
     @Test func aLargeChangeKeepsItsPlace() throws {
-        let site = try Site()
+        let site = try AnswerSite()
         defer { site.close() }
         let push = RealtimePush(.put("a", Node(.string(String(repeating: "x", count: 300_000)))))
         let kinds: [String] = try site.outboxes(1) { outboxes in
@@ -118,7 +118,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
 
     /// Without room for its file the client is sent the whole later: no change that waited reaches it, every answer does.
     @Test func aChangeThatCannotBeWrittenIsLostWithThoseAfterIt() throws {
-        let site = try Site()
+        let site = try AnswerSite()
         defer { site.close() }
         let rest = site.service.pushFiles.reservation(for: .server)
         rest.resize(to: Limits.realtimePushFilesBytesMax)
@@ -141,7 +141,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
 
     /// An account's connections that take nothing leave room for those that hold little.
     @Test func whatWaitsIsOnTheAccountOfItsClient() throws {
-        let site = try Site()
+        let site = try AnswerSite()
         defer { site.close() }
         let unread = site.service.large.memory.unread
         let message = [UInt8](repeating: 1, count: 60_000)
@@ -175,7 +175,7 @@ private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrato
 }
 
 /// A service and a loop.
-private final class Site: @unchecked Sendable {
+private final class AnswerSite: @unchecked Sendable {
     let service: RealtimeService
     private let loop: EventLoop
     private let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 2)

@@ -46,7 +46,7 @@ struct WrittenDocumentTests {
                 var request = UpdateDocumentRequest()
                 request.document = DocumentMessage(name: "\(root)/c/old", fields: fields)
                 request.updateMask = DocumentMaskMessage(fieldPaths: ["n"])
-                bench.service.updateDocument(request, call)
+                bench.service.updateDocument(request, sizeBytes: 1000, call)
             }
             #expect(updated.name == "\(root)/c/old")
             #expect(updated.fields["n"] == .integer(number) && updated.fields["kept"] == .integer(5))
@@ -56,7 +56,7 @@ struct WrittenDocumentTests {
                 var request = UpdateDocumentRequest()
                 request.document = DocumentMessage(name: "\(root)/c/new\(index)", fields: fields)
                 request.mask = DocumentMaskMessage(fieldPaths: ["m"])
-                bench.service.updateDocument(request, call)
+                bench.service.updateDocument(request, sizeBytes: 1000, call)
             }
             #expect(new.fields["n"] == nil && new.fields["m"] == .integer(7) && new.updateTime == new.createTime)
 
@@ -67,7 +67,7 @@ struct WrittenDocumentTests {
                     request.collectionId = "c"
                     request.documentId = id
                     request.document = DocumentMessage(name: "", fields: fields)
-                    bench.service.createDocument(request, call)
+                    bench.service.createDocument(request, sizeBytes: 1000, call)
                 }
                 #expect(created.name.hasPrefix("\(root)/c/\(id)") && created.fields["n"] == .integer(number))
             }
