@@ -52,7 +52,7 @@ struct WebChannelMemoryTests {
         let bench = try Bench(bytesMax: 8 << 20, shareBytesMax: 4 << 20)
         let calls = try await bench.run { bench in
             let calls = (0..<sessions).map { bench.call(account: 1, connection: UInt64($0)) }
-            for call in calls { for _ in 0..<4 where !call.isFinished { call.send(Self.message) } }
+            for call in calls { for _ in 0..<4 where !call.isFinished { _ = call.send(Self.message) } }
             return calls
         }
         #expect(bench.memory.unacknowledged.usedBytes <= 4 << 20)
@@ -64,7 +64,7 @@ struct WebChannelMemoryTests {
         #expect(calls.allSatisfy { $0.isFinished == $0.cancellation.isCancelled })
         let other = try await bench.run { bench in
             let other = bench.call(account: 2, connection: 1_000)
-            for _ in 0..<4 { other.send(Self.message) }
+            for _ in 0..<4 { _ = other.send(Self.message) }
             return other
         }
         #expect(!other.isFinished)
