@@ -56,7 +56,8 @@ struct WorkerGroupTests {
         while record.all.count < count { finish(group) }
     }
 
-    @Test("begin as many jobs at a time as there may be threads, also when one thread was idle", .timeLimit(.minutes(1)))
+    @Test(
+        "begin as many jobs at a time as there may be threads, also when one thread was idle", .timeLimit(.minutes(1)))
     func startsThreads() {
         for _ in 0..<200 {
             let group = WorkerGroup(name: "test", threadsMax: 2)
