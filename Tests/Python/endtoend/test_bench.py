@@ -64,6 +64,9 @@ def children(process: int) -> list[int]:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_what_was_started(tmp_path: Path, sent: signal.Signals) -> None:
+    # What is ignored stays ignored in children: hang-ups, when the tests were started by nohup.
+    if signal.getsignal(sent) == signal.SIG_IGN:
+        signal.signal(sent, signal.SIG_DFL)
     running = subprocess.Popen(
         command(tmp_path, "get", "--seconds", "60"),
         stdout=subprocess.DEVNULL,

@@ -49,14 +49,14 @@ class Program:
         `file_bytes_max` bounds the size of its files, as `ulimit -f` does, so that it can be raised again.
         """
         def limit() -> None:
-            if file_bytes_max is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max or 0, resource.RLIM_INFINITY))
 
         return subprocess.Popen(
             [BINARY, "serve", "--port", "0", *options],
             cwd=folder,
             env=environment_of_a_child(environment),
-            preexec_fn=limit,
+            # Without it no Python and no gRPC runs in the child: handlers of gRPC's for forks have ended such children.
+            preexec_fn=limit if file_bytes_max is not None else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
