@@ -24,6 +24,8 @@ from pathlib import Path
 import pytest
 
 from endtoend.trees import production
+from support.attacks import message as request
+from support.attacks import ones, text_frame
 from support.program import BINARY, Program
 
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")
@@ -103,11 +105,6 @@ def judged(target: Target) -> Iterator[None]:
     assert longest < ANSWER_SECONDS_MAX, f"the bystander waited {longest:.2f} s over {way}"
 
 
-def ones(megabytes: int) -> bytes:
-    """The text that becomes most: an array of numbers of one digit."""
-    return b"[" + b"1," * (megabytes << 19) + b"1]"
-
-
 def put(target: Target, path: str, body: bytes, chunked: bool = False, method: str = "PUT") -> int:
     """The status; -1 when the server ended the connection."""
     connection = http.client.HTTPConnection("127.0.0.1", target.port, timeout=60)
@@ -161,14 +158,6 @@ def test_large_writes_where_everybody_may(target: Target) -> None:
 # Sockets
 
 
-def text_frame(content: bytes) -> bytes:
-    size = len(content)
-    length = bytes([0x80 | size]) if size < 126 else (
-        bytes([0x80 | 126]) + struct.pack(">H", size) if size < 65_536 else bytes([0x80 | 127]) + struct.pack(">Q", size))
-    # A mask of zeros changes nothing.
-    return b"\x81" + length + b"\0\0\0\0" + content
-
-
 def opened(target: Target, receive_bytes: int | None = None) -> socket.socket:
     made = socket.socket()
     if receive_bytes is not None:
@@ -182,11 +171,6 @@ def opened(target: Target, receive_bytes: int | None = None) -> socket.socket:
     while b'"t":"h"' not in received:
         received += made.recv(65_536)
     return made
-
-
-def request(number: int, action: str, path: str, data: bytes = b"1") -> bytes:
-    return (b'{"t":"d","d":{"r":%d,"a":"%s","b":{"p":"%s","h":"","d":' if action == "q" else
-            b'{"t":"d","d":{"r":%d,"a":"%s","b":{"p":"%s","d":') % (number, action.encode(), path.encode()) + data + b"}}}"
 
 
 def pushed(to: socket.socket, content: bytes) -> bool:
