@@ -66,7 +66,7 @@ final class RealtimeSession: @unchecked Sendable {
     private var pieceBytes = 0
     private var held: HeldBytes
     private var hasSpoken = false
-    private let cancellation = Cancellation()
+    let cancellation = Cancellation()
     private var isReadingPaused = false
     private var holds = 0
     private var isProceeding = false
