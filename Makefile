@@ -51,7 +51,7 @@ test: setup test-swift test-python
 	@$(TIMED) --summary
 
 test-swift: setup-build
-	@$(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests
+	@TIMED_MINUTES=60 $(TIMED) "build of the Swift tests" swift build $(SWIFT_FLAGS) --build-tests
 	@# One target after the other: some compute for long, and others measure how soon a socket is answered.
 	@for target in $(TEST_TARGETS); do \
 		$(TIMED) "$$target" swift test $(SWIFT_FLAGS) --skip-build --filter "^$$target\." || exit 1; \
@@ -60,7 +60,7 @@ test-swift: setup-build
 # The judges from outside, against the program as users run it: Google's own Python client end to end, then the same
 # requests to Google's emulator.
 test-python: setup
-	@$(TIMED) "build for speed" $(RELEASE)
+	@TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE)
 	@HEARTH_BINARY="$$($(RELEASE) --show-bin-path)/hearth" \
 		Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)"
 

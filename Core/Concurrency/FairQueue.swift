@@ -7,7 +7,10 @@ import HearthModel
 /// Adding and taking cost the logarithm of the number of flows.
 package struct FairQueue<Element> {
     private var order = TurnOrder<UInt64>()
+    /// Those that have nothing waiting any more stay until their turn comes, or until they are too many.
     private var accounts: [UInt64: Account<Element>] = [:]
+    private var emptyCount = 0
+    private var longest = LongestFlows()
     package private(set) var count = 0
 
     package init() {}
@@ -18,10 +21,20 @@ package struct FairQueue<Element> {
     ///   come first until they have been given as much.
     package mutating func append(_ element: Element, for requester: Requester, cost: Int = 1) {
         count += 1
-        let isNew = accounts[requester.account] == nil
-        if isNew { order.begin(requester.account) }
-        accounts[requester.account, default: Account<Element>(isAdministrator: requester.isAdministrator)].append(
+        let number = requester.account
+        switch accounts[number]?.count {
+        case nil: order.begin(number)
+        case 0?: emptyCount -= 1
+        default: break
+        }
+        let isAdministrator = requester.isAdministrator
+        accounts[number, default: Account<Element>(isAdministrator: isAdministrator)].append(
             element, requester.connection, cost: max(1, cost))
+        if longest.isKept {
+            longest.grew(
+                number, to: accounts[number]!.count, isAdministrator: accounts[number]!.isAdministrator,
+                flowsCount: accounts.count)
+        }
     }
 
     /// How much an account has waiting here.
@@ -29,41 +42,44 @@ package struct FairQueue<Element> {
 
     /// The element whose turn it is.
     package mutating func popFirst() -> Element? {
-        guard let account = order.takeFirst() else { return nil }
-        count -= 1
-        let (element, cost) = accounts[account]!.removeFirst()
-        if accounts[account]!.count == 0 {
-            accounts[account] = nil
-            order.end(account, cost: cost)
-        } else {
-            order.putBack(account, cost: cost)
+        while let account = order.takeFirst() {
+            guard let (element, cost) = accounts[account]!.removeFirst() else {
+                accounts[account] = nil
+                emptyCount -= 1
+                order.end()
+                continue
+            }
+            count -= 1
+            if accounts[account]!.count == 0 {
+                accounts[account] = nil
+                order.end()
+            } else {
+                order.putBack(account, cost: cost)
+            }
+            return element
         }
-        return element
+        return nil
     }
 
     /// Takes out the newest element of the longest queue: that of the connection which has most in the account which has
     /// most. An administrator's queue is only looked at when nobody else has any.
     package mutating func popLastOfLongest() -> Element? {
-        let clients = accounts.filter { !$0.value.isAdministrator }
-        let longest = (clients.isEmpty ? accounts : clients).max { ($0.value.count, $0.key) < ($1.value.count, $1.key) }
-        guard let account = longest?.key else { return nil }
-        count -= 1
-        let element = accounts[account]!.removeLastOfLongest()
-        if accounts[account]!.count == 0 {
-            accounts[account] = nil
-            order.remove(account)
+        let account = longest.first(of: accounts.map { ($0.key, $0.value.isAdministrator) }) {
+            accounts[$0]?.count ?? 0
         }
+        guard let account, let element = accounts[account]?.removeLastOfLongest() else { return nil }
+        count -= 1
+        if accounts[account]!.count == 0 { leaveEmpty() }
         return element
     }
 
     /// Takes out what one connection has waiting, in its order.
     package mutating func removeAll(of requester: Requester) -> [Element] {
-        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection) else { return [] }
-        count -= removed.count
-        if accounts[requester.account]?.count == 0 {
-            accounts[requester.account] = nil
-            order.remove(requester.account)
+        guard let removed = accounts[requester.account]?.removeAll(of: requester.connection), !removed.isEmpty else {
+            return []
         }
+        count -= removed.count
+        if accounts[requester.account]!.count == 0 { leaveEmpty() }
         return removed
     }
 
@@ -74,56 +90,94 @@ package struct FairQueue<Element> {
         while let element = popFirst() { all.append(element) }
         return all
     }
+
+    private mutating func leaveEmpty() {
+        emptyCount += 1
+        guard emptyCount > emptyFlowsMax, emptyCount > accounts.count / 2 else { return }
+        accounts = accounts.filter { $0.value.count > 0 }
+        order.retain { accounts[$0] != nil }
+        emptyCount = 0
+    }
+
+    /// How many flows all calls together have looked at to find the longest.
+    package var visits: Int { longest.visits + accounts.values.reduce(0) { $0 + $1.visits } }
 }
 
 extension FairQueue: Sendable where Element: Sendable {}
+
+/// So many flows with nothing to do are kept until their turn comes.
+private let emptyFlowsMax = 64
 
 /// What the connections of one account have queued.
 private struct Account<Element> {
     private var connections = TurnOrder<UInt64>()
     private var elements: [UInt64: Queue<(element: Element, cost: Int)>] = [:]
+    private var emptyCount = 0
+    private var longest = LongestFlows()
     private(set) var count = 0
     let isAdministrator: Bool
 
     init(isAdministrator: Bool) { self.isAdministrator = isAdministrator }
 
-    mutating func removeLastOfLongest() -> Element {
-        let connection = elements.max { ($0.value.count, $0.key) < ($1.value.count, $1.key) }!.key
+    var visits: Int { longest.visits }
+
+    mutating func removeLastOfLongest() -> Element? {
+        let connection = longest.first(of: elements.keys.map { ($0, false) }) { elements[$0]?.count ?? 0 }
+        guard let connection, let (element, _) = elements[connection]?.popLast() else { return nil }
         count -= 1
-        let (element, _) = elements[connection]!.popLast()!
-        if elements[connection]!.isEmpty {
-            elements[connection] = nil
-            connections.remove(connection)
-        }
+        if elements[connection]!.isEmpty { leaveEmpty() }
         return element
     }
 
     mutating func append(_ element: Element, _ connection: UInt64, cost: Int) {
         count += 1
-        if elements[connection] == nil { connections.begin(connection) }
+        switch elements[connection]?.isEmpty {
+        case nil: connections.begin(connection)
+        case true?: emptyCount -= 1
+        case false?: break
+        }
         elements[connection, default: Queue()].append((element, cost))
+        if longest.isKept {
+            longest.grew(connection, to: elements[connection]!.count, flowsCount: elements.count)
+        }
     }
 
     mutating func removeAll(of connection: UInt64) -> [Element] {
-        guard var waiting = elements.removeValue(forKey: connection) else { return [] }
-        connections.remove(connection)
+        guard var waiting = elements[connection], !waiting.isEmpty else { return [] }
+        elements[connection] = Queue()
+        leaveEmpty()
         count -= waiting.count
         var removed: [Element] = []
         while let (element, _) = waiting.popFirst() { removed.append(element) }
         return removed
     }
 
-    mutating func removeFirst() -> (Element, Int) {
-        let connection = connections.takeFirst()!
-        count -= 1
-        let (element, cost) = elements[connection]!.popFirst()!
-        if elements[connection]!.isEmpty {
-            elements[connection] = nil
-            connections.end(connection, cost: cost)
-        } else {
-            connections.putBack(connection, cost: cost)
+    private mutating func leaveEmpty() {
+        emptyCount += 1
+        guard emptyCount > emptyFlowsMax, emptyCount > elements.count / 2 else { return }
+        elements = elements.filter { !$0.value.isEmpty }
+        connections.retain { elements[$0] != nil }
+        emptyCount = 0
+    }
+
+    mutating func removeFirst() -> (Element, Int)? {
+        while let connection = connections.takeFirst() {
+            guard let (element, cost) = elements[connection]!.popFirst() else {
+                elements[connection] = nil
+                emptyCount -= 1
+                connections.end()
+                continue
+            }
+            count -= 1
+            if elements[connection]!.isEmpty {
+                elements[connection] = nil
+                connections.end()
+            } else {
+                connections.putBack(connection, cost: cost)
+            }
+            return (element, cost)
         }
-        return (element, cost)
+        return nil
     }
 }
 
@@ -165,16 +219,12 @@ private struct TurnOrder<Flow: Hashable & Sendable>: Sendable {
     }
 
     /// The flow that was taken has nothing more to do.
-    mutating func end(_ flow: Flow, cost: Int) { served = nil }
+    mutating func end() { served = nil }
 
-    /// The flow has nothing to do any more, without having been served.
-    mutating func remove(_ flow: Flow) {
-        guard let place = heap.firstIndex(where: { $0.flow == flow }) else { return }
-        let last = heap.removeLast()
-        guard place < heap.count else { return }
-        heap[place] = last
-        siftUp(from: place)
-        siftDown(from: place)
+    /// Takes out the flows that have nothing to do any more.
+    mutating func retain(_ isKept: (Flow) -> Bool) {
+        // What is sorted is a heap.
+        heap = heap.filter { isKept($0.flow) }.sorted(by: isBefore)
     }
 
     private mutating func insert(_ flow: Flow, at time: UInt64) {

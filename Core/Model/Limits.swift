@@ -391,6 +391,11 @@ public enum Limits {
     public static let realtimeConnectionsMax = 15_000
     /// Answers of a connection that are not sent yet; beyond them no request is begun.
     public static let realtimeAnswersWaitingMax = 10_000
+    /// Writes of a connection that wait for the writer; beyond them no request is begun.
+    public static let realtimeWritesInFlightMax = 256
+    /// Bytes of what a connection's requests become when they are decoded that don't count, until they are answered. Each
+    /// request beyond them has to get its part of `workingBytesMax` first, in turn.
+    public static let realtimeUncountedRequestsBytesMax = 16 << 10
     /// Reads of a connection at a time.
     public static let realtimeReadsInFlightMax = 8
     /// Places that a connection may want written when it ends.

@@ -70,6 +70,9 @@ final class RecentChanges: Sendable {
         }
     }
 
+    /// Whether all commits after a version are held.
+    func reaches(_ version: Int64) -> Bool { state.withLock { version >= $0.completeSince } }
+
     /// The commits after a version, oldest first; nil when some of them up to `last` are no longer held, or not yet.
     func changes(after version: Int64, through last: Int64) -> RecentSets? {
         state.withLock { state in

@@ -31,12 +31,12 @@ final class CommitPipeline: Sendable {
 
     private let store: any Store
     private let clock: any Clock
-    private let commitClock: CommitClock
+    let commitClock: CommitClock
     private let locks: LockTable
-    private let recent: RecentChanges
+    let recent: RecentChanges
     private let catalog: CurrentCatalog
     private let observers: ChangeObservers
-    private let hub: ChangeHub
+    let hub: ChangeHub
     private let incarnation: Incarnation
     private let parked = Mutex(Parked())
     private let admission = CommitAdmission()
@@ -109,6 +109,7 @@ final class CommitPipeline: Sendable {
     func submit(_ request: Request) {
         var request = request
         request.cost = CommitCost.units(of: request.writes)
+        request.restsOnOldReads = restsOnOldReads(request)
         do throws(Status) {
             // What is held back is queued by `prepareAgain`.
             if try !admission.enter(&request) { return }
@@ -200,7 +201,10 @@ final class CommitPipeline: Sendable {
                 throw error
             }
             defer { snapshot.close() }
-            request.prepared = try prepare(request, on: snapshot, catalog, epoch)
+            let prepared = try prepare(request, on: snapshot, catalog, epoch)
+            request.prepared = prepared
+            // What was read is as it was up to here.
+            if request.transaction?.version != nil { request.transaction?.version = prepared.version }
         } catch {
             return answer(request, .failure(error))
         }
@@ -216,7 +220,7 @@ final class CommitPipeline: Sendable {
         if locks.isDoomed(request.owner) { throw Self.contention }
         // First, so that a client tries again whose transaction finds something that it hasn't read.
         if let read = request.transaction, let since = read.version,
-            try isTouched(read.readSet, since: since, through: version, in: snapshot)
+            try isTouched(read.readSet, since: since, through: version, in: snapshot, .long)
         {
             throw Self.contention
         }
@@ -290,7 +294,7 @@ final class CommitPipeline: Sendable {
     }
 
     /// What became of a request of a group, answered when the group is durable.
-    private enum Verdict {
+    enum Verdict {
         case committed(CommitOutcome)
         case failed(Status)
         case parked(holder: LockTable.Owner, key: [UInt8]?)
@@ -299,7 +303,7 @@ final class CommitPipeline: Sendable {
     }
 
     /// Commits that become durable together.
-    private struct Group {
+    struct Group {
         var requests: [Request] = []
         var verdicts: [Verdict] = []
         var sets: [ChangeSet] = []
@@ -518,53 +522,9 @@ final class CommitPipeline: Sendable {
 
     static let tooMuchContention = Status.aborted("Too much contention on these documents. Please try again.")
 
-    private static let contention = Status.aborted(
+    static let contention = Status.aborted(
         "Aborted due to cross-transaction contention. This occurs when multiple transactions attempt to access the same "
             + "data, requiring Firestore to abort at least one in order to enforce serializability.")
-
-    private func validate(
-        _ readSet: ReadSet, since version: Int64?, _ group: borrowing Group, in snapshot: any Snapshot
-    ) throws(Status) {
-        guard let version, !readSet.isEmpty else { return }
-        // All of the group is later than what anybody has read.
-        if readSet.touchesDocuments(of: group.keys) { throw Self.contention }
-        if !readSet.queries.isEmpty {
-            for set in group.sets {
-                if try readSet.isTouched(by: set) { throw Self.contention }
-            }
-        }
-        if try isTouched(readSet, since: version, through: commitClock.committed, in: snapshot) {
-            throw Self.contention
-        }
-    }
-
-    /// Whether commits after a version have changed what was read.
-    /// - Parameters:
-    ///   - last: the version of the last commit that the snapshot shows; it may not be among the recent changes yet.
-    ///   - snapshot: shows the feed.
-    func isTouched(
-        _ readSet: ReadSet, since version: Int64, through last: Int64, in snapshot: any Snapshot
-    ) throws(Status) -> Bool {
-        if readSet.isEmpty { return false }
-        if let sets = recent.changes(after: version, through: last) {
-            for set in sets {
-                if try readSet.isTouched(by: set) { return true }
-            }
-            return false
-        }
-        // What happened before can't be told any more: everything may have been deleted.
-        if version < (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0) { return true }
-        let cursor = try snapshot.scan(.feed, Feed.range(after: version), reverse: false, values: true)
-        defer { cursor.close() }
-        while try cursor.next() {
-            let record = try Feed.Record(key: cursor.key, value: cursor.value)
-            // The state after is that before the next change; reading the present one instead can only find too much.
-            let after = try snapshot.document(record.documentKey)
-            let change = Change(key: record.documentKey, before: record.before, after: after)
-            if try readSet.isTouched(by: change) { return true }
-        }
-        return false
-    }
 
     // MARK: Waiting for turns
 

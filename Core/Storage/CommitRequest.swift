@@ -26,6 +26,8 @@ struct CommitRequest: Sendable {
     var cost = 1
     /// Whether it goes by the preparer: because it is large, or because one before it on the same connection is.
     var isSlow = false
+    /// Whether its transaction has read what must be looked up in the history.
+    var restsOnOldReads = false
     /// What was worked out beside the writer.
     var prepared: PreparedCommit?
     /// How often that was done.
@@ -35,7 +37,7 @@ struct CommitRequest: Sendable {
 
     /// Whether it is worked out beside the writer, which then only checks that nothing of it has changed since.
     var isLarge: Bool {
-        cost >= CommitCost.largeUnitsMin
+        restsOnOldReads || cost >= CommitCost.largeUnitsMin
             || writes.count >= (`guard` == nil ? CommitCost.largeWritesMin : CommitCost.largeJudgedWritesMin)
     }
 }

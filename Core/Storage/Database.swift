@@ -12,7 +12,7 @@ public final class Database: Sendable {
     private let commitClock: CommitClock
     let locks: LockTable
     private let transactions: TransactionTable
-    private let recent: RecentChanges
+    let recent: RecentChanges
     let pipeline: CommitPipeline
     let currentCatalog: CurrentCatalog
     private let observers = ChangeObservers()
@@ -427,7 +427,9 @@ public final class Database: Sendable {
     ///   - transaction: ended by the commit, whether it succeeds or fails.
     ///   - sizeBytes: about what the request holds in memory.
     ///   - commitGuard: asked before the commit is made; nil lets every commit pass.
-    ///   - requester: whose turn it takes. The commits of one connection keep their order.
+    ///   - requester: whose turn it takes. The commits of one connection keep their order, but for those that wait for a
+    ///     transaction's lock: holding back what comes behind them might hold back the end of that transaction. Whoever needs
+    ///     an order waits for each answer, as Write streams do.
     ///   - returning: the write of which the outcome carries the document.
     ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
     package func commit(

@@ -10,7 +10,7 @@ struct ScopeChanges {
     private static let entrySizeBytes = 96
 
     /// Documents of a scope whose keys begin with a prefix.
-    struct Scope: Equatable {
+    struct Scope: Hashable {
         var watched: WatchScope
         var prefix: [UInt8]
 

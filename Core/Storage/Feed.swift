@@ -66,6 +66,12 @@ enum Feed {
         try snapshot.get(.meta, tombstoneKey(documentKey)).map { Int64(bitPattern: IndexValue.readBigEndian($0[...])) }
     }
 
+    /// The version of a document's last change, its deletion included; 0 when none is known.
+    static func lastChange(of key: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64 {
+        if let current = try snapshot.document(key) { return current.updateVersion }
+        return try tombstone(key, in: snapshot) ?? 0
+    }
+
     /// A document as it was before one of its changes.
     /// - Throws: FAILED_PRECONDITION when the change is not known any more.
     static func stateBefore(_ version: Int64, _ key: [UInt8], in snapshot: any Snapshot) throws(Status)

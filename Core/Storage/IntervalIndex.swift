@@ -33,17 +33,44 @@ package struct IntervalIndex<Element: AnyObject> {
         }
 
         /// - Returns: whether the body wanted no more.
-        func visit(_ key: [UInt8], _ low: Int, _ high: Int, _ looked: inout Int, _ body: (Element) -> Bool) -> Bool {
+        func visit(
+            _ probe: Probe, _ low: Int, _ high: Int, _ looked: inout Int, _ body: (Element) -> Bool
+        ) -> Bool {
             if low >= high { return false }
             let middle = (low + high) / 2
             looked += 1
-            if let greatest = greatest[middle], UTF8Order.compare(greatest, key) <= 0 { return false }
-            if visit(key, low, middle, &looked, body) { return true }
+            if probe.isBehind(greatest[middle]) { return false }
+            if visit(probe, low, middle, &looked, body) { return true }
             let interval = sorted[middle]
-            if UTF8Order.compare(interval.range.lower, key) > 0 { return false }
-            if interval.range.contains(key), body(interval.element) { return true }
-            return visit(key, middle + 1, high, &looked, body)
+            if probe.isBefore(interval.range.lower) { return false }
+            if !probe.isBehind(interval.range.upper), body(interval.element) { return true }
+            return visit(probe, middle + 1, high, &looked, body)
         }
+    }
+
+    /// A key, or a range of keys, for which ranges are looked up.
+    private enum Probe {
+        case key([UInt8])
+        case range(KeyRange)
+
+        /// Whether all of it lies at or behind an upper end.
+        func isBehind(_ upper: [UInt8]?) -> Bool {
+            guard let upper else { return false }
+            switch self {
+            case .key(let key): return UTF8Order.compare(upper, key) <= 0
+            case .range(let range): return UTF8Order.compare(upper, range.lower) <= 0
+            }
+        }
+
+        /// Whether all of it lies before a lower end.
+        func isBefore(_ lower: [UInt8]) -> Bool {
+            switch self {
+            case .key(let key): UTF8Order.compare(lower, key) > 0
+            case .range(let range): range.upper.map { UTF8Order.compare(lower, $0) >= 0 } ?? false
+            }
+        }
+
+        func meets(_ range: KeyRange) -> Bool { !isBefore(range.lower) && !isBehind(range.upper) }
     }
 
     private static var recentMax: Int { 16 }
@@ -110,7 +137,7 @@ package struct IntervalIndex<Element: AnyObject> {
     @discardableResult
     package func forEach(containing key: [UInt8], _ body: (Element) -> Void) -> Int {
         var looked = 0
-        _ = visit(key, &looked) { element in
+        _ = visit(.key(key), &looked) { element in
             body(element)
             return false
         }
@@ -120,16 +147,24 @@ package struct IntervalIndex<Element: AnyObject> {
     /// Whether an element has a range that holds a key.
     func holds(_ key: [UInt8]) -> Bool {
         var looked = 0
-        return visit(key, &looked) { _ in true }
+        return visit(.key(key), &looked) { _ in true }
     }
 
-    private func visit(_ key: [UInt8], _ looked: inout Int, _ body: (Element) -> Bool) -> Bool {
+    /// Calls `body` with the elements whose ranges meet a range until it returns true.
+    /// - Returns: how many nodes were looked at.
+    func visit(_ range: KeyRange, _ body: (Element) -> Bool) -> Int {
+        var looked = 0
+        if !range.isEmpty { _ = visit(.range(range), &looked, body) }
+        return looked
+    }
+
+    private func visit(_ probe: Probe, _ looked: inout Int, _ body: (Element) -> Bool) -> Bool {
         for interval in recent {
             looked += 1
-            if interval.range.contains(key), body(interval.element) { return true }
+            if probe.meets(interval.range), body(interval.element) { return true }
         }
         for case let tree? in trees {
-            let isOver = tree.visit(key, 0, tree.sorted.count, &looked) { element in
+            let isOver = tree.visit(probe, 0, tree.sorted.count, &looked) { element in
                 removed.contains(ObjectIdentifier(element)) ? false : body(element)
             }
             if isOver { return true }

@@ -87,10 +87,14 @@ final class LockTable: Sendable {
 
     /// Who has the turn on a changed document, or on a query whose results a change touches, other than `owner`.
     func holder(of change: Change, otherThan owner: Owner) throws(Status) -> (owner: Owner, isDocument: Bool)? {
-        let (documentHolder, queries) = state.withLock { state in
-            (state.documents[change.key]?.first?.owner, state.queries.held(near: change.key, otherThan: owner))
+        let (documentHolder, queries) = try state.withLock {
+            state throws(Status) -> (Owner?, [(Owner, QueryMatcher)]) in
+            let documentHolder = state.documents[change.key]?.first?.owner
+            // The document itself decides, whatever queries are held.
+            if let documentHolder, documentHolder != owner { return (documentHolder, []) }
+            return (nil, try state.queries.held(near: change, otherThan: owner))
         }
-        if let documentHolder, documentHolder != owner { return (documentHolder, true) }
+        if let documentHolder { return (documentHolder, true) }
         for (holder, matcher) in queries where matcher.isInScope(change.key) {
             if let before = change.before, try matcher.matches(key: change.key, fields: before.fields) {
                 return (holder, false)
@@ -174,8 +178,8 @@ final class LockTable: Sendable {
     ) -> (hasTurn: Bool?, taken: Taken?) {
         if state.queries.count >= Limits.lockQueueLengthMax { return (nil, nil) }
         let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), granted)
-        state.owners[owner]!.queries.append(place)
-        return (hasTurn, .query(place))
+        if let place { state.owners[owner]!.queries.append(place) }
+        return (hasTurn, place.map { .query($0) })
     }
 
     /// Calls `released` when `holder` has given up its turns: now when it has none.
@@ -213,8 +217,8 @@ final class LockTable: Sendable {
         var calls: [Callback] = []
         state.withLock { state in
             for requests in state.documents.values { calls += requests.flatMap(\.grants) }
+            calls += state.queries.removeAll()
             for ownerState in state.owners.values {
-                calls += state.queries.remove(ownerState.queries)
                 calls += ownerState.onRelease.map(\.call)
             }
             state = State()
@@ -248,10 +252,11 @@ final class LockTable: Sendable {
     }
 
     private func removeQueries(_ places: [QueryLocks.Place], _ state: inout State, _ calls: inout [Callback]) {
-        calls += state.queries.remove(places)
-        for (granted, call) in state.queries.grantFree(near: places) {
-            state.owners[granted]?.leaseUntil = lease()
-            calls.append(call)
+        let (waiting, granted) = state.queries.remove(places)
+        calls += waiting
+        for (owner, grants) in granted {
+            state.owners[owner]?.leaseUntil = lease()
+            calls += grants
         }
     }
 

@@ -9,37 +9,46 @@ struct QueryAnchors {
     private(set) var names: KeyRange?
     /// An alternative demands nothing of the kind.
     private(set) var isAlways = false
+    private let withinCursors: Bool
 
-    init(_ query: NormalizedQuery) {
+    /// - Parameters:
+    ///   - withinCursors: false when changes outside of the query's cursors concern it as well.
+    ///   - crowd: how many others are filed under a value; asked when there are several to choose from.
+    init(
+        _ query: NormalizedQuery, withinCursors: Bool = true, crowd: (FieldPath, [UInt8]) -> Int = { _, _ in 0 }
+    ) {
+        self.withinCursors = withinCursors
         for conjunction in query.disjunction {
             // One that contradicts itself has no results.
             guard let constraints = Constraints(conjunction, query: query) else { continue }
-            add(constraints, query)
+            add(constraints, query, crowd)
         }
     }
 
-    private mutating func add(_ constraints: Constraints, _ query: NormalizedQuery) {
-        for field in constraints.fields {
-            guard let point = field.ranges.point else { continue }
-            return values.append((field.path, point))
+    private mutating func add(
+        _ constraints: Constraints, _ query: NormalizedQuery, _ crowd: (FieldPath, [UInt8]) -> Int
+    ) {
+        let points = constraints.fields.compactMap { field in field.ranges.point.map { (field.path, $0) } }
+        if let point = points.count > 1 ? points.min(by: { crowd($0.0, $0.1) < crowd($1.0, $1.1) }) : points.first {
+            return values.append(point)
         }
         if let membership = constraints.memberships.first {
             return members.append((membership.path, IndexValue.encode(membership.value)))
         }
         if let names = Self.names(constraints) { return add(names: names) }
-        if let order = query.orders.first, let range = Self.range(of: order, constraints, query) {
+        if let order = query.orders.first, let range = range(of: order, constraints, query) {
             return add(range, order.field)
         }
         if let field = constraints.fields.first { return add(Self.hull(field.ranges), field.path) }
         if let order = query.orders.first {
             // Whatever is ordered by has a value.
             if !order.field.isDocumentName { return add(Self.hull(.any), order.field) }
-            if let names = Self.names(between: query, order) { return add(names: names) }
+            if let names = names(between: query, order) { return add(names: names) }
         }
         isAlways = true
     }
 
-    private static func hull(_ ranges: ValueRanges) -> KeyRange {
+    static func hull(_ ranges: ValueRanges) -> KeyRange {
         KeyRange(lower: ranges.ranges.first?.lower ?? [0xFF], upper: ranges.ranges.last.map(\.upper) ?? [])
     }
 
@@ -56,14 +65,14 @@ struct QueryAnchors {
     }
 
     /// What the filters and the cursors leave of the first field of the order; nil when they say nothing about it.
-    private static func range(
+    private func range(
         of order: Query.Order, _ constraints: Constraints, _ query: NormalizedQuery
     ) -> KeyRange? {
         if order.field.isDocumentName { return nil }
         let filtered = constraints.fields.first { $0.path == order.field }?.ranges
         let (least, greatest) = ends(query.query, order)
         if filtered == nil, least == nil, greatest == nil { return nil }
-        var range = hull(filtered ?? .any)
+        var range = Self.hull(filtered ?? .any)
         if let least {
             let lower = IndexValue.encode(least)
             if UTF8Order.compare(lower, range.lower) > 0 { range.lower = lower }
@@ -76,7 +85,8 @@ struct QueryAnchors {
 
     /// The first values of the cursors: the least that is let through and the greatest. Whether they themselves are doesn't
     /// matter here: further values may decide that.
-    private static func ends(_ query: Query, _ order: Query.Order) -> (least: Value?, greatest: Value?) {
+    private func ends(_ query: Query, _ order: Query.Order) -> (least: Value?, greatest: Value?) {
+        if !withinCursors { return (nil, nil) }
         let start = query.start?.values.first
         let end = query.end?.values.first
         return order.descending ? (end, start) : (start, end)
@@ -89,11 +99,11 @@ struct QueryAnchors {
     }
 
     /// The names between the cursors of an order by name.
-    private static func names(between query: NormalizedQuery, _ order: Query.Order) -> KeyRange? {
+    private func names(between query: NormalizedQuery, _ order: Query.Order) -> KeyRange? {
         let (least, greatest) = ends(query.query, order)
         var range = KeyRange(lower: [], upper: nil)
-        if let least, let key = pathKey(least, query) { range.lower = key }
-        if let greatest, let key = pathKey(greatest, query) { range.upper = KeyRange.successor(ofPrefix: key) }
+        if let least, let key = Self.pathKey(least, query) { range.lower = key }
+        if let greatest, let key = Self.pathKey(greatest, query) { range.upper = KeyRange.successor(ofPrefix: key) }
         return range.lower.isEmpty && range.upper == nil ? nil : range
     }
 

@@ -53,16 +53,27 @@ public struct QueryIndex<Element: AnyObject> {
     private var paths = PathTree()
     private var names = IntervalIndex<Element>()
     private var always: Elements = [:]
-    public private(set) var count = 0
+    /// What each element is filed under.
+    private var anchors: [ObjectIdentifier: QueryAnchors] = [:]
+
+    public var count: Int { anchors.count }
 
     public init() {}
 
     public var isEmpty: Bool { count == 0 }
 
     public mutating func insert(_ element: Element, for live: LiveQuery) {
+        insert(element, for: live.query, withinCursors: true)
+    }
+
+    /// - Parameter withinCursors: false when changes outside of the query's cursors concern it as well.
+    mutating func insert(_ element: Element, for query: NormalizedQuery, withinCursors: Bool) {
         let id = ObjectIdentifier(element)
-        let anchors = QueryAnchors(live.query)
-        count += 1
+        // Of several values that a query demands, the one that fewest others do.
+        let anchors = QueryAnchors(query, withinCursors: withinCursors) { path, key in
+            fields[path]?.values[key]?.count ?? 0
+        }
+        self.anchors[id] = anchors
         if anchors.isAlways {
             always[id] = element
             return
@@ -78,11 +89,9 @@ public struct QueryIndex<Element: AnyObject> {
         file(&fields[path, default: FieldAnchors()])
     }
 
-    /// - Parameter live: the query that the element was inserted for.
-    public mutating func remove(_ element: Element, for live: LiveQuery) {
+    public mutating func remove(_ element: Element) {
         let id = ObjectIdentifier(element)
-        let anchors = QueryAnchors(live.query)
-        count -= 1
+        guard let anchors = anchors.removeValue(forKey: id) else { return }
         if anchors.isAlways {
             always[id] = nil
             return

@@ -1,185 +1,298 @@
 import HearthModel
 
-/// What of a query decides whether it can share a document with another one.
-struct QueryFootprint: Sendable {
-    let matcher: QueryMatcher
-    /// The path of the collection that is looked at; nil for scopes of several collections.
-    let collection: [UInt8]?
-    private let alternatives: [Constraints]
-
-    private var query: NormalizedQuery { matcher.query }
-
-    init(_ matcher: QueryMatcher) {
-        self.matcher = matcher
-        let query = matcher.query
-        if case .collection = query.query.scope { collection = query.namePrefix } else { collection = nil }
-        // A conjunction that contradicts itself has no results to share.
-        alternatives = query.disjunction.compactMap { Constraints($0, query: query) }
-    }
-
-    /// False only when it is certain: other places, or filters that exclude each other.
-    func mayOverlap(_ other: QueryFootprint) -> Bool {
-        guard placesOverlap(other) else { return false }
-        return alternatives.contains { own in other.alternatives.contains { !Self.exclude(own, $0) } }
-    }
-
-    private func placesOverlap(_ other: QueryFootprint) -> Bool {
-        if let collection, let others = other.collection { return collection == others }
-        let prefix = query.namePrefix
-        let others = other.query.namePrefix
-        guard prefix.starts(with: others) || others.starts(with: prefix) else { return false }
-        guard let id = collectionID, let otherID = other.collectionID else { return true }
-        return UTF8Order.equal(id, otherID)
-    }
-
-    private var collectionID: String? {
-        switch query.query.scope {
-        case .collection(let id), .collectionGroup(let id): id
-        case .anyCollection, .allDescendants: nil
-        }
-    }
-
-    private static func exclude(_ lhs: Constraints, _ rhs: Constraints) -> Bool {
-        lhs.fields.contains { path, ranges in ranges.intersection(rhs.ranges(path)).isEmpty }
-    }
-}
-
-/// The queries that read-write transactions have run or wait to run, in the order of arrival.
+/// The queries that read-write transactions have run or wait to run.
 ///
-/// One waits for those before it, of other owners, with which it may share a document. Queries of one collection are kept
-/// apart from those of others, so that only what can meet is compared.
+/// One waits for those before it, of other owners, with which it may share a document. Transactions with the same query
+/// queue behind each other in a group, of which the first can have its turn. Groups are found by the values that their
+/// filters let through (`QueryOverlaps`), and by those that a change has (`QueryIndex`), so what a call costs depends on
+/// the different queries that it meets, not on how many transactions are open. The first of a group that waits for others
+/// knows one of them; only when that leaves is another one looked for.
 struct QueryLocks {
     typealias Owner = LockTable.Owner
     typealias Callback = LockTable.Callback
 
-    /// Where a lock is kept.
+    /// Names a lock.
     struct Place: Sendable {
-        var collection: [UInt8]?
         var number: UInt64
     }
 
-    private struct Lock {
-        var number: UInt64
-        var owner: Owner
-        var footprint: QueryFootprint
-        /// Nil when it has its turn.
-        var grant: Callback?
+    private final class Lock {
+        let number: UInt64
+        let owner: Owner
+        let group: Group
+        /// Who is called when the turn comes; empty when it has.
+        var grants: [Callback]
+
+        init(_ number: UInt64, _ owner: Owner, _ group: Group, _ grants: [Callback]) {
+            self.number = number
+            self.owner = owner
+            self.group = group
+            self.grants = grants
+        }
+
+        var hasTurn: Bool { grants.isEmpty }
     }
 
-    /// By collection; those of several collections under nil. Each list in the order of arrival.
-    private var lists: [[UInt8]?: [Lock]] = [:]
+    /// The locks on equal queries, one for an owner.
+    private final class Group: QueryFootprinted {
+        let footprint: QueryFootprint
+        let key: [UInt8]
+        /// In the order of arrival.
+        private(set) var locks: [Lock] = []
+        private(set) var byOwner: [Owner: Lock] = [:]
+        /// Another group, in which a lock is before the first one here.
+        var awaited: Group?
+        /// The groups that wait for this one.
+        var waiting: [ObjectIdentifier: Group] = [:]
+
+        init(_ footprint: QueryFootprint, key: [UInt8]) {
+            self.footprint = footprint
+            self.key = key
+        }
+
+        func append(_ lock: Lock) {
+            locks.append(lock)
+            byOwner[lock.owner] = lock
+        }
+
+        func remove(_ lock: Lock) {
+            if let index = index(of: lock) { locks.remove(at: index) }
+            byOwner[lock.owner] = nil
+        }
+
+        func index(of lock: Lock) -> Int? {
+            let index = firstIndex(from: lock.number)
+            return index < locks.count && locks[index] === lock ? index : nil
+        }
+
+        /// The first lock that came at a number or after it.
+        private func firstIndex(from number: UInt64) -> Int {
+            var low = 0
+            var high = locks.count
+            while low < high {
+                let middle = (low + high) / 2
+                if locks[middle].number < number { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+
+        /// Whether others of its locks came before one of another group.
+        func precedes(_ lock: Lock) -> Bool {
+            guard let first = locks.first(where: { $0.owner != lock.owner }) else { return false }
+            return first.number < lock.number
+        }
+
+        /// The last one of another owner that came before a lock.
+        func last(before lock: Lock) -> Lock? {
+            locks[..<firstIndex(from: lock.number)].last { $0.owner != lock.owner }
+        }
+    }
+
+    /// The groups of one scope.
+    private struct Shelf {
+        let overlaps = QueryOverlaps<Group>()
+        var byChange = QueryIndex<Group>()
+    }
+
+    private var locks: [UInt64: Lock] = [:]
+    private var groups: [[UInt8]: Group] = [:]
+    private var shelves: [WatchScope: Shelf] = [:]
+    /// The collections with an id that have a shelf.
+    private var collections: [[UInt8]: Set<WatchScope>] = [:]
     private var lastNumber: UInt64 = 0
-    private(set) var count = 0
 
-    var isEmpty: Bool { lists.isEmpty }
+    var count: Int { locks.count }
+    var isEmpty: Bool { locks.isEmpty }
+
+    /// How many queries all calls together have looked at to find those that meet.
+    var visits: Int { shelves.values.reduce(0) { $0 + $1.overlaps.visits } }
 
     // MARK: Coming and going
 
+    /// - Parameter granted: kept while the owner waits for its turn.
+    /// - Returns: the new lock; nil when the owner has one on the same query already, or waits for it.
     mutating func append(
         _ owner: Owner, _ footprint: QueryFootprint, _ granted: @escaping Callback
-    ) -> (place: Place, hasTurn: Bool) {
+    ) -> (place: Place?, hasTurn: Bool) {
         lastNumber += 1
-        count += 1
-        var lock = Lock(number: lastNumber, owner: owner, footprint: footprint, grant: nil)
-        let hasTurn = !lists(near: footprint.collection).contains { list in list.contains { blocks($0, lock) } }
-        if !hasTurn { lock.grant = granted }
-        lists[footprint.collection, default: []].append(lock)
-        return (Place(collection: footprint.collection, number: lock.number), hasTurn)
+        var key = footprint.key
+        // Nothing of a query without results is shared, not even by its equals.
+        if footprint.alternatives.isEmpty { IndexValue.appendBigEndian(lastNumber, to: &key) }
+        let group = groups[key] ?? Group(footprint, key: key)
+        if let known = group.byOwner[owner] {
+            if !known.hasTurn { known.grants.append(granted) }
+            return (nil, known.hasTurn)
+        }
+        let lock = Lock(lastNumber, owner, group, [])
+        locks[lock.number] = lock
+        group.append(lock)
+        if group.locks.count > 1 {
+            lock.grants = [granted]
+        } else {
+            file(group)
+            if !findTurn(of: group) { lock.grants = [granted] }
+        }
+        return (Place(number: lock.number), lock.hasTurn)
     }
 
-    /// - Returns: the callbacks of those that were still waiting.
-    mutating func remove(_ places: [Place]) -> [Callback] {
-        var waiting: [Callback] = []
-        for place in places {
-            guard let index = index(of: place) else { continue }
-            if let lock = lists[place.collection]?.remove(at: index), let grant = lock.grant { waiting.append(grant) }
-            if lists[place.collection]?.isEmpty ?? false { lists[place.collection] = nil }
-            count -= 1
+    private mutating func file(_ group: Group) {
+        groups[group.key] = group
+        let scope = group.footprint.scope
+        if shelves[scope] == nil, case .collection = scope, let id = group.footprint.collectionID {
+            collections[id, default: []].insert(scope)
         }
+        let query = group.footprint.matcher.query
+        shelves[scope, default: Shelf()].byChange.insert(group, for: query, withinCursors: false)
+        shelves[scope]?.overlaps.insert(group)
+    }
+
+    private mutating func unfile(_ group: Group) {
+        groups[group.key] = nil
+        let scope = group.footprint.scope
+        shelves[scope]?.overlaps.remove(group)
+        shelves[scope]?.byChange.remove(group)
+        guard shelves[scope]?.overlaps.isEmpty == true else { return }
+        shelves[scope] = nil
+        guard case .collection = scope, let id = group.footprint.collectionID else { return }
+        collections[id]?.remove(scope)
+        if collections[id]?.isEmpty == true { collections[id] = nil }
+    }
+
+    /// - Returns: the callbacks of those that were still waiting, and those that now have their turn, in the order in which
+    ///   they came.
+    mutating func remove(
+        _ places: [Place]
+    ) -> (waiting: [Callback], granted: [(owner: Owner, calls: [Callback])]) {
+        var waiting: [Callback] = []
+        var changed: [ObjectIdentifier: Group] = [:]
+        for place in places {
+            guard let lock = locks.removeValue(forKey: place.number) else { continue }
+            let group = lock.group
+            if group.locks.first === lock { stopWaiting(group) }
+            group.remove(lock)
+            waiting += lock.grants
+            if group.locks.isEmpty { unfile(group) }
+            changed[ObjectIdentifier(group)] = group
+        }
+        var open = changed
+        for group in changed.values {
+            for (id, other) in group.waiting {
+                other.awaited = nil
+                open[id] = other
+            }
+            group.waiting = [:]
+        }
+        let first = open.values.compactMap(\.locks.first).filter { !$0.hasTurn && $0.group.awaited == nil }
+        var granted: [(owner: Owner, calls: [Callback])] = []
+        for lock in first.sorted(by: { $0.number < $1.number }) where findTurn(of: lock.group) {
+            granted.append((lock.owner, lock.grants))
+            lock.grants = []
+        }
+        return (waiting, granted)
+    }
+
+    /// Removes all.
+    /// - Returns: the callbacks of those that were still waiting.
+    mutating func removeAll() -> [Callback] {
+        let waiting = locks.values.flatMap(\.grants)
+        for group in groups.values { stopWaiting(group) }
+        self = QueryLocks()
         return waiting
     }
 
-    /// Gives their turns to those that nobody is before any more.
-    /// - Parameter places: what was removed; only near it anything can have changed.
-    mutating func grantFree(near places: [Place]) -> [(owner: Owner, call: Callback)] {
-        var granted: [(owner: Owner, call: Callback)] = []
-        let isGeneral = places.contains { $0.collection == nil }
-        var collections = Set(isGeneral ? Array(lists.keys) : places.map(\.collection))
-        if !places.isEmpty { collections.insert(nil) }
-        for collection in collections {
-            for index in lists[collection]?.indices ?? 0..<0 {
-                guard let lock = lists[collection]?[index], let grant = lock.grant, !isBlocked(lock) else { continue }
-                lists[collection]![index].grant = nil
-                granted.append((lock.owner, grant))
-            }
-        }
-        return granted
+    private func stopWaiting(_ group: Group) {
+        group.awaited?.waiting[ObjectIdentifier(group)] = nil
+        group.awaited = nil
     }
 
     // MARK: Who is before whom
 
-    /// The lists of locks that one of a collection can meet.
-    private func lists(near collection: [UInt8]?) -> [[Lock]] {
-        guard let collection else { return Array(lists.values) }
-        return [lists[collection], lists[nil]].compactMap { $0 }
-    }
-
-    private func index(of place: Place) -> Int? {
-        guard let list = lists[place.collection] else { return nil }
-        var low = 0
-        var high = list.count
-        while low < high {
-            let middle = (low + high) / 2
-            if list[middle].number < place.number { low = middle + 1 } else { high = middle }
+    /// Whether nobody is before the first of a group; else it waits for one whom it may share a document with.
+    private func findTurn(of group: Group) -> Bool {
+        guard let first = group.locks.first else { return false }
+        let isBlocked = visit(near: group) { other in
+            guard other.precedes(first) else { return false }
+            group.awaited = other
+            other.waiting[ObjectIdentifier(group)] = group
+            return true
         }
-        return low < list.count && list[low].number == place.number ? low : nil
+        return !isBlocked
     }
 
-    private func lock(_ place: Place) -> Lock? {
-        index(of: place).flatMap { lists[place.collection]?[$0] }
+    /// Calls `body` with the other groups that may share a document with one, some of them more than once, until it
+    /// returns true.
+    /// - Returns: whether it did.
+    private func visit(near group: Group, _ body: (Group) -> Bool) -> Bool {
+        let footprint = group.footprint
+        func visit(_ scope: WatchScope) -> Bool {
+            shelves[scope]?.overlaps.visit(footprint) { $0 !== group && body($0) } ?? false
+        }
+        if case .everything = footprint.scope { return shelves.keys.contains(where: visit) }
+        guard let id = footprint.collectionID else { return false }
+        if visit(.everything) || visit(.collectionGroup(id)) { return true }
+        if case .collection = footprint.scope { return visit(footprint.scope) }
+        return collections[id]?.contains(where: visit) ?? false
     }
 
-    private func blocks(_ earlier: Lock, _ later: Lock) -> Bool {
-        earlier.number < later.number && earlier.owner != later.owner && earlier.footprint.mayOverlap(later.footprint)
+    private func waitingLocks(_ places: [Place]) -> [Lock] {
+        places.compactMap { locks[$0.number] }.filter { !$0.hasTurn }
     }
 
-    private func isBlocked(_ lock: Lock) -> Bool {
-        lists(near: lock.footprint.collection).contains { list in list.contains { blocks($0, lock) } }
-    }
-
-    /// The owners that those of some locks wait for that have no turn yet.
+    /// Owners that those of some locks wait for that have no turn yet: of each group the nearest. Who is farther ahead in
+    /// the group is found through that one.
     func owners(before places: [Place]) -> [Owner] {
-        places.compactMap { lock($0) }.filter { $0.grant != nil }.flatMap { waiting in
-            lists(near: waiting.footprint.collection).flatMap { list in
-                list.filter { blocks($0, waiting) }.map(\.owner)
+        var owners: Set<Owner> = []
+        for lock in waitingLocks(places) {
+            if let other = lock.group.last(before: lock) { owners.insert(other.owner) }
+            _ = visit(near: lock.group) { group in
+                if let other = group.last(before: lock) { owners.insert(other.owner) }
+                return false
             }
         }
+        return Array(owners)
     }
 
-    /// Of those the ones that have the turn.
+    /// Of all that are before them the ones that have the turn.
     func holders(before places: [Place]) -> [Owner] {
-        places.compactMap { lock($0) }.filter { $0.grant != nil }.flatMap { waiting in
-            lists(near: waiting.footprint.collection).flatMap { list in
-                list.filter { $0.grant == nil && blocks($0, waiting) }.map(\.owner)
+        var owners: Set<Owner> = []
+        for lock in waitingLocks(places) {
+            func look(_ group: Group) -> Bool {
+                guard let first = group.locks.first, first.hasTurn, first.owner != lock.owner,
+                    first.number < lock.number
+                else { return false }
+                owners.insert(first.owner)
+                return false
             }
+            _ = look(lock.group)
+            _ = visit(near: lock.group, look)
         }
+        return Array(owners)
     }
 
-    /// Whether others may wait for some locks.
+    /// Whether others wait for some locks.
     func areAwaited(_ places: [Place]) -> Bool {
-        places.contains { place in
-            lists(near: place.collection).contains { list in
-                list.contains { $0.grant != nil && $0.number > place.number }
+        places.compactMap { locks[$0.number] }.contains { lock in
+            func waits(_ group: Group) -> Bool {
+                guard let last = group.locks.last else { return false }
+                return !last.hasTurn && last.number > lock.number
             }
+            return waits(lock.group) || visit(near: lock.group, waits)
         }
     }
 
-    /// The queries that have their turn and may look at a document.
-    func held(near key: [UInt8], otherThan owner: Owner) -> [(owner: Owner, matcher: QueryMatcher)] {
-        if lists.isEmpty { return [] }
-        let collection = DocumentKey.collectionPrefixEnd(key).map { Array(key[..<($0 - 1)]) } ?? []
-        return [lists[collection], lists[nil]].flatMap { list in
-            (list ?? []).filter { $0.grant == nil && $0.owner != owner }.map { ($0.owner, $0.footprint.matcher) }
+    /// The queries that have their turn and may match a document before or after a change.
+    func held(
+        near change: Change, otherThan owner: Owner
+    ) throws(Status) -> [(owner: Owner, matcher: QueryMatcher)] {
+        if locks.isEmpty { return [] }
+        var held: [(owner: Owner, matcher: QueryMatcher)] = []
+        for scope in ChangeHub.scopes(of: change.key) {
+            guard let shelf = shelves[scope] else { continue }
+            for group in try shelf.byChange.candidates(for: change) {
+                guard let first = group.locks.first, first.hasTurn, first.owner != owner else { continue }
+                held.append((first.owner, group.footprint.matcher))
+            }
         }
+        return held
     }
 }

@@ -37,6 +37,11 @@ struct ReadSet: Sendable {
         return false
     }
 
+    /// The queries by what they look at, so that what changed there is looked for once.
+    var queriesByScope: [ScopeChanges.Scope: [QueryMatcher]] {
+        Dictionary(grouping: queries) { ScopeChanges.Scope($0.query.query) }
+    }
+
     /// Whether one of the documents that were read by their names is among `keys`; a walk over the smaller of both.
     func touchesDocuments(of keys: Set<[UInt8]>) -> Bool { !documents.isDisjoint(with: keys) }
 

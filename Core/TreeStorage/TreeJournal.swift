@@ -45,10 +45,17 @@ public struct JournalSession: Sendable {
 
 extension TreeView {
     /// Everything that the journal keeps.
-    public func journal() throws(Status) -> [JournalSession] {
+    public func journal() throws(Status) -> [JournalSession] { try journal(KeyRange(prefix: TreeMeta.journalPrefix)) }
+
+    /// What the journal keeps of one session; nil for nothing.
+    package func journal(of session: String) throws(Status) -> JournalSession? {
+        try journal(KeyRange(prefix: TreeMeta.journal(session))).first
+    }
+
+    private func journal(_ range: KeyRange) throws(Status) -> [JournalSession] {
         var found: [JournalSession] = []
         let cursor = try snapshot.scan(
-            .meta, KeyRange(prefix: TreeMeta.journalPrefix), reverse: false, values: true,
+            .meta, range, reverse: false, values: true,
             dropping: TreeMeta.journalPrefix.count)
         defer { cursor.close() }
         while try cursor.next() {

@@ -95,9 +95,13 @@ struct TreeWriteQueue: Sendable {
     /// From now on the connection's jobs wait.
     /// - Parameter taken: jobs of the connection that were taken already, and come before those in the queue.
     mutating func hold(_ requester: Requester, before taken: [(job: TreeJob, cost: Int)]) {
-        guard Self.isOrdered(requester), held[requester.connection] == nil else { return }
+        guard Self.isOrdered(requester) else { return }
         var waiting = Queue<Entry>()
         for (job, cost) in taken { waiting.append(Entry(job: job, requester: requester, cost: cost)) }
+        // Held already: what was taken came before that, on another account of the same connection.
+        if var later = held[requester.connection] {
+            while let entry = later.popFirst() { waiting.append(entry) }
+        }
         for entry in ready.removeAll(of: requester) { waiting.append(entry) }
         held[requester.connection] = waiting
     }

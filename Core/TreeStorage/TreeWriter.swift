@@ -23,8 +23,7 @@ final class TreeWriter: Sendable {
         var isAwake = false
         var isClosing = false
         var isStopped = false
-        var queuedWrites = 0
-        var queuedBytes = 0
+        var admission = TreeAdmission()
         var statistics = TreeStatistics()
         /// Of the last commit that is durable.
         var version: Int64
@@ -65,9 +64,11 @@ final class TreeWriter: Sendable {
         builder = TreeIndexBuilder(store: self.store)
         worker = Mutex(nil)
         // The thread must not keep alive what stops it: `stop` comes before the end of this object.
-        let thread = WorkerThread<Void>(name: "hearth-tree-wr", idle: { store.maintain() }) { [weak self] _ in
-            self?.process()
+        let idle: @Sendable () -> Void = { [weak self] in
+            store.maintain()
+            self?.continueWhatFailed()
         }
+        let thread = WorkerThread<Void>(name: "hearth-tree-wr", idle: idle) { [weak self] _ in self?.process() }
         worker.withLock { $0 = thread }
         if isUnsettled { enqueue(.settle, for: .background, cost: 1) }
         continueBuilding()
@@ -81,8 +82,7 @@ final class TreeWriter: Sendable {
     var statistics: TreeStatistics {
         shared.withLock { shared in
             var statistics = shared.statistics
-            statistics.queuedWrites = shared.queuedWrites
-            statistics.queuedBytes = shared.queuedBytes
+            (statistics.queuedWrites, statistics.queuedBytes) = shared.admission.queued
             return statistics
         }
     }
@@ -120,13 +120,7 @@ final class TreeWriter: Sendable {
         let isLarge = size.nodes >= options.replacementNodesMin && TreeReplacement.isPossible(write.changes)
         let refusal: Status? = shared.withLock { shared in
             if shared.isStopped { return Self.closed }
-            if shared.queuedWrites >= Limits.treeWriteQueueMax
-                || shared.queuedBytes + size.bytes > Limits.treeWriteQueueBytesMax
-            {
-                return .resourceExhausted("Too many writes are waiting for the disk.")
-            }
-            shared.queuedWrites += 1
-            shared.queuedBytes += size.bytes
+            if let refusal = shared.admission.enter(requester, bytes: size.bytes) { return refusal }
             let cost = 1 + (isLarge ? 0 : size.nodes + size.bytes / 256) + (write.condition == nil ? 0 : 100)
             let request = TreeRequest(
                 ticket: shared.undecided.nextTicket(), write: write, sizeBytes: size.bytes, cost: cost,
@@ -171,10 +165,7 @@ final class TreeWriter: Sendable {
     }
 
     func answer(_ request: TreeRequest, _ outcome: TreeOutcome) {
-        shared.withLock { shared in
-            shared.queuedWrites -= 1
-            shared.queuedBytes -= request.sizeBytes
-        }
+        shared.withLock { $0.admission.leave(request.requester, bytes: request.sizeBytes) }
         request.completion(outcome)
     }
 
@@ -206,9 +197,15 @@ final class TreeWriter: Sendable {
             switch job {
             case .write(let request): if !tickets.contains(request.ticket) { answer(request, .failed(Self.closed)) }
             case .setIndexes(_, let completion): completion(.failure(Self.closed))
-            case .perform, .build, .stage, .settle: break
+            // Whoever waits for a job is answered.
+            case .perform(let job): job(failedView(Self.closed))
+            case .build, .stage, .settle: break
             }
         }
+    }
+
+    private func failedView(_ error: Status) -> TreeView {
+        TreeView(FailedSnapshot(error), version: shared.withLock { $0.version }, indexes: indexes, isOwner: false)
     }
 
     // MARK: The writer's thread
@@ -256,8 +253,7 @@ final class TreeWriter: Sendable {
         do throws(Status) {
             view = try self.view()
         } catch {
-            view = TreeView(
-                FailedSnapshot(error), version: shared.withLock { $0.version }, indexes: indexes, isOwner: false)
+            view = failedView(error)
         }
         for job in jobs { job(view) }
         view.close()
@@ -289,6 +285,13 @@ final class TreeWriter: Sendable {
         }
     }
 
+    /// What the store has refused in the background is tried again when the thread has nothing to do: nobody may come whose
+    /// write would go on with it, and large writes wait for it.
+    private func continueWhatFailed() {
+        continueBuilding()
+        continueSettling()
+    }
+
     private func build() {
         shared.withLock { $0.isBuilding = false }
         do throws(Status) {
@@ -296,7 +299,7 @@ final class TreeWriter: Sendable {
             shared.withLock { $0.indexes = changed }
             continueBuilding()
         } catch {
-            // The store is in trouble: the next group that it takes goes on.
+            // The store is in trouble: the next group that it takes goes on, or an idle moment.
         }
     }
 }

@@ -263,7 +263,7 @@ extension TreeWriter {
                 continueSettling()
             }
         } catch {
-            // The store is in trouble: the next group that it takes goes on.
+            // The store is in trouble: the next group that it takes goes on, or an idle moment.
         }
     }
 }

@@ -53,7 +53,8 @@ struct MethodCall {
     private var isUnprovable: Bool {
         switch (receiver, method) {
         // A member that isn't known is told apart from one that isn't there below.
-        case (.map, .get), (.list, .size), (.list, .concat), (.constraint, _): false
+        case (.map, .get), (.list, .size), (.list, .concat): false
+        case (.constraint, _): first.isOpen
         default: receiver.isOpen || first.isOpen
         }
     }

@@ -31,6 +31,8 @@ enum Operators {
                     received: "constraint",
                     expected: "bool,duration,float,int,latlng,map,null,string,bytes,timestamp,path,list,vector,set"))
         }
+        // A map of what is filtered looks like the whole of one that an exclusion names.
+        if evaluation.isOfPartialData, value.isOpen { return .failure(.unprovable) }
         return constraint.decide(comparison, value, evaluation).map { .bool($0) } ?? .failure(.unprovable)
     }
 

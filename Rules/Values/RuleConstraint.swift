@@ -15,6 +15,7 @@ final class RuleConstraint {
 
     /// Whether the comparison holds for every value (true), for none (false), or for some (nil).
     func decide(_ comparison: BinaryOperator, _ value: RuleValue, _ evaluation: Evaluation) -> Bool? {
+        if evaluation.isOfPartialData, !Self.isOrderedAsFiltered(value) { return nil }
         switch comparison {
         case .equal: return isEqual(value, evaluation)
         case .notEqual: return isEqual(value, evaluation).map { !$0 }
@@ -23,6 +24,18 @@ final class RuleConstraint {
         case .greater: return lies(below: value, orEqual: true).map { !$0 }
         case .greaterOrEqual: return lies(below: value, orEqual: false).map { !$0 }
         default: return nil
+        }
+    }
+
+    /// Whether rules order a value among all others as filters do.
+    ///
+    /// Rules compare strings by units of UTF-16 and filters by bytes of UTF-8; the orders differ between characters whose
+    /// first bytes are EE and above. NaN is in no order for rules, and has a place among a filter's numbers.
+    private static func isOrderedAsFiltered(_ value: RuleValue) -> Bool {
+        switch value {
+        case .string(let text): !text.utf8.contains { $0 >= 0xEE }
+        case .float(let number): !number.isNaN
+        default: true
         }
     }
 

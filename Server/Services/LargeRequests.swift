@@ -56,6 +56,15 @@ struct LargeRequests: Sendable {
         }
     }
 
+    /// Runs `body` on a loop when there is memory for what is decoded there: at once if there is room.
+    func take(
+        _ bytes: Int, for requester: Requester, on loop: EventLoop,
+        _ body: @escaping @Sendable (WorkingShare) -> Void
+    ) {
+        if loop.isCurrent, let share = memory.working.takeNow(bytes) { return body(share) }
+        memory.working.take(bytes, for: requester) { share in loop.execute { body(share) } }
+    }
+
     /// In units of what is just too small to come here.
     private static func cost(_ message: [UInt8]) -> Int { 1 + message.count / sizeBytesMin }
 }

@@ -52,6 +52,7 @@ final class Upkeep: Sendable {
     private func run() {
         rules.poll()
         realtime.pollRules()
+        realtime.runUnfinished()
         let now = clock.monotonicNanoseconds()
         closeUnused(existing: false, at: now, idleNanoseconds: Self.deferredIdleNanoseconds)
         closeUnused(existing: true, at: now, idleNanoseconds: UInt64(Limits.databaseIdleSeconds) * 1_000_000_000)

@@ -33,6 +33,18 @@ final class WorkingMemory: Sendable {
         grant()
     }
 
+    /// What there is at once.
+    /// - Returns: nil when there isn't room, or others wait for it.
+    func takeNow(_ bytes: Int) -> WorkingShare? {
+        let bytes = min(max(0, bytes), bytesMax)
+        let isGranted = state.withLock { state in
+            guard state.first == nil, state.waiting.isEmpty, state.used + bytes <= bytesMax else { return false }
+            state.used += bytes
+            return true
+        }
+        return isGranted ? WorkingShare(self, bytes) : nil
+    }
+
     fileprivate func release(_ bytes: Int) {
         state.withLock { $0.used -= bytes }
         grant()

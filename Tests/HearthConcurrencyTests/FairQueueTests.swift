@@ -86,6 +86,100 @@ struct FairQueueTests {
     }
 }
 
+/// A fair queue whose longest flows lose what they queued last.
+@Suite("A queue that is full")
+struct FullQueueTests {
+    private func user(_ account: UInt64, _ connection: UInt64) -> Requester {
+        Requester(account: account, connection: connection, isAdministrator: account == 0)
+    }
+
+    /// Against lists by account and connection.
+    @Test("takes the newest element of the longest flow, and nothing else", arguments: 0..<50 as Range<UInt64>)
+    func longest(seed: UInt64) {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
+        func draw(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int((state >> 33) % UInt64(bound))
+        }
+        var queue = FairQueue<Int>()
+        var naive: [UInt64: [UInt64: [Int]]] = [:]
+        var owners: [Int: (UInt64, UInt64)] = [:]
+        func length(_ account: UInt64) -> Int { naive[account]!.values.reduce(0) { $0 + $1.count } }
+        func remove(_ element: Int, fromFront: Bool) {
+            let (account, connection) = owners[element]!
+            let flow = naive[account]![connection]!
+            #expect((fromFront ? flow.first : flow.last) == element)
+            if fromFront {
+                naive[account]![connection]!.removeFirst()
+            } else {
+                naive[account]![connection]!.removeLast()
+            }
+            if naive[account]![connection]!.isEmpty { naive[account]![connection] = nil }
+            if naive[account]!.isEmpty { naive[account] = nil }
+        }
+        // Some runs have few flows, others hundreds of which most are short.
+        let (accounts, connections) = [(4, 3), (300, 2), (2, 300)][Int(seed % 3)]
+        for number in 0..<4000 {
+            let (account, connection) = (UInt64(draw(accounts)), UInt64(draw(connections)))
+            switch draw(20) {
+            case 0..<11:
+                queue.append(number, for: user(account, connection), cost: draw(20))
+                naive[account, default: [:]][connection, default: []].append(number)
+                owners[number] = (account, connection)
+            case 11..<14:
+                guard let element = queue.popFirst() else {
+                    #expect(naive.isEmpty)
+                    continue
+                }
+                remove(element, fromFront: true)
+            case 14:
+                let removed = queue.removeAll(of: user(account, connection))
+                #expect(removed == naive[account]?[connection] ?? [])
+                naive[account]?[connection] = nil
+                if naive[account]?.isEmpty == true { naive[account] = nil }
+            default:
+                guard let element = queue.popLastOfLongest(), let (account, connection) = owners[element] else {
+                    #expect(naive.isEmpty)
+                    continue
+                }
+                let clients = naive.keys.filter { $0 != 0 }
+                #expect(clients.isEmpty || account != 0)
+                #expect(length(account) == (clients.isEmpty ? [0] : clients).map(length).max())
+                #expect(naive[account]![connection]!.count == naive[account]!.values.map(\.count).max())
+                remove(element, fromFront: false)
+            }
+            #expect(queue.count == naive.keys.reduce(0) { $0 + length($1) })
+        }
+        for element in queue.removeAll() { remove(element, fromFront: true) }
+        #expect(naive.isEmpty && queue.isEmpty)
+    }
+
+    @Test("costs the logarithm of the number of accounts, or of connections")
+    func growth() {
+        for ofConnections in [false, true] {
+            var costs: [Int] = []
+            for count in [100, 1000, 10_000] {
+                var queue = FairQueue<Int>()
+                func flow(_ number: Int) -> Requester {
+                    ofConnections ? user(1, UInt64(number)) : user(UInt64(number + 1), UInt64(number))
+                }
+                for number in 0..<count { queue.append(number, for: flow(number)) }
+                _ = queue.popLastOfLongest()
+                let before = queue.visits
+                for number in 0..<1000 {
+                    queue.append(number, for: flow(number * 7 % count))
+                    queue.append(number, for: flow(count + number))
+                    #expect(queue.popLastOfLongest() != nil)
+                    #expect(queue.popLastOfLongest() != nil)
+                }
+                costs.append((queue.visits - before) / 2000)
+            }
+            // Beside a hundred times as many it may take a hundred times the logarithm's difference, not their number.
+            #expect(costs[2] < 200, "\(costs)")
+        }
+    }
+}
+
 @Suite("The network of a peer's address")
 struct PeerAddressTests {
     @Test(

@@ -50,6 +50,31 @@ import Testing
         #expect(try judge(condition, [filter]))
     }
 
+    /// What two fields are filtered by doesn't tell whether they are the same.
+    @Test func aFieldThatIsPartlyFilteredIsNotCompared() throws {
+        let one = MapValue([MapValue.Field(name: "b", value: .integer(1))])
+        let member = RulesQuery.Constraint(FieldPath(segments: ["c", "b"]), .equal, .integer(1))
+        let excluded = RulesQuery.Constraint(FieldPath(segments: ["a"]), .notEqual, .map(one))
+        #expect(try !judge("resource.data.a != resource.data.c", [excluded, member]))
+        #expect(try !judge("resource.data.c != resource.data.a", [excluded, member]))
+        let contained = RulesQuery.Constraint(FieldPath(segments: ["tags"]), .arrayContains, .map(one))
+        #expect(try !judge("resource.data.tags.hasAny([resource.data.c])", [contained, member]))
+        #expect(try judge("resource.data.tags.hasAny([{'b': 1}])", [contained, member]))
+    }
+
+    /// U+1F600 comes behind U+FF5E in a filter, and before it in a rule.
+    @Test func whatFiltersAndRulesOrderDifferentlyIsNotProved() throws {
+        func filter(_ text: String) -> RulesQuery.Constraint {
+            RulesQuery.Constraint(FieldPath(segments: ["a"]), .greaterThanOrEqual, .string(text))
+        }
+        #expect(try !judge("resource.data.a >= '\u{FF5E}'", [filter("\u{FF5E}")]))
+        #expect(try judge("resource.data.a >= 'x'", [filter("\u{FF5E}")]))
+        let number = RulesQuery.Constraint(FieldPath(segments: ["a"]), .greaterThan, .integer(1))
+        for condition in ["resource.data.a > float('NaN')", "!(resource.data.a > float('NaN'))"] {
+            #expect(try !judge(condition, [number]))
+        }
+    }
+
     /// A range knows some of a field: what it doesn't decide must not come out as no.
     @Test(arguments: [
         "!(resource.data.a in [7])", "![resource.data.a].hasAny([7])", "!(resource.data.a is string)",

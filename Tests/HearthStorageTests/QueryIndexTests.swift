@@ -35,7 +35,7 @@ import Testing
             for _ in 0..<30 {
                 for watcher in watchers where random.chance(30) {
                     if inserted.removeValue(forKey: ObjectIdentifier(watcher)) != nil {
-                        index.remove(watcher, for: watcher.live)
+                        index.remove(watcher)
                     } else {
                         inserted[ObjectIdentifier(watcher)] = watcher
                         index.insert(watcher, for: watcher.live)
@@ -64,7 +64,7 @@ import Testing
                     present += inserted.count
                 }
             }
-            for watcher in inserted.values { index.remove(watcher, for: watcher.live) }
+            for watcher in inserted.values { index.remove(watcher) }
             #expect(index.isEmpty)
         }
         #expect(matches > 1000)
@@ -111,7 +111,7 @@ import Testing
             let found = try index.candidates(for: change(.integer(500)))
             #expect(found.count == 1 && found.first === watchers[500])
             #expect(try index.candidates(for: change(.integer(5000))).isEmpty)
-            index.remove(watchers[500], for: watchers[500].live)
+            index.remove(watchers[500])
             #expect(try index.candidates(for: change(.integer(500))).isEmpty)
         }
         var index = QueryIndex<Watcher>()

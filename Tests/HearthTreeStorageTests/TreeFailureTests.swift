@@ -1,3 +1,5 @@
+import Glibc
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import HearthTestDoubles
@@ -62,6 +64,69 @@ import Testing
         for outcome in outcomes { _ = outcome.wait() }
         for job in performed { #expect(job.wait()) }
         store.fail(at: nil)
+    }
+
+    /// Whoever waits for a job that waits for a write is answered also when the database is closed.
+    @Test(.timeLimit(.minutes(1))) func heldJobsArePerformedAtTheEnd() throws {
+        var options = TreeWriterOptions()
+        options.compareBytesMax = 200
+        // Nothing is ever worked out beside the writer.
+        let database = try TreeDatabase(
+            name: "end", store: FaultyStore(), clock: SystemClock(), options: options, TreeBackground { _, _, _ in })
+        try database.write(TreeWrite(("big", Node(children: (0..<200).map { (TreeKey("k\($0)"), 1) }))))
+        let one = Requester(account: 1, connection: 1, isAdministrator: false)
+        var conditional = TreeWrite(("big", 1))
+        conditional.condition = TreeWrite.Condition(path: "big", hash: "another", reveals: true)
+        let outcome = Promise<TreeOutcome>()
+        let refusal = Promise<Status?>()
+        database.submit(conditional, for: one) { outcome.fulfil($0) }
+        database.perform(for: one) { view in
+            do throws(Status) {
+                _ = try view.node(at: "big")
+                refusal.fulfil(nil)
+            } catch {
+                refusal.fulfil(error)
+            }
+        }
+        try database.write(TreeWrite(("other", 1)))
+        database.close()
+        #expect(outcome.wait().commit == nil)
+        #expect(refusal.wait()?.code == .unavailable)
+    }
+
+    /// The disk is full when the rest of a large write is to be cleared away, and nobody writes afterwards.
+    @Test(.timeLimit(.minutes(1))) func theRestOfALargeWriteIsClearedAwayWithoutAnotherWrite() throws {
+        final class Watcher: TreeObserver {
+            let store: FaultyStore
+            init(_ store: FaultyStore) { self.store = store }
+            func prepare(_ commit: TreeCommit, after: TreeView) {}
+            func publish() { store.refuse(transactions: 3) }
+            func discard() {}
+        }
+        let store = FaultyStore()
+        let database = try TreeDatabase(
+            name: "rest", store: store, clock: SystemClock(), options: .sliced(nodes: 10, records: 7))
+        defer { database.close() }
+        database.setObserver(Watcher(store))
+        let children = Node(children: (0..<40).map { (TreeKey("k\($0)"), 1) })
+        let promises = [database.begin(TreeWrite(("a", children))), database.begin(TreeWrite(("b", children)))]
+        for promise in promises {
+            if case .failed(let status) = promise.wait() { Issue.record("\(status)") }
+        }
+        while !database.isSettled { sched_yield() }
+    }
+
+    /// One connection may come under two accounts: with two tokens over one connection.
+    @Test func nothingTakenIsLostWhenItsConnectionIsHeldAlready() {
+        var queue = TreeWriteQueue()
+        let one = Requester(account: 1, connection: 1, isAdministrator: false)
+        queue.hold(one, before: [(.stage(ticket: 2), 1)])
+        queue.append(.stage(ticket: 3), for: one, cost: 1)
+        queue.hold(one, before: [(.stage(ticket: 1), 1)])
+        queue.release(one)
+        var tickets: [UInt64] = []
+        while let entry = queue.popFirst() { if case .stage(let ticket) = entry.job { tickets.append(ticket) } }
+        #expect(tickets == [1, 2, 3])
     }
 
     @Test(arguments: [

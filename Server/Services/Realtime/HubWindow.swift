@@ -13,6 +13,8 @@ final class HubWindow {
     private var window: FilteredWindow?
     /// Those who listen to it, one a loop.
     var listens: [SharedListen] = []
+    /// On whose account it is read.
+    var requester: Requester { listens.first?.requester ?? .server }
     /// It is ahead of what listeners were told: to be read anew at the next change.
     private var isBroken = false
     /// As its location has it filed.

@@ -30,7 +30,7 @@ struct LongPollScript {
         list.append(UInt8(ascii: "]"))
         call("pRTLPCB") { text in
             text += Array("\(number),".utf8)
-            guard list.firstRange(of: Array("\"__proto__\"".utf8)) != nil else {
+            guard RealtimeDataWriter.namesPrototype(list) else {
                 text += list
                 return
             }

@@ -108,7 +108,10 @@ final class RealtimeCall: @unchecked Sendable {
     }
 
     /// The condition of a write doesn't hold.
-    func conflict(_ current: [UInt8], tag: String) {
+    /// - Parameters:
+    ///   - current: the value that is there, or `null` for who may not read it.
+    ///   - tag: the value's, for who may read it.
+    func conflict(_ current: [UInt8], tag: String?) {
         if exchange.isFinished { return }
         end(.failedPrecondition("The value has another tag."))
         exchange.respond(status: 412, headers: headers(tag: tag) + [Self.json], body: current)

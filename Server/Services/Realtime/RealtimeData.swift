@@ -1,3 +1,4 @@
+import Glibc
 import HearthConcurrency
 import HearthModel
 import HearthTree
@@ -94,11 +95,27 @@ final class RealtimeDataWriter {
         }
         frameCount += cutter.cuts(in: piece).count
         if !namesPrototype {
-            let text = end + piece
-            namesPrototype = text.firstRange(of: Self.prototype) != nil
-            end = Array(text.suffix(Self.prototype.count - 1))
+            let overlap = Self.prototype.count - 1
+            namesPrototype = Self.namesPrototype(end + piece.prefix(overlap)) || Self.namesPrototype(piece)
+            end = Array((end + piece.suffix(overlap)).suffix(overlap))
         }
         try target.append(piece)
+    }
+
+    static func namesPrototype(_ json: [UInt8]) -> Bool {
+        json.withUnsafeBytes { text in
+            guard let base = text.baseAddress else { return false }
+            var position = 0
+            while position + prototype.count <= text.count,
+                let found = memchr(base + position + 1, Int32(UInt8(ascii: "_")), text.count - position - 1)
+            {
+                position = UnsafeRawPointer(found) - base - 1
+                if position + prototype.count > text.count { return false }
+                if memcmp(base + position, prototype, prototype.count) == 0 { return true }
+                position += 1
+            }
+            return false
+        }
     }
 
     func finish() -> RealtimeData {

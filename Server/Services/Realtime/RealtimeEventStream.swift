@@ -54,7 +54,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         }
         namespace.users.add(self)
         service.streams.add(self) { [weak self] status in self?.loop.execute { [weak self] in self?.shutDown(status) } }
-        handle = namespace.hub.listen(to: reading.target, on: call.loop, self)
+        handle = namespace.hub.listen(to: reading.target, on: call.loop, for: requester, self)
         // The call holds the stream, and gives it free at its end.
         call.onCancel = { self.close() }
         call.exchange.onWritable = {
@@ -73,7 +73,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         let reading = reading
         let requester = requester
         let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
-        handle.load(kind, for: requester) { view throws(Status) in
+        handle.load(kind, for: requester, cancellation: call.cancellation) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             switch result {

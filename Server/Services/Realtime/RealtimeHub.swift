@@ -33,7 +33,7 @@ final class RealtimeHub: @unchecked Sendable {
     /// Windows that have to be read when the present group is over.
     private var unreadWindows: [HubWindow] = []
     /// Windows that wait to be read, and how many are being read.
-    private var windowsToRead = Queue<HubWindow>()
+    private var windowsToRead = FairQueue<HubWindow>()
     private var windowReadings = 0
     private static let windowReadingsMax = 4
     /// Of the write that is being made.
@@ -56,14 +56,18 @@ final class RealtimeHub: @unchecked Sendable {
     var isUsed: Bool { listenCount.load(ordering: .relaxed) > 0 }
 
     /// A new listen, held until it is loaded. To be called on the loop, and to be cancelled in the end.
-    func listen(to target: RealtimeTarget, on loop: EventLoop, _ receiver: any ListenReceiver) -> RealtimeListen {
+    /// - Parameter requester: on whose account a window is read that nobody else has yet.
+    func listen(
+        to target: RealtimeTarget, on loop: EventLoop, for requester: Requester = .server,
+        _ receiver: any ListenReceiver
+    ) -> RealtimeListen {
         loops.withLock { loops in
             let key = ObjectIdentifier(loop)
             if let known = loops[key] { return known }
             let made = LoopListens(loop, self)
             loops[key] = made
             return made
-        }.listen(to: target, receiver)
+        }.listen(to: target, for: requester, receiver)
     }
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
@@ -73,17 +77,21 @@ final class RealtimeHub: @unchecked Sendable {
     ///   - afterWrites: whether the state has to have the requester's queued writes.
     func read<Content: Sendable>(
         _ kind: WorkerPool.Kind = .long, on loop: EventLoop, for requester: Requester = .server,
-        afterWrites: Bool = false,
+        afterWrites: Bool = false, cancellation: Cancellation? = nil,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping @Sendable (Result<Content, Status>, _ version: Int64) -> Void
     ) {
         if afterWrites,
-            database.perform(for: requester, { [self] _ in self.read(kind, on: loop, for: requester, read, done) })
+            database.perform(
+                for: requester,
+                { [self] _ in
+                    self.read(kind, on: loop, for: requester, cancellation: cancellation, read, done)
+                })
         {
             return
         }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
-        pool.run(kind, for: requester, refused: refused) { [self] in
+        pool.run(kind, for: requester, cancellation: cancellation, refused: refused) { [self] in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
@@ -133,7 +141,7 @@ final class RealtimeHub: @unchecked Sendable {
     private func read(_ window: HubWindow) {
         if window.isToBeRead { return }
         window.isToBeRead = true
-        windowsToRead.append(window)
+        windowsToRead.append(window, for: window.requester)
         continueReading()
     }
 
@@ -143,12 +151,12 @@ final class RealtimeHub: @unchecked Sendable {
             if window.listens.isEmpty { continue }
             windowReadings += 1
             window.beginReading()
-            let (query, path) = (window.query, window.path)
+            let (query, path, requester) = (window.query, window.path, window.requester)
             let bound = LoopBound(window)
             let ended: @Sendable (Result<HubWindow.Reading, Status>) -> Void = { [self] result in
                 database.perform { [self] view in began(bound.value, with: result, view) }
             }
-            pool.run(.long, for: .server, refused: { ended(.failure($0)) }) { [self] in
+            pool.run(.long, for: requester, refused: { ended(.failure($0)) }) { [self] in
                 ended(
                     Result { () throws(Status) in
                         let view = try database.view()

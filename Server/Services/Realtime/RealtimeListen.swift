@@ -76,17 +76,17 @@ final class RealtimeListen: @unchecked Sendable {
     ///   - requester: on whose account it is read.
     ///   - done: on the loop; unless the listen was cancelled, or something else begun, meanwhile.
     func load<Content: Sendable>(
-        _ kind: WorkerPool.Kind = .long, for requester: Requester = .server,
+        _ kind: WorkerPool.Kind = .long, for requester: Requester = .server, cancellation: Cancellation? = nil,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(kind, for: requester, read) { [self] result, version in
+        begin(kind, for: requester, cancellation, read) { [self] result, version in
             if isOverfull, case .success = result {
                 loadsInARow += 1
                 if loadsInARow > Self.loadsInARowMax {
                     return done(.failure(.unavailable("The data changes too fast to be read.")))
                 }
-                return load(kind, for: requester, read, done)
+                return load(kind, for: requester, cancellation: cancellation, read, done)
             }
             loadsInARow = 0
             done(result)
@@ -101,14 +101,14 @@ final class RealtimeListen: @unchecked Sendable {
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(.long, for: requester, question) { [self] result, _ in
+        begin(.long, for: requester, nil, question) { [self] result, _ in
             done(result)
             if case .success = result { release(after: .min) }
         }
     }
 
     private func begin<Content: Sendable>(
-        _ kind: WorkerPool.Kind, for requester: Requester,
+        _ kind: WorkerPool.Kind, for requester: Requester, _ cancellation: Cancellation?,
         _ read: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>, _ version: Int64) -> Void
     ) {
@@ -120,7 +120,7 @@ final class RealtimeListen: @unchecked Sendable {
         let done = LoopBound(done)
         shared.whenKnown { [self] in
             guard turn == self.turn else { return }
-            hub.read(kind, on: loop, for: requester, read) { [self] result, version in
+            hub.read(kind, on: loop, for: requester, cancellation: cancellation, read) { [self] result, version in
                 if turn == self.turn { done.value(result, version) }
             }
         }
@@ -183,6 +183,8 @@ struct LoopBound<Value>: @unchecked Sendable {
 /// The listens of one loop to one place or query: what the hub knows of them. `@unchecked Sendable`: belongs to the loop.
 final class SharedListen: @unchecked Sendable {
     let target: RealtimeTarget
+    /// Of the first listen.
+    let requester: Requester
     let loopListens: LoopListens
     private var listens: [RealtimeListen] = []
     /// Whether the hub tells of every commit from here.
@@ -193,8 +195,9 @@ final class SharedListen: @unchecked Sendable {
 
     var loop: EventLoop { loopListens.loop }
 
-    init(_ target: RealtimeTarget, _ loopListens: LoopListens) {
+    init(_ target: RealtimeTarget, for requester: Requester, _ loopListens: LoopListens) {
         self.target = target
+        self.requester = requester
         self.loopListens = loopListens
     }
 
@@ -266,9 +269,11 @@ final class LoopListens: @unchecked Sendable {
         self.hub = hub
     }
 
-    func listen(to target: RealtimeTarget, _ receiver: any ListenReceiver) -> RealtimeListen {
+    func listen(
+        to target: RealtimeTarget, for requester: Requester, _ receiver: any ListenReceiver
+    ) -> RealtimeListen {
         let known = shared[target]
-        let shared = known ?? SharedListen(target, self)
+        let shared = known ?? SharedListen(target, for: requester, self)
         let listen = RealtimeListen(target, receiver, shared: shared, hub: hub)
         shared.add(listen)
         if known == nil {

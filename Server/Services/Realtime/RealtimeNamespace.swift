@@ -17,6 +17,8 @@ final class RealtimeNamespace: Sendable {
     private struct State {
         var rules: TreeRuleset?
         var observers: [@Sendable () -> Void] = []
+        /// Sessions that have ended, whose last writes are in the journal and could not be made.
+        var unfinished: Set<String> = []
     }
 
     /// - Parameter rules: nil when nobody has said who may do what.
@@ -46,6 +48,16 @@ final class RealtimeNamespace: Sendable {
     /// Has `observer` told when other rules are in force, from any thread.
     func observeRules(_ observer: @escaping @Sendable () -> Void) {
         state.withLock { $0.observers.append(observer) }
+    }
+
+    /// What a session wanted written at its end could not be written now; the journal has it.
+    func tryAgain(_ session: String) { state.withLock { _ = $0.unfinished.insert(session) } }
+
+    func takeUnfinished() -> Set<String> {
+        state.withLock { state in
+            defer { state.unfinished = [] }
+            return state.unfinished
+        }
     }
 
     /// Whether queries at a place may be ordered by an index: those of children's values have to be declared.

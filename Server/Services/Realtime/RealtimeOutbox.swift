@@ -78,7 +78,9 @@ final class RealtimeOutbox: @unchecked Sendable {
         if !style.shows(push) { return true }
         let bytes = push.sizeBytes
         if largeBytes > 0, largeBytes + bytes > Limits.realtimePushesWaitingBytesMax { return false }
-        let data = push.data(style.form, service) { [weak self, loop] in loop.execute { [weak self] in self?.written() } }
+        let data = push.data(style.form, service) { [weak self, loop] in
+            loop.execute { [weak self] in self?.written() }
+        }
         switch data {
         case .failed: return false
         case .written(.file(let body)): add(style.message(push, tag, body))

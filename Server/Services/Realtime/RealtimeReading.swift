@@ -125,18 +125,18 @@ struct RealtimeReading: Sendable {
     }
 
     private func filtered(_ query: TreeQuery, _ view: TreeView) throws(Status) -> Answer {
-        let window = try view.result(of: query, at: path)
-        try call.checkTime()
-        let node = Node(children: window.children.map { ($0.key, $0.node) })
-        let tag = try tag { () throws(Status) in node.hash }
+        let tag = try tag { () throws(Status) in try view.hash(of: query, at: path) }
         if let tag, isKnown(tag) { return .unchanged(tag: tag) }
-        var json: [UInt8] = []
-        if node.isEmpty {
-            json = Array("{}".utf8)
-        } else {
-            TreeJSON.append(node, to: &json, form: call.parameters.isExport ? .export : .plain)
+        try call.checkTime()
+        let writer = RealtimeSpool(call, folder: service.spoolFolder, service.spools)
+        let form: TreeJSON.Form = call.parameters.isExport ? .export : .plain
+        try view.writeJSON(of: query, at: path, form: form) { piece throws(Status) in try writer.write(&piece) }
+        switch try writer.finish() {
+        case .memory(let json):
+            // Nothing is an object here.
+            return .value(json == Array("null".utf8) ? Array("{}".utf8) : json, tag: tag)
+        case .file(let file): return .file(file, tag: tag)
         }
-        return .value(json, tag: tag)
     }
 
     // MARK: Tags

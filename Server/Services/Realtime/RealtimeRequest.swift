@@ -59,6 +59,13 @@ struct RealtimeRequest: Sendable {
         default: false
         }
     }
+
+    var isRead: Bool {
+        switch action {
+        case .success(.listen), .success(.get): true
+        default: false
+        }
+    }
 }
 
 extension RealtimeMessage {

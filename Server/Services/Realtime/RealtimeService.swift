@@ -251,6 +251,11 @@ final class RealtimeService: Sendable {
         namespace.setRules(rules)
     }
 
+    /// Does what could not be done for sessions that have ended. To be called now and then.
+    func runUnfinished() {
+        for namespace in openNamespaces { namespace.runUnfinished(self) }
+    }
+
     /// Looks for changes of files. To be called now and then.
     func pollRules() {
         guard rulesFiles.poll() else { return }

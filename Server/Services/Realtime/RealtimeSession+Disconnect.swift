@@ -209,22 +209,42 @@ struct DisconnectRecord: Sendable {
         return .client(auth: auth, end: nil)
     }
 
+    /// What has become of an attempt to make the writes.
+    private enum Outcome {
+        case made
+        /// By rules.
+        case refused
+        /// Nothing is wrong with them: the journal keeps them.
+        case failed
+    }
+
     /// Makes the writes, all at once, and takes them out of the journal. Rules are asked again; places at which they forbid
-    /// the write are left out.
-    /// - Parameter done: on any thread.
+    /// the write are left out. What can't be made now, because the disk is full or too much is waiting, is tried again while
+    /// the namespace is open, and when it is opened.
+    /// - Parameter done: on any thread, when they are made for the first time or can't be made now.
     func run(
         session: String, for requester: Requester, _ namespace: RealtimeNamespace, _ service: RealtimeService,
         _ done: @escaping @Sendable () -> Void
+    ) {
+        make(session, for: requester, namespace, service) { outcome in
+            if case .failed = outcome { namespace.tryAgain(session) }
+            done()
+        }
+    }
+
+    private func make(
+        _ session: String, for requester: Requester, _ namespace: RealtimeNamespace, _ service: RealtimeService,
+        _ done: @escaping @Sendable (Outcome) -> Void
     ) {
         let treeGuard: (any TreeGuard)?
         do throws(Status) {
             treeGuard = try service.access.writeGuard(identity, namespace)
         } catch {
-            return Self.submit([], nil, session, for: requester, namespace, service) { _ in done() }
+            return Self.submit([], nil, session, for: requester, namespace, service, done)
         }
         let changes = changes
-        Self.submit(changes, treeGuard, session, for: requester, namespace, service) { refused in
-            guard refused, let treeGuard else { return done() }
+        Self.submit(changes, treeGuard, session, for: requester, namespace, service) { outcome in
+            guard case .refused = outcome, let treeGuard else { return done(outcome) }
             let now = service.nowMilliseconds
             let isQueued = namespace.database.perform(for: requester) { view in
                 let allowed = changes.filter { change in
@@ -237,27 +257,29 @@ struct DisconnectRecord: Sendable {
                         return false
                     }
                 }
-                Self.submit(allowed, treeGuard, session, for: requester, namespace, service) { refused in
+                Self.submit(allowed, treeGuard, session, for: requester, namespace, service) { outcome in
                     // Together they are refused still; nothing can be said for one and against another.
-                    guard refused else { return done() }
-                    Self.submit([], nil, session, for: requester, namespace, service) { _ in done() }
+                    guard case .refused = outcome else { return done(outcome) }
+                    Self.submit([], nil, session, for: requester, namespace, service, done)
                 }
             }
             // The database is closed: the next start finds the journal.
-            if !isQueued { done() }
+            if !isQueued { done(.failed) }
         }
     }
 
     private static func submit(
         _ changes: [TreeChange], _ treeGuard: (any TreeGuard)?, _ session: String, for requester: Requester,
-        _ namespace: RealtimeNamespace, _ service: RealtimeService,
-        _ done: @escaping @Sendable (_ isRefused: Bool) -> Void
+        _ namespace: RealtimeNamespace, _ service: RealtimeService, _ done: @escaping @Sendable (Outcome) -> Void
     ) {
         let write = TreeWrite(
             changes: changes, guard: treeGuard, nowMilliseconds: service.nowMilliseconds,
             journal: [.end(session)])
         namespace.database.submit(write, for: requester) { outcome in
-            if case .failed(let status) = outcome { done(status.code == .permissionDenied) } else { done(false) }
+            switch outcome {
+            case .committed, .stale: done(.made)
+            case .failed(let status): done(status.code == .permissionDenied ? .refused : .failed)
+            }
         }
     }
 }
@@ -269,14 +291,32 @@ extension RealtimeNamespace {
     func runAbandoned(_ service: RealtimeService) throws(Status) {
         let view = try database.view()
         defer { view.close() }
-        for kept in try view.journal() {
-            do throws(Status) {
-                try DisconnectRecord(kept).run(session: kept.session, for: .server, self, service) {}
-            } catch {
-                service.log.error(
-                    "what a client wanted written at its end is lost", ("namespace", .text(name)),
-                    ("session", .text(kept.session)), ("error", .text(error.message)))
+        for kept in try view.journal() { run(kept, service) }
+    }
+
+    /// Tries again what could not be done for sessions that have ended. To be called now and then.
+    func runUnfinished(_ service: RealtimeService) {
+        let sessions = takeUnfinished()
+        if sessions.isEmpty { return }
+        do throws(Status) {
+            let view = try database.view()
+            defer { view.close() }
+            for session in sessions {
+                if let kept = try view.journal(of: session) { run(kept, service) }
             }
+        } catch {
+            // The store is in trouble still. To do it twice is to do it once: the journal knows what is done.
+            for session in sessions { tryAgain(session) }
+        }
+    }
+
+    private func run(_ kept: JournalSession, _ service: RealtimeService) {
+        do throws(Status) {
+            try DisconnectRecord(kept).run(session: kept.session, for: .server, self, service) {}
+        } catch {
+            service.log.error(
+                "what a client wanted written at its end is lost", ("namespace", .text(name)),
+                ("session", .text(kept.session)), ("error", .text(error.message)))
         }
     }
 }

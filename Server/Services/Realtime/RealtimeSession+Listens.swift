@@ -26,7 +26,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         self.target = target
         self.tag = tag
         self.answer = answer
-        handle = session.namespace.hub.listen(to: target, on: session.loop, self)
+        handle = session.namespace.hub.listen(to: target, on: session.loop, for: session.requester, self)
     }
 
     private func reading(_ known: KnownData = .nothing) -> ListenReading {
@@ -47,7 +47,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         judgement = session.judgement
         isMakingLarge = mayBeLarge
         let kind: WorkerPool.Kind = mayBeLarge || target.query != nil ? .long : .short
-        handle.load(kind, for: requester) { view throws(Status) in
+        handle.load(kind, for: requester, cancellation: session.cancellation) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             if case .failure(ListenReading.isLarge) = result { return postpone(known) }
@@ -185,7 +185,9 @@ extension RealtimeSession {
         let requester = writeRequester
         let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
         let answer = LoopBound(answer)
-        namespace.hub.read(kind, on: loop, for: requester, afterWrites: writesInFlight > 0) { view throws(Status) in
+        namespace.hub.read(
+            kind, on: loop, for: requester, afterWrites: writesInFlight > 0, cancellation: cancellation
+        ) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result, _ in
             if case .failure(ListenReading.isLarge) = result {

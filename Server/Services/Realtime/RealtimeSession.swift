@@ -66,8 +66,14 @@ final class RealtimeSession: @unchecked Sendable {
     private var pieceBytes = 0
     private var held: HeldBytes
     private var hasSpoken = false
+    /// Set when the client is gone.
     let cancellation = Cancellation()
     private var isReadingPaused = false
+    /// What the first of them becomes when it is decoded, when that is known, and the memory for it.
+    private var firstParsedBytes: Int?
+    private var firstShare: WorkingShare?
+    /// What requests have become that are not answered, and have no share of the memory.
+    private var uncountedBytes = 0
     private var holds = 0
     private var isProceeding = false
 
@@ -85,7 +91,7 @@ final class RealtimeSession: @unchecked Sendable {
     }
     /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
     /// listens and then writes must not be given data that has the write already: it would add its own write to it.
-    private var deferredWrite: (request: RealtimeRequest, share: WorkingShare?)?
+    private var deferredWrite: (request: RealtimeRequest, memory: Memory)?
 
     var listens: [RealtimeTarget: SessionListen] = [:]
     /// Listens whose client lacks changes, or of which is being asked whether they may go on.
@@ -111,13 +117,21 @@ final class RealtimeSession: @unchecked Sendable {
 
         let number: Int64
         fileprivate var content: Content?
-        /// Of a large request, until it is answered.
-        fileprivate var share: WorkingShare?
+        /// Of the request, until it is answered.
+        fileprivate var memory: Memory
 
-        fileprivate init(_ number: Int64, _ share: WorkingShare?) {
+        fileprivate init(_ number: Int64, _ memory: Memory) {
             self.number = number
-            self.share = share
+            self.memory = memory
         }
+    }
+
+    /// What a request takes until it is answered: a share of the memory for requests, or of what every connection may have.
+    fileprivate struct Memory {
+        var share: WorkingShare?
+        var uncountedBytes = 0
+        /// In place of the share, of what may take as long as the client likes.
+        var kept: MemoryReservation?
     }
 
     /// - Parameter host: under which the client has reached the server; it will come there again.
@@ -184,7 +198,7 @@ final class RealtimeSession: @unchecked Sendable {
 
     private var mayBegin: Bool {
         !isEnded && holds == 0 && !isCongested && answers.count - firstAnswer < Limits.realtimeAnswersWaitingMax
-            && readsInFlight < Limits.realtimeReadsInFlightMax
+            && readsInFlight < Limits.realtimeReadsInFlightMax && writesInFlight < Limits.realtimeWritesInFlightMax
     }
 
     /// Begins requests, as far as they may.
@@ -192,12 +206,13 @@ final class RealtimeSession: @unchecked Sendable {
         if isProceeding { return }
         isProceeding = true
         defer { isProceeding = false }
-        while mayBegin, firstWaiting < waiting.count {
+        while mayBegin, firstWaiting < waiting.count, let memory = memoryOfFirst() {
             let text = waiting[firstWaiting]
             waiting[firstWaiting] = []
             firstWaiting += 1
             waitingBytes -= text.count
-            begin(text)
+            firstParsedBytes = nil
+            begin(text, memory)
         }
         countHeld()
         if firstWaiting == waiting.count {
@@ -213,6 +228,33 @@ final class RealtimeSession: @unchecked Sendable {
         }
     }
 
+    /// The memory for the first request that waits; nil when it has to wait for that. What is large isn't decoded while it would
+    /// have to wait for reads, which may take as long as the client likes.
+    private func memoryOfFirst() -> Memory? {
+        let text = waiting[firstWaiting]
+        let bytes = firstParsedBytes ?? ParsedSize.ofJSON(text)
+        firstParsedBytes = bytes
+        if uncountedBytes + bytes <= Limits.realtimeUncountedRequestsBytesMax {
+            firstShare = nil
+            return Memory(uncountedBytes: bytes)
+        }
+        if bytes > Limits.realtimeUncountedRequestsBytesMax, readsInFlight > 0 { return nil }
+        // A worker sees to it.
+        if text.count >= LargeRequests.sizeBytesMin { return Memory() }
+        if let share = firstShare ?? service.large.memory.working.takeNow(bytes) {
+            firstShare = nil
+            return Memory(share: share)
+        }
+        hold()
+        service.large.memory.working.take(bytes, for: requester) { [self] share in
+            loop.execute { [self] in
+                if !isEnded { firstShare = share }
+                release()
+            }
+        }
+        return nil
+    }
+
     /// No request is begun before `release`.
     func hold() { holds += 1 }
 
@@ -221,9 +263,9 @@ final class RealtimeSession: @unchecked Sendable {
         proceed()
     }
 
-    private func begin(_ text: [UInt8]) {
+    private func begin(_ text: [UInt8], _ memory: Memory) {
         guard text.count >= LargeRequests.sizeBytesMin else {
-            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) })
+            return take(Result { () throws(RealtimeFault) in try RealtimeMessage(text) }, memory)
         }
         hold()
         let identity = identity
@@ -239,7 +281,7 @@ final class RealtimeSession: @unchecked Sendable {
                 try RealtimeMessage(text) { scope in refusal(of: scope, text, identity) }
             }
             loop.execute { [self] in
-                take(message, share)
+                take(message, Memory(share: share))
                 release()
             }
         }
@@ -254,23 +296,30 @@ final class RealtimeSession: @unchecked Sendable {
         return nil
     }
 
-    /// - Parameter share: the memory of a large message.
-    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ share: WorkingShare? = nil) {
+    private func take(_ message: Result<RealtimeMessage, RealtimeFault>, _ memory: Memory) {
         if isEnded { return }
         switch message {
         case .failure(let fault): carrier?.end(fault)
         case .success(.ping): send(RealtimeMessages.pong)
         case .success(.ignored): break
-        case .success(.request(let request)): take(request, share)
+        case .success(.request(let request)): take(request, memory)
         }
     }
 
-    private func take(_ request: RealtimeRequest, _ share: WorkingShare?) {
+    private func take(_ request: RealtimeRequest, _ memory: Memory) {
         if readsInFlight > 0, request.isWrite {
-            deferredWrite = (request, share)
+            deferredWrite = (request, memory)
             return hold()
         }
-        let answer = Answer(request.number, share)
+        var memory = memory
+        if memory.share != nil, request.isRead {
+            // What the client has, to compare with: a part of what it has sent, for others wait for the working memory.
+            let kept = service.large.memory.received.reservation(for: requester)
+            guard kept.grow(by: request.sizeBytes) else { return endBusy() }
+            memory = Memory(kept: kept)
+        }
+        let answer = Answer(request.number, memory)
+        uncountedBytes += memory.uncountedBytes
         answers.append(answer)
         switch request.action {
         case .success(let action): begin(action, answer)
@@ -279,9 +328,9 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     private func takeDeferredWrite() {
-        guard let (request, share) = deferredWrite, !isEnded else { return }
+        guard let (request, memory) = deferredWrite, !isEnded else { return }
         deferredWrite = nil
-        take(request, share)
+        take(request, memory)
         release()
     }
 
@@ -332,9 +381,10 @@ final class RealtimeSession: @unchecked Sendable {
     func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }
 
     private func finish(_ answer: Answer, _ content: Answer.Content) {
+        uncountedBytes -= answer.memory.uncountedBytes
+        answer.memory = Memory()
         if isEnded { return }
         answer.content = content
-        answer.share = nil
         answerBytes += content.sizeBytes
         sendAnswers()
         if !isEnded, !heldAnswers.set(answerBytes) { endBusy() }
@@ -531,9 +581,12 @@ final class RealtimeSession: @unchecked Sendable {
         waiting = []
         firstWaiting = 0
         waitingBytes = 0
+        firstShare = nil
+        deferredWrite = nil
         hold(pieceBytes: 0)
         service.connections.remove(id)
         answers = []
+        firstAnswer = 0
         answerBytes = 0
         _ = heldAnswers.set(0)
         postponed = Queue()

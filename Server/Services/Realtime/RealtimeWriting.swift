@@ -54,14 +54,23 @@ struct RealtimeWriting: Sendable {
                         try submit(body, guarding, share)
                     }
                 }
-                if call.parameters.writeSize?.seconds == nil {
-                    return attempt { () throws(Status) in try submit(body, guarding, nil) }
+                let parsedBytes = ParsedSize.ofJSON(body)
+                if parsedBytes <= Limits.realtimeUncountedRequestsBytesMax { return begin(body, guarding, nil) }
+                service.large.take(parsedBytes, for: call.requester, on: call.loop) { [self] share in
+                    begin(body, guarding, share)
                 }
-                service.run(call) { [self] () throws(Status) in try submit(body, guarding, nil) }
             case .failure(let status):
                 call.fail(status, http: call.exchange.isBodyTooLarge ? 413 : nil)
             }
         }
+    }
+
+    /// What is decoded on the loop.
+    private func begin(_ body: [UInt8], _ guarding: (any TreeGuard)?, _ share: WorkingShare?) {
+        if call.parameters.writeSize?.seconds == nil {
+            return attempt { () throws(Status) in try submit(body, guarding, share) }
+        }
+        service.run(call) { [self] () throws(Status) in try submit(body, guarding, share) }
     }
 
     /// Whether the body may be so large that it isn't worth while to receive it for nothing.
@@ -119,7 +128,7 @@ struct RealtimeWriting: Sendable {
         if needsView {
             let view = try namespace.database.view()
             defer { view.close() }
-            try checkSize(write, bodyBytes: body.count, view)
+            try checkSize(write, bodyBytes: body.count, view, guarding, now)
             checked = try condition.map { tag throws(Status) in
                 // Who may not read would learn from the comparison what is there.
                 let reveals = try service.access.mayRead(path, query: nil, identity, namespace, view, now: now)
@@ -144,7 +153,12 @@ struct RealtimeWriting: Sendable {
                     try answer(outcome, write)
                 }
             } else {
-                call.loop.execute { [self] in attempt { () throws(Status) in try answer(outcome, write) } }
+                call.loop.execute { [self] in
+                    attempt { () throws(Status) in
+                        defer { share?.end() }
+                        try answer(outcome, write)
+                    }
+                }
             }
         }
     }
@@ -190,7 +204,9 @@ struct RealtimeWriting: Sendable {
     /// Bytes of a tree that are taken to be changed in a second. Deliberately low: tools split their work by it.
     static let bytesPerSecond = 4 << 20
 
-    private func checkSize(_ write: Write, bodyBytes: Int, _ view: TreeView) throws(Status) {
+    private func checkSize(
+        _ write: Write, bodyBytes: Int, _ view: TreeView, _ guarding: (any TreeGuard)?, _ now: Int64
+    ) throws(Status) {
         guard let seconds = call.parameters.writeSize?.seconds else { return }
         let most = seconds * Self.bytesPerSecond
         var size = bodyBytes
@@ -199,6 +215,9 @@ struct RealtimeWriting: Sendable {
             try call.checkTime()
         }
         if size > most {
+            // Only who may write there hears how much there is.
+            let after = TreeOverlay(base: view, changes: write.changes)
+            try guarding?.judge(write.changes, before: view, after: after, now: now)
             throw .invalidArgument("Data to write exceeds the maximum size that can be modified with a single request.")
         }
     }
@@ -212,6 +231,10 @@ struct RealtimeWriting: Sendable {
         case .stale:
             let view = try namespace.database.view()
             defer { view.close() }
+            // By the same view: what is shown is what may be read now.
+            let mayRead = try service.access.mayRead(
+                path, query: nil, identity, namespace, view, now: service.nowMilliseconds)
+            guard mayRead else { return call.onLoop { [call] in call.conflict(Array("null".utf8), tag: nil) } }
             var json: [UInt8] = []
             try view.appendJSON(at: path, to: &json, form: .plain)
             let tag = RealtimeReading.tag(ofHash: try view.hash(at: path))

@@ -175,7 +175,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             guard shared.targets.isEmpty else { return }
             queriesByText[shared.text] = nil
             tables.withLock { tables in
-                tables.queries[shared.live.scope]?.remove(shared, for: shared.live)
+                tables.queries[shared.live.scope]?.remove(shared)
                 if tables.queries[shared.live.scope]?.isEmpty == true { tables.queries[shared.live.scope] = nil }
             }
         }

@@ -28,6 +28,33 @@ def who(words: str) -> dict[str, str]:
     return {"auth": token(uid, **json.loads(claims or "{}"))}
 
 
+# What a write tells of what its client may not read
+
+
+def test_a_condition_shows_nothing_to_who_may_only_write(tree: Tree) -> None:
+    tree.rules(json.dumps({"rules": {"drop": {".read": False, ".write": True}, "box": {".read": True, ".write": True}}}))
+    for place in ("drop", "box"):
+        tree.put(f"{place}/secret", {"pin": 4711})
+    for verb, path, body in (("PUT", "drop/secret", "1"), ("DELETE", "drop", None), ("PUT", "drop", "{}")):
+        refused = tree.send(verb, path, body, {"if-match": "abc"})
+        assert (refused.status, refused.json) == (412, None)
+        assert "etag" not in refused.headers
+    shown = tree.send("PUT", "box/secret", "1", {"if-match": "abc"})
+    assert (shown.status, shown.json) == (412, {"pin": 4711})
+    tag = shown.headers["etag"]
+    # A condition that holds is one that its client knew.
+    assert tree.send("PUT", "drop/secret", "1", {"if-match": tag}).status == 200
+
+
+def test_the_bound_of_a_size_tells_nothing_to_who_may_not_write(tree: Tree) -> None:
+    tree.rules(json.dumps({"rules": {"shut": {".write": False}, "own": {".write": True}}}))
+    tree.put("shut/large", "x" * 5_000_000)
+    tree.put("own", "x" * 5_000_000)
+    for path in ("shut/large", "shut/none"):
+        assert failure(tree.send("PATCH", "", json.dumps({path: 1}), writeSizeLimit="tiny")) == DENIED
+    assert failure(tree.send("PATCH", "", json.dumps({"own": 1}), writeSizeLimit="tiny"))[0] == 400
+
+
 # Applications
 
 

@@ -87,3 +87,24 @@ def test_bad_beginnings(stream: Stream, first: Any, message: str) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         stream.take()
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT and caught.value.details() == message
+
+
+def test_commits_that_wait_for_a_transaction_keep_their_order(
+    stream: Stream, project: str, db: firestore.Client
+) -> None:
+    """The first one has to wait for the transaction's lock; those behind it must not be made before it."""
+    db.document("c/a").set({"n": -1})
+    transaction = db.transaction()
+    transaction._begin()
+    db.document("c/a").get(transaction=transaction)
+    token = begin(stream, project)
+    stream.send(writes(project, token, a=1, b=1))
+    stream.send(writes(project, token, b=2))
+    stream.send(writes(project, token, a=3, b=3))
+    assert stream.is_silent()
+    assert not db.document("c/b").get().exists
+    transaction._rollback()
+    times = [stream.take().commit_time.ToNanoseconds() for _ in range(3)]
+    assert times == sorted(set(times))
+    assert db.document("c/a").get().to_dict() == {"n": 3}
+    assert db.document("c/b").get().to_dict() == {"n": 3}

@@ -1,0 +1,98 @@
+import HearthModel
+
+/// Whether what a transaction has read is as it was.
+///
+/// Recent commits are at hand with what they changed. Of a transaction that began before those, the present is compared with
+/// what it has read: document by document, and of its queries' collections only what has changed in them (`FeedIndex`).
+/// Such a commit is validated by the preparer's thread; the writer then looks only at what came since.
+extension CommitPipeline {
+    /// How much is looked at before the answer is that something has changed: nobody relies on being told that nothing has.
+    struct ValidationBounds {
+        var documentsMax: Int
+        var keysBytesMax: Int
+
+        /// On an event loop, and on the writer's thread: some 20 ms.
+        static let short = ValidationBounds(documentsMax: 2000, keysBytesMax: 256 << 10)
+        /// Beside them.
+        static let long = ValidationBounds(documentsMax: .max, keysBytesMax: Limits.historyKeysBytesMax)
+    }
+
+    /// Whether a transaction has read what the recent commits no longer reach back to.
+    func restsOnOldReads(_ request: Request) -> Bool {
+        guard !request.writes.isEmpty, let read = request.transaction, let version = read.version, !read.readSet.isEmpty
+        else { return false }
+        return !recent.reaches(version)
+    }
+
+    func validate(
+        _ readSet: ReadSet, since version: Int64?, _ group: borrowing Group, in snapshot: any Snapshot
+    ) throws(Status) {
+        guard let version, !readSet.isEmpty else { return }
+        // All of the group is later than what anybody has read.
+        if readSet.touchesDocuments(of: group.keys) { throw Self.contention }
+        if !readSet.queries.isEmpty {
+            for set in group.sets {
+                if try readSet.isTouched(by: set) { throw Self.contention }
+            }
+        }
+        if try isTouched(readSet, since: version, through: commitClock.committed, in: snapshot) {
+            throw Self.contention
+        }
+    }
+
+    /// Whether commits after a version have changed what was read. True also when more would have to be looked at than the
+    /// bounds allow.
+    /// - Parameters:
+    ///   - last: the version of the last commit that the snapshot shows; it may not be among the recent changes yet.
+    ///   - snapshot: shows the present and the feed.
+    func isTouched(
+        _ readSet: ReadSet, since version: Int64, through last: Int64, in snapshot: any Snapshot,
+        _ bounds: ValidationBounds = .short, meter: WorkMeter = WorkMeter()
+    ) throws(Status) -> Bool {
+        if readSet.isEmpty { return false }
+        if let sets = recent.changes(after: version, through: last) {
+            for set in sets {
+                if try readSet.isTouched(by: set) { return true }
+            }
+            return false
+        }
+        // What happened before can't be told any more: everything may have been deleted.
+        if version < (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0) { return true }
+        if readSet.documents.count > bounds.documentsMax { return true }
+        for key in readSet.documents {
+            meter.chargeDocument()
+            if try Feed.lastChange(of: key, in: snapshot) > version { return true }
+        }
+        for (scope, matchers) in readSet.queriesByScope {
+            let changes: ScopeChanges
+            do throws(Status) {
+                changes = try ScopeChanges(
+                    in: scope, after: version, through: last, snapshot, snapshotVersion: last, hub.history, meter,
+                    bytesMax: bounds.keysBytesMax)
+            } catch {
+                if error.code == .resourceExhausted { return true }
+                throw error
+            }
+            for (key, first) in changes.firstVersions {
+                if try isMatched(key, changedAt: first, by: matchers, in: snapshot, meter) { return true }
+            }
+        }
+        return false
+    }
+
+    /// Whether a document belongs to a query's results now, or did before its first change. What it was in between nobody has
+    /// read.
+    private func isMatched(
+        _ key: [UInt8], changedAt version: Int64, by matchers: [QueryMatcher], in snapshot: any Snapshot,
+        _ meter: WorkMeter
+    ) throws(Status) -> Bool {
+        let matchers = matchers.filter { $0.isInScope(key) }
+        if matchers.isEmpty { return false }
+        meter.chargeDocument()
+        for state in [try Feed.stateBefore(version, key, in: snapshot), try snapshot.document(key)] {
+            guard let state else { continue }
+            for matcher in matchers where try matcher.matches(key: key, fields: state.fields) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,258 @@
+import HearthModel
+import HearthWire
+import Synchronization
+import Testing
+
+@testable import HearthStorage
+
+/// Who waits for whose query, as a list in which each is compared with all before it.
+private struct NaiveQueryLocks {
+    struct Lock {
+        var number: Int
+        var owner: UInt64
+        var footprint: QueryFootprint
+        var hasTurn: Bool
+    }
+
+    private(set) var locks: [Lock] = []
+
+    private func isBefore(_ earlier: Lock, _ later: Lock) -> Bool {
+        earlier.number < later.number && earlier.owner != later.owner
+            && (earlier.footprint.mayOverlap(later.footprint))
+    }
+
+    func blockers(of lock: Lock) -> [Lock] { locks.filter { isBefore($0, lock) } }
+
+    mutating func append(_ number: Int, _ owner: UInt64, _ footprint: QueryFootprint) -> Bool {
+        var lock = Lock(number: number, owner: owner, footprint: footprint, hasTurn: false)
+        lock.hasTurn = blockers(of: lock).isEmpty
+        locks.append(lock)
+        return lock.hasTurn
+    }
+
+    /// - Returns: the numbers of those that have their turn now.
+    mutating func remove(_ numbers: Set<Int>) -> [Int] {
+        locks.removeAll { numbers.contains($0.number) }
+        var granted: [Int] = []
+        for index in locks.indices where !locks[index].hasTurn && blockers(of: locks[index]).isEmpty {
+            locks[index].hasTurn = true
+            granted.append(locks[index].number)
+        }
+        return granted
+    }
+
+    func waiting(of owner: UInt64) -> [Lock] { locks.filter { $0.owner == owner && !$0.hasTurn } }
+
+    /// All for whom an owner waits, directly or through others.
+    func awaited(by owner: UInt64) -> Set<UInt64> {
+        reachable(from: owner) { owner in waiting(of: owner).flatMap { blockers(of: $0).map(\.owner) } }
+    }
+}
+
+private func reachable(from start: UInt64, _ next: (UInt64) -> [UInt64]) -> Set<UInt64> {
+    var found: Set<UInt64> = []
+    var open = [start]
+    while let owner = open.popLast() {
+        for other in next(owner) where found.insert(other).inserted { open.append(other) }
+    }
+    return found
+}
+
+@Suite struct QueryLockTests {
+    private final class Calls: Sendable {
+        let numbers = Mutex<[Int]>([])
+        func take() -> [Int] {
+            numbers.withLock { numbers in
+                defer { numbers = [] }
+                return numbers
+            }
+        }
+    }
+
+    private struct Held {
+        var number: Int
+        var place: QueryLocks.Place
+        var owner: UInt64
+        var footprint: QueryFootprint
+    }
+
+    /// Random queries come and go: everybody waits for exactly those for whom a list of all says that they wait.
+    @Test func everybodyWaitsForWhomTheyMust() throws {
+        var random = SeededRandom(TestRun.seed())
+        var waits = 0
+        var grants = 0
+        var touched = 0
+        for _ in 0..<(20 * TestRun.effort) {
+            var twin = try RandomDatabase(SeededRandom(random.next()))
+            defer { twin.database.close() }
+            let sets = Gathered<ChangeSet>()
+            twin.database.observe { sets.append($0) }
+            let footprints = (0..<60).compactMap { _ in
+                (try? NormalizedQuery(twin.randomQuery())).map { QueryFootprint(QueryMatcher($0)) }
+            }
+            var locks = QueryLocks()
+            var naive = NaiveQueryLocks()
+            var held: [Held] = []
+            let calls = Calls()
+            for number in 0..<200 {
+                if random.chance(55) || held.isEmpty {
+                    let owner = UInt64(1 + random.below(12))
+                    let footprint = random.pick(footprints)
+                    let (place, hasTurn) = locks.append(owner, footprint) {
+                        calls.numbers.withLock { $0.append(number) }
+                    }
+                    guard let place else {
+                        // The owner has the same already: it has, or waits for, what it had.
+                        let known = held.first { $0.owner == owner && $0.footprint.key == footprint.key }
+                        let isWaiting = naive.waiting(of: owner).contains { $0.number == known?.number }
+                        #expect(known != nil && hasTurn == !isWaiting)
+                        continue
+                    }
+                    let expected = naive.append(number, owner, footprint)
+                    #expect(hasTurn == expected)
+                    if !hasTurn { waits += 1 }
+                    held.append(Held(number: number, place: place, owner: owner, footprint: footprint))
+                } else {
+                    let owner = random.pick(held).owner
+                    let leaving = held.filter { $0.owner == owner && random.chance(70) }
+                    held.removeAll { lock in leaving.contains { $0.number == lock.number } }
+                    let (_, granted) = locks.remove(leaving.map(\.place))
+                    for call in granted.flatMap(\.calls) { call() }
+                    let expected = naive.remove(Set(leaving.map(\.number)))
+                    // Of several reads with one lock all are called.
+                    let own = Set(held.map(\.number))
+                    #expect(calls.take().filter(own.contains) == expected)
+                    grants += expected.count
+                }
+                for owner in Set(held.map(\.owner)) {
+                    func places(_ owner: UInt64) -> [QueryLocks.Place] {
+                        held.filter { $0.owner == owner }.map(\.place)
+                    }
+                    let found = reachable(from: owner) { locks.owners(before: places($0)) }
+                    #expect(found == naive.awaited(by: owner))
+                    let holders = Set(
+                        naive.waiting(of: owner).flatMap { naive.blockers(of: $0).filter(\.hasTurn).map(\.owner) })
+                    #expect(Set(locks.holders(before: places(owner))) == holders)
+                    let isAwaited = naive.locks.contains { lock in
+                        !lock.hasTurn && naive.blockers(of: lock).contains { $0.owner == owner }
+                    }
+                    if isAwaited { #expect(locks.areAwaited(places(owner))) }
+                }
+                if number % 20 == 0 {
+                    try twin.commit(documents: 2)
+                    for change in try #require(sets.values.last).changes {
+                        func touches(_ matcher: QueryMatcher) throws -> Bool {
+                            for state in [change.before, change.after].compactMap({ $0 })
+                            where try matcher.matches(key: change.key, fields: state.fields) {
+                                return true
+                            }
+                            return false
+                        }
+                        let found = try locks.held(near: change, otherThan: 1).filter { try touches($0.matcher) }
+                        let expected = try naive.locks.filter {
+                            try $0.hasTurn && $0.owner != 1 && touches($0.footprint.matcher)
+                        }
+                        touched += expected.count
+                        #expect(Set(found.map(\.owner)) == Set(expected.map(\.owner)))
+                    }
+                }
+            }
+            _ = locks.remove(held.map(\.place))
+            #expect(locks.isEmpty)
+        }
+        #expect(waits > 100 && grants > 100 && touched > 20)
+    }
+
+    // MARK: Growth
+
+    private func footprint(_ filter: Filter) throws -> QueryFootprint {
+        let parent = ResourceName(database: testDatabaseName, path: ResourcePath([]))
+        var query = Query(parent: parent, scope: .collection("c"))
+        query.filter = filter
+        return QueryFootprint(QueryMatcher(try NormalizedQuery(query)))
+    }
+
+    private static func equal(_ field: String, _ value: Int) -> Filter {
+        .field(FieldPath(field), .equal, .integer(Int64(value)))
+    }
+
+    private static let distinct: [String: @Sendable (Int) -> Filter] = [
+        "a value": { equal("n", $0) },
+        "a range": {
+            .and([
+                .field(FieldPath("n"), .greaterThanOrEqual, .integer(Int64(10 * $0))),
+                .field(FieldPath("n"), .lessThan, .integer(Int64(10 * $0 + 10))),
+            ])
+        },
+        "two values of which one is the same": { .and([equal("all", 1), equal("n", $0)]) },
+        "values of a disjunction": {
+            .field(FieldPath("n"), .in, .array([.integer(Int64($0)), .integer(Int64(-1 - $0))]))
+        },
+    ]
+
+    /// What one more query costs beside n others that it does not meet, and a change that one of them matches.
+    @Test(arguments: distinct.keys.sorted())
+    func queriesThatDoNotMeetCostNothing(kind: String) throws {
+        let filter = try #require(Self.distinct[kind])
+        var visits: [Int] = []
+        for count in kind == "a value" ? [100, 1000, 10_000] : [30, 300, 3000] {
+            var locks = QueryLocks()
+            var places: [QueryLocks.Place] = []
+            for number in 0..<count {
+                let (place, hasTurn) = locks.append(UInt64(number + 1), try footprint(filter(number))) {}
+                #expect(hasTurn)
+                places.append(try #require(place))
+            }
+            let before = locks.visits
+            let (place, hasTurn) = locks.append(1_000_000, try footprint(filter(count))) {}
+            let (same, isFree) = locks.append(1_000_001, try footprint(filter(count / 2))) {}
+            #expect(hasTurn && !isFree)
+            #expect(locks.holders(before: [try #require(same)]) == [UInt64(count / 2 + 1)])
+            let (_, granted) = locks.remove([places[count / 2]])
+            #expect(granted.map(\.owner) == [1_000_001])
+            _ = locks.remove([try #require(place)])
+            visits.append(locks.visits - before)
+            var fields = MapValue()
+            fields.set("n", .integer(Int64(kind == "a range" ? 75 : 7)))
+            fields.set("all", .integer(1))
+            let document = StoredDocument(createVersion: 1, updateVersion: 1, fields: FieldsCodec.encode(fields))
+            let change = Change(key: DocumentKey.encode(ResourcePath(["c", "a"])), before: nil, after: document)
+            let held = try locks.held(near: change, otherThan: 0).map(\.owner)
+            // Of values that are common, few queries are filed under the common one.
+            #expect(held.contains(8) && held.count <= 2)
+        }
+        // A hundred times as many may cost as much more as the square of a logarithm.
+        #expect(visits[2] < 400, "\(visits)")
+    }
+
+    /// Transactions with one query queue like those that read one document.
+    @Test func oneQueryOfManyIsAQueue() throws {
+        for count in [100, 1000, 10_000] {
+            var locks = QueryLocks()
+            let calls = Gathered<Int>()
+            var places: [QueryLocks.Place] = []
+            for number in 0..<count {
+                let (place, hasTurn) = locks.append(UInt64(number + 1), try footprint(Self.equal("n", 1))) {
+                    calls.append(number)
+                }
+                #expect(hasTurn == (number == 0))
+                places.append(try #require(place))
+            }
+            for place in places.prefix(50) {
+                for (_, granted) in locks.remove([place]).granted { for call in granted { call() } }
+            }
+            #expect(calls.values == Array(1...50))
+            #expect(locks.visits <= 200)
+            #expect(locks.owners(before: [places[90]]) == [90])
+        }
+    }
+
+    @Test func anOwnerDoesNotWaitBehindThoseWhoWaitForIt() throws {
+        var locks = QueryLocks()
+        let query = try footprint(Self.equal("n", 1))
+        #expect(locks.append(1, query) {}.hasTurn)
+        #expect(!locks.append(2, query) {}.hasTurn)
+        let again = locks.append(1, query) {}
+        #expect(again.hasTurn && again.place == nil)
+    }
+}
