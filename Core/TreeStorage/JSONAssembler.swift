@@ -122,7 +122,8 @@ extension TreeView {
         text = []
         defer { text = assembler.text }
         do throws(Status) {
-            var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+            var walk = try SubtreeWalk(
+                PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&assembler)
         } catch {
             assembler.cut(to: start)

@@ -50,7 +50,8 @@ extension TreeView {
                 isEmpty = false
                 try sink(&piece)
             })
-        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        var walk = try SubtreeWalk(
+            PathCode.place(path), in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&pieces)
         if isEmpty, pieces.assembler.text.isEmpty { pieces.assembler.appendNull() }
         if !pieces.assembler.text.isEmpty { try pieces.assembler.pour(sink) }

@@ -24,6 +24,7 @@ struct SubtreeWalk {
     private(set) var sizeBytes = 0
     /// Bytes of records after which it is refused.
     private let sizeBytesMax: Int
+    private let check: ReadCheck?
 
     /// What a visitor is told as the key of the place itself.
     private let name: TreeKey?
@@ -32,8 +33,10 @@ struct SubtreeWalk {
     ///   - name: the place's key for a visitor who has been told of the node around it.
     ///   - range: of whole keys at or below the place; nil for all.
     init(
-        _ base: [UInt8], as name: TreeKey? = nil, in snapshot: any Snapshot, range: KeyRange? = nil, sizeBytesMax: Int
+        _ base: [UInt8], as name: TreeKey? = nil, in snapshot: any Snapshot, range: KeyRange? = nil, sizeBytesMax: Int,
+        check: ReadCheck? = nil
     ) throws(Status) {
+        self.check = check
         self.name = name
         self.snapshot = snapshot
         self.base = base
@@ -120,6 +123,7 @@ struct SubtreeWalk {
     }
 
     private mutating func count(_ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        try check?.look()
         sizeBytes += key.count + value.count + Self.recordSizeBytes
         if value.first.map({ $0 & 0x0F == 6 }) == true { sizeBytes += try TreeRecord(stored: value).valueSizeBytes }
         if sizeBytes > sizeBytesMax { throw Self.tooLarge }

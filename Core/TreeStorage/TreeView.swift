@@ -13,6 +13,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
     public let version: Int64
     private let isOwner: Bool
     private var longRead: LongRead?
+    private(set) var check: ReadCheck?
 
     /// - Parameter isOwner: whether the snapshot is closed with the view.
     init(_ snapshot: any Snapshot, version: Int64, indexes: TreeIndexes, isOwner: Bool) {
@@ -36,6 +37,10 @@ public final class TreeView: TreeData, @unchecked Sendable {
         if longRead == nil { snapshot.becomeLong() }
         longRead = read
     }
+
+    /// Has every read of more than a few records ask whether it is still wanted.
+    /// - Parameter body: what it throws ends the read.
+    package func askWhileReading(_ body: @escaping () throws(Status) -> Void) { check = ReadCheck(body) }
 
     // MARK: TreeData
 
@@ -78,7 +83,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
 
     func node(_ place: [UInt8]) throws(Status) -> Node {
         var assembler = NodeAssembler()
-        var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+        var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&assembler)
         return assembler.result
     }
@@ -97,7 +102,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
 
     func hash(at path: TreePath, sizeBytesMax: Int) throws(Status) -> String {
         var builder = NodeHashBuilder()
-        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax)
+        var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
         try walk.run(&builder)
         return builder.hash
     }

@@ -25,10 +25,10 @@ extension TreeView {
         case .keys(let bounds):
             return TreeWindow(children: try nodes(place, bounds), isIndexed: true)
         case .priorities:
-            let found = try byPriority(query, place, WindowLooks())
+            let found = try byPriority(query, place, WindowLooks(check: check))
             return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
         case .index(let index):
-            let found = try byIndex(query, place, index, WindowLooks())
+            let found = try byIndex(query, place, index, WindowLooks(check: check))
             return TreeWindow(children: try nodes(of: found, place), isIndexed: true)
         case .everything(let isIndexed):
             return TreeWindow(children: query.orderedChildren(of: try node(place)), isIndexed: isIndexed)
@@ -50,7 +50,7 @@ extension TreeView {
     ///   given.
     package func keys(of query: TreeQuery, at path: TreePath, looksMax: Int) throws(Status) -> TreeWindowKeys {
         let place = PathCode.place(path)
-        let looks = WindowLooks(looksMax)
+        let looks = WindowLooks(looksMax, check: check)
         let found: [(key: TreeKey, value: TreeIndexValue)]
         switch try source(of: query, path, place) {
         case .keys(let bounds): found = try keys(place, bounds, looks).map { ($0, .null) }
@@ -59,7 +59,7 @@ extension TreeView {
         case .everything(let isIndexed):
             if looksMax < .max { throw SubtreeWalk.tooLarge }
             var collector = IndexValueCollector(query)
-            var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax)
+            var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&collector)
             return TreeWindowKeys(children: collector.window(), isIndexed: isIndexed)
         }
@@ -138,13 +138,13 @@ extension TreeView {
         var bounds = bounds
         if bounds.isReverse, bounds.limit < .max {
             // Where the last of them begin; then one walk over them.
-            guard let first = try keys(place, bounds, WindowLooks()).first else { return [] }
+            guard let first = try keys(place, bounds, WindowLooks(check: check)).first else { return [] }
             bounds.range.lower = PathCode.bound(place, first)
         }
         if bounds.range.isEmpty { return [] }
         var assembler = NodeAssembler()
         var walk = try SubtreeWalk(
-            place, in: snapshot, range: bounds.range, sizeBytesMax: Limits.treeReadSizeBytesMax)
+            place, in: snapshot, range: bounds.range, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
         try walk.run(&assembler, children: bounds.limit)
         return Array(assembler.result.children)
     }
@@ -162,7 +162,7 @@ extension TreeView {
             var childPlace = place
             PathCode.append(key, to: &childPlace)
             var assembler = NodeAssembler()
-            var walk = try SubtreeWalk(childPlace, in: snapshot, sizeBytesMax: sizeBytesMax)
+            var walk = try SubtreeWalk(childPlace, in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
             try walk.run(&assembler)
             sizeBytesMax -= walk.sizeBytes
             nodes.append((key, assembler.result))
@@ -234,14 +234,17 @@ extension TreeView {
 /// Counts what is looked at for a window.
 final class WindowLooks {
     private var left: Int
+    private let check: ReadCheck?
 
-    init(_ most: Int = .max) {
+    init(_ most: Int = .max, check: ReadCheck?) {
         left = most
+        self.check = check
     }
 
     /// - Throws: RESOURCE_EXHAUSTED when it was too much.
     func look() throws(Status) {
         if left == 0 { throw SubtreeWalk.tooLarge }
         left -= 1
+        try check?.look()
     }
 }

@@ -32,7 +32,7 @@ extension TreeView {
             if let query {
                 _ = try walk(query, path, &assembler, sizeBytesMax: sizeBytesMax)
             } else {
-                var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax)
+                var walk = try SubtreeWalk(PathCode.place(path), in: snapshot, sizeBytesMax: sizeBytesMax, check: check)
                 try walk.run(&assembler)
             }
         } catch {
@@ -55,7 +55,7 @@ extension TreeView {
         for key in keys {
             var childPlace = place
             PathCode.append(key, to: &childPlace)
-            var walk = try SubtreeWalk(childPlace, as: key, in: snapshot, sizeBytesMax: left)
+            var walk = try SubtreeWalk(childPlace, as: key, in: snapshot, sizeBytesMax: left, check: check)
             try walk.run(&visitor)
             left -= walk.sizeBytes
         }

@@ -34,7 +34,8 @@ final class Mirror: ListenReceiver, @unchecked Sendable {
         handle.load { view throws(Status) in
             var text: [UInt8] = []
             if let query = target.query {
-                TreeJSON.append(try HubWindow.result(query, target.path, view), to: &text, form: .export)
+                TreeJSON.append(
+                    try view.node(of: query, at: target.path, sizeBytesMax: .max) ?? .empty, to: &text, form: .export)
             } else {
                 try view.appendJSON(at: target.path, to: &text, form: .export)
             }

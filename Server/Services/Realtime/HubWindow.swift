@@ -21,11 +21,13 @@ final class HubWindow {
     var entry: WindowIndex.Entry?
 
     // Until it is known.
+    /// Of commits while it is being read; a reading that has not begun has them.
+    private var isReading = false
     private var touches: [(version: Int64, child: FilteredWindow.Touched)] = []
     private var isOvertaken = false
     private var readings = 0
-    /// Whether it is being read, or is to be.
-    var isBeingRead = false
+    /// Whether it is being read, or waits for that.
+    var isToBeRead = false
 
     private static let touchesMax = 10_000
     /// After so many readings beside the writer it is given up: its location is replaced faster than it can be read.
@@ -60,6 +62,7 @@ final class HubWindow {
 
     /// It is about to be read on a state with all commits until now.
     func beginReading() {
+        isReading = true
         touches = []
         isOvertaken = false
     }
@@ -68,6 +71,7 @@ final class HubWindow {
     /// - Parameter view: of the last commit.
     /// - Returns: false when too much has changed meanwhile, and it is to be read again.
     func begin(with reading: Reading, _ view: TreeView) throws(Status) -> Bool {
+        isReading = false
         readings += 1
         var begun = reading.window
         var isFollowed = !isOvertaken
@@ -168,7 +172,7 @@ final class HubWindow {
     }
 
     private func note(_ touched: [FilteredWindow.Touched], _ version: Int64) {
-        if isOvertaken { return }
+        if isOvertaken || !isReading { return }
         if touches.count + touched.count > Self.touchesMax {
             isOvertaken = true
             touches = []
@@ -244,10 +248,5 @@ final class HubWindow {
         return FilteredWindow(
             query, positions: found.children.map { FilteredWindow.Position(value: $0.value, key: $0.key) },
             isComplete: wider.limit.map { found.children.count < $0 } ?? true, keepsAll: !isIndexed)
-    }
-
-    /// The window's children, whole.
-    static func result(_ query: TreeQuery, _ path: TreePath, _ view: TreeView) throws(Status) -> Node {
-        Node(children: try view.result(of: query, at: path).children.map { ($0.key, $0.node) })
     }
 }

@@ -22,6 +22,8 @@ struct ListenReading: Sendable {
     var known = KnownData.nothing
     /// An index without which the reading is refused.
     var required: TreeQuery.Index?
+    /// Whether the client is still there.
+    var cancellation: Cancellation?
 
     /// - Throws: PERMISSION_DENIED.
     func judge(_ view: TreeView) throws(Status) {
@@ -38,6 +40,7 @@ struct ListenReading: Sendable {
     ///   - mayBeLarge: whether it may be written to a file.
     /// - Throws: PERMISSION_DENIED; `isLarge`; UNAVAILABLE when there is no room for a file.
     func read(_ view: TreeView, for requester: Requester, mayBeLarge: Bool) throws(Status) -> Content {
+        if let cancellation { view.askWhileReading { () throws(Status) in try cancellation.check() } }
         try judge(view)
         var content = Content()
         if let required, !namespace.hasIndex(required, at: target.path) {

@@ -41,7 +41,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         reading = ListenReading(
             service: service, namespace: namespace, identity: identity,
             target: RealtimeTarget(path: target.path, query: query), form: call.parameters.isExport ? .export : .plain,
-            required: target.query?.index)
+            required: target.query?.index, cancellation: call.cancellation)
         sender = RealtimeSender(self, .events(depth: target.path.count), for: requester, service)
         sender.outbox.onLost = { [unowned self] in listenIsStale(handle) }
     }

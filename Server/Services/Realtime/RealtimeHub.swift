@@ -139,8 +139,8 @@ final class RealtimeHub: @unchecked Sendable {
     /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at. A few
     /// at a time, so that a commit that concerns very many windows doesn't fill the workers' queue.
     private func read(_ window: HubWindow) {
-        if window.isBeingRead { return }
-        window.isBeingRead = true
+        if window.isToBeRead { return }
+        window.isToBeRead = true
         windowsToRead.append(window, for: window.requester)
         continueReading()
     }
@@ -170,7 +170,7 @@ final class RealtimeHub: @unchecked Sendable {
 
     private func began(_ window: HubWindow, with result: Result<HubWindow.Reading, Status>, _ view: TreeView) {
         windowReadings -= 1
-        window.isBeingRead = false
+        window.isToBeRead = false
         defer { continueReading() }
         if window.listens.isEmpty { return }
         do throws(Status) {

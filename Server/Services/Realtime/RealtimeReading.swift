@@ -45,6 +45,7 @@ struct RealtimeReading: Sendable {
                 service.answer(call) { [self] () throws(Status) in
                     let view = try namespace.database.view(under: read)
                     defer { view.close() }
+                    view.askWhileReading { [call] () throws(Status) in try call.checkTime() }
                     try check(view)
                     let answer = try answer(view)
                     call.onLoop { [self] in deliver(answer) }

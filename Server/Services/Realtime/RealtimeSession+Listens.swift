@@ -40,7 +40,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     private func reading(_ known: KnownData = .nothing) -> ListenReading {
         ListenReading(
             service: session.service, namespace: session.namespace, identity: session.identity, target: target,
-            known: known)
+            known: known, cancellation: session.cancellation)
     }
 
     func load(_ known: KnownData) {
@@ -231,7 +231,7 @@ extension RealtimeSession {
     func get(_ target: RealtimeTarget, _ answer: Answer) {
         let reading = ListenReading(
             service: service, namespace: namespace, identity: identity, target: target,
-            required: target.query?.index)
+            required: target.query?.index, cancellation: cancellation)
         readsInFlight += 1
         read(reading, answer, mayBeLarge: false)
     }
