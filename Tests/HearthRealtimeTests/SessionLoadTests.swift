@@ -96,4 +96,66 @@ import Glibc
         #expect(try view.node(at: "left") == 1)
         #expect(try view.journal().isEmpty)
     }
+
+    /// A client listens to the same again and again: what it doesn't want any more counts until it has ended.
+    @Test(.timeLimit(.minutes(1))) func listensThatAreReplacedLeaveNoReadsBehind() throws {
+        let site = try Site()
+        defer { site.close() }
+        site.write("a", Node(children: (0..<100).map { (TreeKey("k\($0)"), 1) }))
+        let (client, other) = (site.open(), site.open(connection: 2))
+        defer { other.end() }
+        _ = (client.take(1), other.take(1))
+        let count = 30
+        site.withBusyWorkers {
+            for number in 0..<count {
+                client.request(number, "q", #"{"p":"a","h":""}"#)
+                // What is replaced before it is known to the hub is never read.
+                site.settle()
+            }
+            site.settle()
+            #expect(site.waitingJobs == Limits.realtimeReadsInFlightMax)
+            other.request(1, "q", #"{"p":"b","h":""}"#)
+            while site.waitingJobs == Limits.realtimeReadsInFlightMax { site.settle() }
+        }
+        #expect(other.take(2).count == 2)
+        // Each is answered, and the last one has the data.
+        let answers = client.take(count + 1)
+        #expect(answers.count == count + 1)
+        let pushes = answers.filter { $0.contains(#""a":"d""#) }
+        #expect(!pushes.isEmpty)
+        site.settle()
+        let session = LoopBound(client.session)
+        let readsInFlight: Int = site.on { session.value.readsInFlight }
+        client.end()
+        #expect(readsInFlight == 0)
+    }
+
+    /// Rules are put in force while the workers have no room for a job of each listen.
+    @Test(.timeLimit(.minutes(1))) func rulesThatChangeNothingEndNoListen() throws {
+        let site = try Site(jobsMax: 20)
+        defer { site.close() }
+        let rules = try TreeRuleset.compile(Array(#"{"rules":{".read":true,".write":true}}"#.utf8))
+        site.namespace.setRules(rules)
+        let client = site.open()
+        defer { client.end() }
+        let count = 500
+        _ = client.take(1)
+        for number in 0..<count { client.request(number, "q", #"{"p":"a/k\#(number)","h":""}"#) }
+        #expect(client.take(2 * count).count == 2 * count)
+        site.withBusyWorkers {
+            site.namespace.setRules(rules)
+            while site.waitingJobs == 0 { site.settle() }
+            site.settle()
+            #expect(site.waitingJobs == 1)
+            site.write("a/k7", 1)
+        }
+        #expect(client.take(1) == [#"{"t":"d","d":{"a":"d","b":{"p":"a/k7","d":1}}}"#])
+        site.write("a/k8", 1)
+        #expect(client.take(1) == [#"{"t":"d","d":{"a":"d","b":{"p":"a/k8","d":1}}}"#])
+        site.namespace.setRules(try TreeRuleset.compile(Array(#"{"rules":{"a":{"k1":{".read":true}}}}"#.utf8)))
+        let revoked = client.take(count - 1)
+        #expect(revoked.count == count - 1)
+        let others = revoked.filter { !$0.contains(#""a":"c""#) || $0.contains(#""a/k1""#) }
+        #expect(others.isEmpty)
+    }
 }
