@@ -26,7 +26,7 @@ import Glibc
         defer { view.close() }
         for _ in 0..<20 {
             let query = random.query()
-            let node = try HubWindow.result(query, "a", view)
+            let node = Node(children: try view.result(of: query, at: "a").children.map { ($0.key, $0.node) })
             for form in [TreeJSON.Form.plain, .export] {
                 var wanted: [UInt8] = []
                 TreeJSON.append(node, to: &wanted, form: form)
