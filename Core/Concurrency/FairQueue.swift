@@ -3,7 +3,9 @@ import HearthModel
 /// A queue that gives each account its turn, and within an account each connection, however much the others have queued.
 ///
 /// Fair queueing by start time: every flow has a virtual time, which what it was given moves on; the flow with the
-/// smallest is served. A flow that had nothing to do begins at the present virtual time, so that nobody saves up.
+/// smallest is served. A flow that had nothing to do begins at the present virtual time, so that nobody saves up; but not
+/// before what it was given last is worked off, or one that asks for one thing after the other would always come before one
+/// that has been given much at a time, and time would stand still for that one.
 /// Adding and taking cost the logarithm of the number of flows.
 package struct FairQueue<Element> {
     private var order = TurnOrder<UInt64>()
@@ -50,12 +52,9 @@ package struct FairQueue<Element> {
                 continue
             }
             count -= 1
-            if accounts[account]!.count == 0 {
-                accounts[account] = nil
-                order.end()
-            } else {
-                order.putBack(account, cost: cost)
-            }
+            // Also one that has nothing more: what it was given counts when it comes again at once.
+            order.putBack(account, cost: cost)
+            if accounts[account]!.count == 0 { leaveEmpty() }
             return element
         }
         return nil
@@ -169,12 +168,8 @@ private struct Account<Element> {
                 continue
             }
             count -= 1
-            if elements[connection]!.isEmpty {
-                elements[connection] = nil
-                connections.end()
-            } else {
-                connections.putBack(connection, cost: cost)
-            }
+            connections.putBack(connection, cost: cost)
+            if elements[connection]!.isEmpty { leaveEmpty() }
             return (element, cost)
         }
         return nil
