@@ -101,7 +101,8 @@ enum Vectors {
     }
 
     private static let manifest: [String: Entry] = {
-        let data = try! Data(contentsOf: folder.appendingPathComponent("MANIFEST.json"))
+        // Arguments of tests cannot throw: without the file there are none, and `counts` fails.
+        guard let data = try? Data(contentsOf: folder.appendingPathComponent("MANIFEST.json")) else { return [:] }
         return try! JSONDecoder().decode([String: Entry].self, from: data)
     }()
 
