@@ -3,13 +3,13 @@ import HearthModel
 /// A queue that gives each account its turn, and within an account each connection, however much the others have queued.
 ///
 /// Fair queueing by start time: every flow has a virtual time, which what it was given moves on; the flow with the
-/// smallest is served. A flow that had nothing to do begins at the present virtual time, so that nobody saves up. What a flow
-/// has been given counts until others have been given as much, or until there is nothing left to give: so who sends one large
-/// element after the other is charged as well as who sends them at once.
+/// smallest is served. A flow that had nothing to do begins at the present virtual time, so that nobody saves up; but not
+/// before what it was given last is worked off, or one that asks for one thing after the other would always come before one
+/// that has been given much at a time, and time would stand still for that one.
 /// Adding and taking cost the logarithm of the number of flows.
 package struct FairQueue<Element> {
     private var order = TurnOrder<UInt64>()
-    /// Those that have nothing waiting any more stay until their turn would come, or until they are too many.
+    /// Those that have nothing waiting any more stay until their turn comes, or until they are too many.
     private var accounts: [UInt64: Account<Element>] = [:]
     private var emptyCount = 0
     private var longest = LongestFlows()
@@ -52,7 +52,7 @@ package struct FairQueue<Element> {
                 continue
             }
             count -= 1
-            // Also one that has nothing more: what comes from it while this element is at work comes after others.
+            // Also one that has nothing more: what it was given counts when it comes again at once.
             order.putBack(account, cost: cost)
             if accounts[account]!.count == 0 { leaveEmpty() }
             return element

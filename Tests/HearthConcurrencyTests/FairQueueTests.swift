@@ -79,6 +79,28 @@ struct FairQueueTests {
         #expect((49...51).contains(next.filter { $0 == 1 }.count))
     }
 
+    @Test(
+        "those who ask for one thing after the other don't keep back one that was given much", arguments: [1, 2, 20])
+    func oneAfterTheOther(others: UInt64) {
+        for ofConnections in [false, true] {
+            func other(_ number: UInt64) -> Requester {
+                user(ofConnections ? 1 : 10 + number, 10 + number)
+            }
+            var queue = FairQueue<String>()
+            queue.append("much", for: user(1, 1), cost: 2000)
+            queue.append("waits", for: user(1, 1))
+            #expect(queue.popFirst() == "much")
+            for number in 0..<others { queue.append("\(number)", for: other(number), cost: 500) }
+            var given = 0
+            while let element = queue.popFirst(), let number = UInt64(element), given < 1000 {
+                given += 1
+                queue.append(element, for: other(number), cost: 500)
+            }
+            // As much for each of them, and no more.
+            #expect(given <= Int(others) * 5)
+        }
+    }
+
     @Test("gives everything once", arguments: 0..<50 as Range<UInt64>)
     func random(seed: UInt64) {
         var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
