@@ -119,8 +119,8 @@ public enum Limits {
     public static let readSetSmallBytesMax = 64 << 10
     /// Bytes of what one transaction has read that aren't counted (ours): those of some documents.
     public static let readSetUncountedBytes = 2 << 10
-    /// Seconds that a read-write transaction holds its turn on what it read before others may overtake it (ours). Each
-    /// read of the transaction renews it.
+    /// Seconds that a read-write transaction holds its turn on what it read before others may overtake it (ours), from when it got
+    /// the turn, however often it reads the same again.
     public static let leaseSeconds = 5.0
     /// Seconds that a commit waits for the turns of others (as in Google's emulator).
     public static let lockWaitSeconds = 2.0
@@ -184,6 +184,8 @@ public enum Limits {
     public static let commitsPreparedMax = 2
     /// Times that a large commit is prepared again because what it rests on has changed meanwhile (ours).
     public static let commitPreparationsMax = 8
+    /// After so many of them it takes the locks of its documents, so that it comes through (ours).
+    public static let commitPreparationsFreeMax = 2
 
     // MARK: Listeners; bounds of ours
 

@@ -45,8 +45,16 @@ final class CommitAdmission: Sendable {
         var clients = Load()
         var accounts: [UInt64: Account] = [:]
         var nanosecondsPerUnit = CommitCost.nanosecondsPerUnit
-        /// Of connections whose only commit goes back to the preparer: what has come since, in order.
-        var held: [Sender: [CommitRequest]] = [:]
+        var nextSequence: UInt64 = 0
+        /// Of connections of which a commit goes back to the preparer.
+        var held: [Sender: Held] = [:]
+    }
+
+    private struct Held {
+        /// The commit that goes back.
+        let first: UInt64
+        /// What waits for it.
+        var requests: [CommitRequest] = []
     }
 
     private struct Sender: Hashable {
@@ -72,9 +80,11 @@ final class CommitAdmission: Sendable {
     /// - Returns: whether it may be queued now; else it is kept for `nextHeld`.
     /// - Throws: RESOURCE_EXHAUSTED, and counts nothing.
     func enter(_ request: inout CommitRequest) throws(Status) -> Bool {
-        let (refusal, isSlow, isHeld) = state.withLock { [request] state -> (Status?, Bool, Bool) in
+        let (refusal, entered, isHeld) = state.withLock { [request] state -> (Status?, CommitRequest, Bool) in
             var request = request
-            if let refusal = Self.refusal(of: request, state) { return (refusal, false, false) }
+            if let refusal = Self.refusal(of: request, state) { return (refusal, request, false) }
+            state.nextSequence += 1
+            request.sequence = state.nextSequence
             let requester = request.requester
             let isBehind = (state.accounts[requester.account]?.connections[requester.connection]?.slow ?? 0) > 0
             request.isSlow = request.isLarge || isBehind
@@ -83,11 +93,11 @@ final class CommitAdmission: Sendable {
             let rate = state.nanosecondsPerUnit
             state.accounts[requester.account, default: Account(nanosecondsPerUnit: rate)].load.add(request)
             state.accounts[requester.account]!.connections[requester.connection, default: Load()].add(request)
-            let isHeld = !state.held.isEmpty && state.held[Sender(requester)]?.append(request) != nil
-            return (nil, request.isSlow, isHeld)
+            let isHeld = !state.held.isEmpty && state.held[Sender(requester)]?.requests.append(request) != nil
+            return (nil, request, isHeld)
         }
         if let refusal { throw refusal }
-        request.isSlow = isSlow
+        request = entered
         return !isHeld
     }
 
@@ -122,28 +132,45 @@ final class CommitAdmission: Sendable {
 
     // MARK: Going back
 
-    /// Keeps back what its connection sends from now on, until `nextHeld` has given it all out: so that a commit that goes back to the
-    /// preparer is not overtaken.
-    /// - Returns: whether it is; not when more of the connection is queued already.
-    func holdOthers(behind request: CommitRequest) -> Bool {
+    /// Connections of which commits are held back.
+    private let heldCount = Atomic<Int>(0)
+
+    /// Has everything of its connection wait for a commit that goes back to the preparer, what is queued already and what comes, so
+    /// that nothing overtakes it. To be called by the writer.
+    func holdOthers(behind request: CommitRequest) {
         state.withLock { state in
             let sender = Sender(request.requester)
-            if state.accounts[sender.account]?.connections[sender.connection]?.count != 1 { return false }
-            state.held[sender] = []
+            if state.held[sender] != nil { return }
+            state.held[sender] = Held(first: request.sequence)
+            heldCount.store(state.held.count, ordering: .releasing)
+        }
+    }
+
+    /// Whether a commit that the writer comes to has to wait for another one of its connection; then it is kept here.
+    func keeps(_ request: CommitRequest) -> Bool {
+        // Only the writer makes it more than nothing.
+        if heldCount.load(ordering: .acquiring) == 0 { return false }
+        return state.withLock { state in
+            let sender = Sender(request.requester)
+            guard let first = state.held[sender]?.first, first != request.sequence else { return false }
+            state.held[sender]?.requests.append(request)
             return true
         }
     }
 
-    /// What has come behind a commit that was queued again, in order. To be called until there is nothing more.
+    /// What has waited for a commit, in the order in which it came. To be called until there is nothing more: what comes
+    /// meanwhile is still held back.
     func nextHeld(behind request: CommitRequest) -> [CommitRequest] {
         state.withLock { state in
             let sender = Sender(request.requester)
-            guard let requests = state.held[sender], !requests.isEmpty else {
+            guard let held = state.held[sender], held.first == request.sequence else { return [] }
+            if held.requests.isEmpty {
                 state.held[sender] = nil
-                return []
+                heldCount.store(state.held.count, ordering: .releasing)
+            } else {
+                state.held[sender]?.requests = []
             }
-            state.held[sender] = []
-            return requests
+            return held.requests.sorted { $0.sequence < $1.sequence }
         }
     }
 

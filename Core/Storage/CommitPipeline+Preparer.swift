@@ -19,9 +19,11 @@ extension CommitPipeline {
     }
 
     func prepare(_ request: Request) {
-        if request.isAbandoned { return answer(request, .failure(Self.unwanted)) }
+        if request.isAbandoned { return refuse(request, Self.unwanted) }
         if !request.isLarge { return pushToWriter(request) }
         var request = request
+        // What goes back is the first of its connection: nothing that it must not overtake waits for these locks.
+        if request.isReturning, request.preparations >= Limits.commitPreparationsFreeMax { claimDocuments(of: request) }
         do throws(Status) {
             let (catalog, epoch) = catalog.valueAndEpoch
             let snapshot: any Snapshot
@@ -38,11 +40,23 @@ extension CommitPipeline {
             // What was read is as it was up to here.
             if request.transaction?.version != nil { request.transaction?.version = prepared.version }
         } catch {
-            return answer(request, .failure(error))
+            return refuse(request, error)
         }
         preparedWaiting.add(1, ordering: .acquiringAndReleasing)
         request.preparations += 1
         pushToWriter(request)
+    }
+
+    /// Takes the locks of what a commit rests on, which was changed before it came to the writer some times: so that others wait until
+    /// it has come through, as it waits for them.
+    private func claimDocuments(of request: Request) {
+        locks.add(request.owner, age: request.owner)
+        var keys = request.guardReads
+        for write in request.writes { keys.insert(DocumentKey.encode(write.document.path)) }
+        for key in keys.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
+            // What another one has is waited for at the writer.
+            _ = locks.acquire(.document(key), for: request.owner, isCommit: true) {}
+        }
     }
 
     func prepare(

@@ -86,7 +86,7 @@ extension CommitPipeline {
     /// - Parameter first: the commit whose turn it is; those behind it in the lane come along.
     /// - Returns: the next job of the lane when that has no place in the group.
     func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) -> Job? {
-        if isDropped(first) { return nil }
+        if isDropped(first) || isHeldBack(first) { return nil }
         // What comes from now on goes into another group, or the first would wait for as long as others come.
         let countMax = min(Limits.groupCommitRequestsMax, writer.count(lane) + 1)
         let end = clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000
@@ -105,7 +105,9 @@ extension CommitPipeline {
                         leftOver = job
                         break
                     }
-                    if !self.isDropped(request) { try self.apply(request, to: transaction, &group) }
+                    if !self.isDropped(request), !self.isHeldBack(request) {
+                        try self.apply(request, to: transaction, &group)
+                    }
                 }
                 if let last = group.sets.last {
                     try transaction.put(.meta, Database.versionKey, Database.encode(last.version))
@@ -154,8 +156,19 @@ extension CommitPipeline {
 
     /// Answers a commit for which nobody waits any more, without beginning with it.
     func isDropped(_ request: Request) -> Bool {
-        guard request.isAbandoned else { return false }
-        answer(request, .failure(Self.unwanted))
+        guard request.failure != nil || request.isAbandoned else { return false }
+        answer(request, .failure(request.failure ?? Self.unwanted))
+        return true
+    }
+
+    /// Keeps a commit that may not overtake another one of its connection. It is prepared anew when that has come through.
+    private func isHeldBack(_ request: Request) -> Bool {
+        var kept = request
+        kept.prepared = nil
+        // It isn't its fault.
+        if request.prepared != nil { kept.preparations -= 1 }
+        guard admission.keeps(kept) else { return false }
+        begun(request)
         return true
     }
 
@@ -167,13 +180,12 @@ extension CommitPipeline {
     }
 
     func prepareAgain(_ request: Request) {
+        var request = request
+        request.isReturning = true
         if request.preparations >= Limits.commitPreparationsMax {
             answer(request, .failure(Self.tooMuchContention))
         } else {
             pushToPreparer(request)
-        }
-        while case let held = admission.nextHeld(behind: request), !held.isEmpty {
-            for request in held { enqueue(request) }
         }
     }
 
@@ -186,6 +198,7 @@ extension CommitPipeline {
         begun(request)
         var kept = request
         kept.prepared = nil
+        kept.guardReads = request.prepared?.guardReads ?? []
         group.requests.append(kept)
         group.bytes += request.sizeBytes
         group.cost += request.cost
@@ -233,10 +246,12 @@ extension CommitPipeline {
         let prepared: PreparedCommit
         if let known = request.prepared, isFresh(known, earlier: group.sets) {
             prepared = known
-        } else if request.prepared != nil, admission.holdOthers(behind: request) {
+        } else if request.prepared != nil {
+            // Before the writer comes to the next one of its connection.
+            admission.holdOthers(behind: request)
             return .no(.outdated)
         } else {
-            // Going back it would be overtaken by those of its connection that wait behind it.
+            if request.isLarge { counters.largeOnWriter.add(1, ordering: .relaxed) }
             let (catalog, epoch) = catalog.valueAndEpoch
             prepared = try PreparedCommit(
                 request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,

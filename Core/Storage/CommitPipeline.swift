@@ -114,10 +114,11 @@ final class CommitPipeline: Sendable {
         let measure = CommitCost.measure(request.writes)
         request.cost = measure.units
         request.decodedBytes = measure.bytes
+        request.arrayOperations = measure.arrayOperations
         request.restsOnOldReads = restsOnOldReads(request)
         do throws(Status) {
             try hold(&request)
-            // What is held back is queued by `prepareAgain`.
+            // What is held back is queued by `releaseHeld`.
             if try !admission.enter(&request) { return }
         } catch {
             locks.remove(request.owner)
@@ -168,7 +169,27 @@ final class CommitPipeline: Sendable {
         admission.leave(request)
         request.held?.resize(to: 0)
         locks.remove(request.owner)
+        releaseHeld(behind: request)
         request.completion(result)
+    }
+
+    /// Queues what has waited for a commit that went back to the preparer.
+    private func releaseHeld(behind request: Request) {
+        guard request.isReturning else { return }
+        while case let held = admission.nextHeld(behind: request), !held.isEmpty {
+            for request in held { enqueue(request) }
+        }
+    }
+
+    /// Ends a request somewhere else than at the writer. Behind one that has gone back others wait, some of them in the writer's
+    /// queue: it ends there, so that they stay in their order.
+    func refuse(_ request: Request, _ status: Status) {
+        guard request.isReturning else { return answer(request, .failure(status)) }
+        begun(request)
+        var request = request
+        request.prepared = nil
+        request.failure = status
+        pushToWriter(request)
     }
 
     private var shutdown: Status { ended.withLock { $0 } }
@@ -197,7 +218,7 @@ final class CommitPipeline: Sendable {
     static let timeout = Status.aborted("Transaction lock timeout.")
 
     func park(_ request: Request, _ holder: LockTable.Owner, _ key: [UInt8]?) {
-        if clock.monotonicNanoseconds() >= request.waitUntil { return answer(request, .failure(Self.timeout)) }
+        if clock.monotonicNanoseconds() >= request.waitUntil { return refuse(request, Self.timeout) }
         let ticket = parked.withLock { parked in
             parked.next += 1
             parked.requests[parked.next] = request
@@ -210,12 +231,12 @@ final class CommitPipeline: Sendable {
         // A commit outside of transactions becomes known when it first has to wait.
         if request.transaction == nil { locks.add(request.owner, age: request.owner) }
         if let key {
-            let acquisition = locks.acquire(.document(key), for: request.owner, granted: resume)
+            let acquisition = locks.acquire(.document(key), for: request.owner, isCommit: true, granted: resume)
             if case .refused = acquisition, let request = unpark(ticket) {
-                answer(request, .failure(Self.tooMuchContention))
+                refuse(request, Self.tooMuchContention)
             }
         } else {
-            locks.whenReleased(holder, waiting: request.owner, resume)
+            locks.whenReleased(holder, waiting: request.owner, since: request.submittedAt, resume)
         }
     }
 
@@ -230,7 +251,7 @@ final class CommitPipeline: Sendable {
             let tickets = parked.requests.filter { $0.value.waitUntil <= now }.map(\.key)
             return tickets.compactMap { parked.requests.removeValue(forKey: $0) }
         }
-        for request in late { answer(request, .failure(Self.timeout)) }
+        for request in late { refuse(request, Self.timeout) }
     }
 }
 

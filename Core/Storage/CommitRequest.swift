@@ -20,12 +20,24 @@ struct CommitRequest: Sendable {
     var returning: Int?
     /// When waiting for locks ends, in monotonic nanoseconds.
     var waitUntil: UInt64
+    /// When it came.
+    var submittedAt: UInt64 { waitUntil - min(waitUntil, UInt64(Limits.lockWaitSeconds * 1e9)) }
     var completion: @Sendable (Result<CommitOutcome, Status>) -> Void
 
     /// What the writer has to do, in units of `CommitCost`.
     var cost = 1
+    /// Transforms that look at all elements of an array, of which the request doesn't tell how many there are.
+    var arrayOperations = 0
     /// What the decoded writes take in memory.
     var decodedBytes = 0
+    /// In which order commits came.
+    var sequence: UInt64 = 0
+    /// Whether it has gone back to be prepared again; what came behind it on its connection is held back meanwhile.
+    var isReturning = false
+    /// What was found wrong with it then: it fails at the writer, at its place in the order of its connection.
+    var failure: Status?
+    /// Documents that rules looked at when it was prepared last.
+    var guardReads: Set<[UInt8]> = []
     /// What it takes in memory while it waits.
     var heldBytes: Int { max(sizeBytes, decodedBytes) }
     /// That memory, among all databases of the process.
@@ -43,7 +55,7 @@ struct CommitRequest: Sendable {
 
     /// Whether it is worked out beside the writer, which then only checks that nothing of it has changed since.
     var isLarge: Bool {
-        restsOnOldReads || cost >= CommitCost.largeUnitsMin
+        restsOnOldReads || cost >= CommitCost.largeUnitsMin || arrayOperations >= CommitCost.largeArrayOperationsMin
             || writes.count >= (`guard` == nil ? CommitCost.largeWritesMin : CommitCost.largeJudgedWritesMin)
     }
 }
@@ -59,6 +71,8 @@ enum CommitCost {
     static let largeWritesMin = 100
     /// The same of writes that rules judge.
     static let largeJudgedWritesMin = 20
+    /// From so many operations on arrays on, because the stored arrays may be large: each may take a millisecond.
+    static let largeArrayOperationsMin = 8
 
     /// Of a group, about 50 ms of the writer's work; a larger commit is a group of its own.
     static let groupUnitsMax = 16_000
@@ -67,8 +81,10 @@ enum CommitCost {
     static func measure(_ writes: [Write]) -> ValueMeasure {
         var measure = ValueMeasure()
         for write in writes {
+            let before = measure.units
+            let nameBytes = write.document.path.segments.reduce(0) { $0 + $1.utf8.count }
             measure.units += 1
-            measure.bytes += ValueMeasure.messageBytes
+            measure.bytes += ValueMeasure.messageBytes + nameBytes
             if case .update(let fields, _) = write.operation { measure.add(fields) }
             for transform in write.transforms {
                 measure.bytes += ValueMeasure.messageBytes
@@ -78,7 +94,10 @@ enum CommitCost {
                     measure.addBytes(of: elements)
                 case .requestTime, .increment, .maximum, .minimum: measure.units += 1
                 }
+                measure.arrayOperations += transform.isOnArray ? 1 : 0
             }
+            // Each record has the document's name in it.
+            measure.units += (measure.units - before) * (nameBytes / ValueMeasure.bytesPerUnit)
         }
         return measure
     }
@@ -88,7 +107,9 @@ enum CommitCost {
 struct ValueMeasure {
     /// In units of `CommitCost`: one a value, and one for so many bytes.
     var units = 0
-    private static let bytesPerUnit = 256
+    static let bytesPerUnit = 256
+    /// Of transforms.
+    var arrayOperations = 0
 
     /// About what is allocated.
     var bytes = 0

@@ -17,27 +17,27 @@ import Synchronization
 final class FeedIndex: Sendable {
     /// What is known of some commits, by the prefix of a collection or the encoded id of collections.
     struct Generation {
-        var collections: [[UInt8]: [Int64]] = [:]
-        var groups: [[UInt8]: [Int64]] = [:]
+        var collections: [ByteKey: [Int64]] = [:]
+        var groups: [ByteKey: [Int64]] = [:]
         /// About the memory it takes, in units of eight bytes.
         var units = 0
         var last: Int64 = 0
 
-        /// Of a name that is new in a generation: its key, the array and the place in the table.
-        private static let unitsPerName = 20
+        /// Of a name that is new in a generation, besides its bytes: the array and the place in the table.
+        private static let unitsPerName = 16
 
         mutating func note(_ place: FeedIndex.Place, _ version: Int64) {
             last = max(last, version)
-            Self.note(place.prefix, version, &collections, &units)
-            Self.note(place.segment, version, &groups, &units)
+            Self.note(ByteKey(place.prefix), version, &collections, &units)
+            Self.note(ByteKey(place.segment), version, &groups, &units)
         }
 
         private static func note(
-            _ name: [UInt8], _ version: Int64, _ table: inout [[UInt8]: [Int64]], _ units: inout Int
+            _ name: ByteKey, _ version: Int64, _ table: inout [ByteKey: [Int64]], _ units: inout Int
         ) {
             let before = units
             func add(_ versions: inout [Int64]) {
-                units += versions.isEmpty ? unitsPerName : 1
+                units += versions.isEmpty ? unitsPerName + FeedIndex.units(ofName: name) : 1
                 // A commit of many documents counts once.
                 if versions.last == version { units = before } else { versions.append(version) }
             }
@@ -47,28 +47,42 @@ final class FeedIndex: Sendable {
 
     /// The last version of each name, in two halves of which the older one is forgotten as a whole.
     private struct LastVersions {
-        var older: [[UInt8]: Int64] = [:]
-        var newer: [[UInt8]: Int64] = [:]
+        var older: [ByteKey: Int64] = [:]
+        var newer: [ByteKey: Int64] = [:]
         /// The greatest version in `older`.
         var olderLast: Int64 = 0
+        /// About the memory that each half takes, in units of eight bytes.
+        private var olderUnits = 0
+        private var newerUnits = 0
 
+        var units: Int { olderUnits + newerUnits }
+
+        /// Of a name, besides its bytes.
+        private static let unitsPerName = 8
+
+        /// - Parameter unitsMax: of a half.
         /// - Returns: a version up to which names may have been forgotten.
-        mutating func note(_ table: [[UInt8]: [Int64]], namesMax: Int) -> Int64 {
+        mutating func note(_ table: [ByteKey: [Int64]], unitsMax: Int) -> Int64 {
             var forgotten: Int64 = 0
             for (name, versions) in table {
                 guard let last = versions.last else { continue }
-                newer[name] = max(newer[name] ?? 0, last)
+                if let known = newer[name] {
+                    newer[name] = max(known, last)
+                } else {
+                    newer[name] = last
+                    newerUnits += Self.unitsPerName + FeedIndex.units(ofName: name)
+                }
             }
-            if newer.count > namesMax {
+            if newerUnits > unitsMax {
                 forgotten = olderLast
-                older = newer
-                newer = [:]
+                (older, olderUnits) = (newer, newerUnits)
+                (newer, newerUnits) = ([:], 0)
                 olderLast = older.values.max() ?? 0
             }
             return forgotten
         }
 
-        subscript(_ name: [UInt8]) -> Int64 { max(newer[name] ?? 0, older[name] ?? 0) }
+        subscript(_ name: ByteKey) -> Int64 { max(newer[name] ?? 0, older[name] ?? 0) }
     }
 
     private struct State {
@@ -91,7 +105,7 @@ final class FeedIndex: Sendable {
             latest = version
         }
 
-        var units: Int { walked.units + older.units + newer.units }
+        var units: Int { walked.units + older.units + newer.units + collections.units + groups.units }
     }
 
     /// A collection that a document is in.
@@ -124,11 +138,16 @@ final class FeedIndex: Sendable {
     /// The same, while the databases of the process have more than `processUnitsMax` together.
     private static let generationUnitsMin = 1 << 13
     private static let processUnitsMax = 64 << 17
-    private static let namesMax = 1 << 15
+    /// What half of the last versions of one kind may take: of 32,768 short names.
+    private static let lastUnitsMax = 1 << 19
+
+    /// A name's own bytes, with their array.
+    fileprivate static func units(ofName name: ByteKey) -> Int { 4 + name.bytes.count / 8 }
 
     private static let processUnits = Atomic<Int>(0)
     private let state: Mutex<State>
     private let unitsMax: Int
+    private let lastUnitsMax: Int
 
     /// - Parameters:
     ///   - version: of the last commit; what happened before is not known.
@@ -136,7 +155,11 @@ final class FeedIndex: Sendable {
     init(after version: Int64, unitsMax: Int = FeedIndex.generationUnitsMax) {
         state = Mutex(State(version))
         self.unitsMax = unitsMax
+        lastUnitsMax = min(Self.lastUnitsMax, 2 * unitsMax)
     }
+
+    /// About the memory that it takes.
+    var heldBytes: Int { state.withLock { 8 * $0.units } }
 
     deinit { Self.processUnits.subtract(state.withLock { $0.units }, ordering: .relaxed) }
 
@@ -156,17 +179,17 @@ final class FeedIndex: Sendable {
             }
             let isCrowded = Self.processUnits.load(ordering: .relaxed) > Self.processUnitsMax
             if state.newer.units > (isCrowded ? min(unitsMax, Self.generationUnitsMin) : unitsMax) {
-                Self.forgetOldest(&state)
+                Self.forgetOldest(&state, lastUnitsMax: isCrowded ? Self.generationUnitsMin : lastUnitsMax)
             }
             Self.processUnits.add(state.units - before, ordering: .relaxed)
         }
     }
 
-    private static func forgetOldest(_ state: inout State) {
+    private static func forgetOldest(_ state: inout State, lastUnitsMax: Int) {
         for generation in [state.walked, state.older] where generation.last > 0 {
             let forgotten = [
-                state.collections.note(generation.collections, namesMax: namesMax),
-                state.groups.note(generation.groups, namesMax: namesMax),
+                state.collections.note(generation.collections, unitsMax: lastUnitsMax),
+                state.groups.note(generation.groups, unitsMax: lastUnitsMax),
             ]
             state.quietSince = forgotten.reduce(min(state.quietSince, state.since), max)
             state.since = max(state.since, generation.last)
@@ -196,17 +219,17 @@ final class FeedIndex: Sendable {
     /// The commits after a version that changed something in a scope; nil when that is not known.
     func versions(in scope: WatchScope, after version: Int64) -> Answer? {
         switch scope {
-        case .collection(let prefix): return versions(prefix, after: version, \.collections, \.collections)
+        case .collection(let prefix): return versions(ByteKey(prefix), after: version, \.collections, \.collections)
         case .collectionGroup(let id):
             var segment: [UInt8] = []
             IndexValue.appendSegment(String(decoding: id, as: UTF8.self), to: &segment)
-            return versions(segment, after: version, \.groups, \.groups)
+            return versions(ByteKey(segment), after: version, \.groups, \.groups)
         case .document, .everything: return nil
         }
     }
 
     private func versions(
-        _ name: [UInt8], after version: Int64, _ table: KeyPath<Generation, [[UInt8]: [Int64]]>,
+        _ name: ByteKey, after version: Int64, _ table: KeyPath<Generation, [ByteKey: [Int64]]>,
         _ lasts: KeyPath<State, LastVersions>
     ) -> Answer? {
         state.withLock { state in

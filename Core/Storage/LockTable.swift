@@ -6,7 +6,9 @@ import Synchronization
 /// Correctness doesn't rest on these turns: every commit validates what its transaction read. They are for fairness:
 /// clients that retry a failed commit only a few times, without a pause, must all get through. So a read in a read-write
 /// transaction waits for its turn on the document or the query behind the transactions that read the same before it, and
-/// a commit waits for the turns of others on what it changes. No turn outlasts its lease while somebody waits. Of a ring
+/// a commit waits for the turns of others on what it changes, before the reads that wait behind the same transaction. No turn
+/// outlasts its lease while somebody waits; a lease counts from when the turn came, however often its owner reads the same
+/// again, and who was overtaken takes no more turns: it goes on without, and its commit fails if what it read has changed. Of a ring
 /// of transactions that wait for each other the youngest is doomed: it loses its turns, and its commit fails.
 ///
 /// Callbacks are called without any lock held, on the thread that made them possible. What a call costs depends on those
@@ -26,17 +28,24 @@ final class LockTable: Sendable {
         var owner: Owner
         /// Who is called when the turn comes; empty for the first of a queue, who has it.
         var grants: [Callback]
+        /// It waits to write, not to read.
+        var isCommit: Bool
+        /// Of the first of a queue.
+        var leaseUntil: UInt64
     }
 
     private struct OwnerState {
         /// Transactions that began earlier have the right of way; a retry keeps the age of its first attempt.
         var age: UInt64
-        var leaseUntil: UInt64
         /// Documents on which it has the turn or waits for it.
         var documents: Set<[UInt8]> = []
         var awaitedDocuments: Set<[UInt8]> = []
         var queries: [QueryLocks.Place] = []
         var isDoomed = false
+        /// Its turns were taken from it because its lease was over.
+        var isOvertaken = false
+        /// When it last got a turn on a query because somebody else was overtaken.
+        var tookOverAt: UInt64?
         /// Who is called when the owner has given up its turns.
         var onRelease: [(owner: Owner, call: Callback)] = []
         var awaitedRelease: Owner?
@@ -65,7 +74,7 @@ final class LockTable: Sendable {
     /// Makes an owner known. Nothing happens when it is known already.
     func add(_ owner: Owner, age: UInt64) {
         state.withLock { state in
-            if state.owners[owner] == nil { state.owners[owner] = OwnerState(age: age, leaseUntil: lease()) }
+            if state.owners[owner] == nil { state.owners[owner] = OwnerState(age: age) }
         }
     }
 
@@ -123,22 +132,24 @@ final class LockTable: Sendable {
     }
 
     /// Takes a lock, or queues for it.
-    func acquire(_ resource: Resource, for owner: Owner, granted: @escaping Callback) -> Acquisition {
+    /// - Parameter isCommit: for writing.
+    func acquire(
+        _ resource: Resource, for owner: Owner, isCommit: Bool = false, granted: @escaping Callback
+    ) -> Acquisition {
         var calls: [Callback] = []
         let result = state.withLock { state -> Acquisition in
             // Nothing of the owner is held meanwhile, or each new document would copy the set of all.
-            guard state.owners[owner]?.isDoomed == false else {
+            guard state.owners[owner]?.isDoomed == false, isCommit || state.owners[owner]?.isOvertaken == false else {
                 calls.append(granted)
                 return .unchanged
             }
             let (hasTurn, taken): (Bool?, Taken?) =
                 switch resource {
-                case .document(let key): enqueue(owner, key, granted, &state)
+                case .document(let key): enqueue(owner, key, isCommit, granted, &state)
                 case .query(let matcher): enqueue(owner, matcher, granted, &state)
                 }
             guard let hasTurn else { return .refused }
             if hasTurn {
-                state.owners[owner]!.leaseUntil = lease()
                 calls.append(granted)
             } else {
                 state.waiting.insert(owner)
@@ -153,7 +164,7 @@ final class LockTable: Sendable {
 
     /// Whether the turn has come, nil when the queue is full; and what is new of the owner's.
     private func enqueue(
-        _ owner: Owner, _ key: [UInt8], _ granted: @escaping Callback, _ state: inout State
+        _ owner: Owner, _ key: [UInt8], _ isCommit: Bool, _ granted: @escaping Callback, _ state: inout State
     ) -> (hasTurn: Bool?, taken: Taken?) {
         if state.owners[owner]!.documents.contains(key) {
             // One place is enough for an owner. Who waits at it already waits for the same turn.
@@ -165,7 +176,17 @@ final class LockTable: Sendable {
         }
         let length = state.documents[key]?.count ?? 0
         if length >= Limits.lockQueueLengthMax { return (nil, nil) }
-        state.documents[key, default: []].append(Request(owner: owner, grants: length == 0 ? [] : [granted]))
+        var queue = state.documents.removeValue(forKey: key) ?? []
+        // A transaction that reads may take its time. What waits to write behind it comes before further readers, or these could
+        // keep it out by turns; when those who write have the turn, everybody comes in order.
+        var place = queue.count
+        if isCommit, let first = queue.first, !first.isCommit {
+            place = queue.dropFirst().firstIndex { !$0.isCommit } ?? place
+        }
+        queue.insert(
+            Request(owner: owner, grants: length == 0 ? [] : [granted], isCommit: isCommit, leaseUntil: lease()),
+            at: place)
+        state.documents[key] = queue
         state.owners[owner]!.documents.insert(key)
         if length > 0 { state.owners[owner]!.awaitedDocuments.insert(key) }
         return (length == 0, .document(key))
@@ -175,15 +196,22 @@ final class LockTable: Sendable {
         _ owner: Owner, _ matcher: QueryMatcher, _ granted: @escaping Callback, _ state: inout State
     ) -> (hasTurn: Bool?, taken: Taken?) {
         if state.queries.count >= Limits.lockQueueLengthMax { return (nil, nil) }
-        let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), granted)
+        let (place, hasTurn) = state.queries.append(owner, QueryFootprint(matcher), leaseUntil: lease(), granted)
         if let place { state.owners[owner]!.queries.append(place) }
         return (hasTurn, place.map { .query($0) })
     }
 
     /// Calls `released` when `holder` has given up its turns: now when it has none.
-    func whenReleased(_ holder: Owner, waiting owner: Owner, _ released: @escaping Callback) {
+    /// - Parameter since: when `owner` began to wait. Who has got its turn since by another one's being overtaken is overtaken,
+    ///   too: else some that take turns could keep out who writes.
+    func whenReleased(
+        _ holder: Owner, waiting owner: Owner, since: UInt64 = .max, _ released: @escaping Callback
+    ) {
         var calls: [Callback] = []
         state.withLock { state in
+            if let tookOverAt = state.owners[holder]?.tookOverAt, tookOverAt > since {
+                overtake(holder, &state, &calls)
+            }
             guard state.owners[holder]?.holdsNothing == false else {
                 calls.append(released)
                 return
@@ -249,11 +277,13 @@ final class LockTable: Sendable {
         for call in calls { call() }
     }
 
-    private func removeQueries(_ places: [QueryLocks.Place], _ state: inout State, _ calls: inout [Callback]) {
-        let (waiting, granted) = state.queries.remove(places)
+    private func removeQueries(
+        _ places: [QueryLocks.Place], isOvertaken: Bool = false, _ state: inout State, _ calls: inout [Callback]
+    ) {
+        let (waiting, granted) = state.queries.remove(places, leaseUntil: lease())
         calls += waiting
         for (owner, grants) in granted {
-            state.owners[owner]?.leaseUntil = lease()
+            if isOvertaken { state.owners[owner]?.tookOverAt = clock.monotonicNanoseconds() }
             calls += grants
         }
     }
@@ -287,8 +317,13 @@ final class LockTable: Sendable {
         state.owners[owner]!.onRelease = []
         state.owners[owner]!.awaitedRelease = nil
         for key in ownerState.documents { leave(owner, key, &state, &calls) }
-        removeQueries(ownerState.queries, &state, &calls)
+        removeQueries(ownerState.queries, isOvertaken: ownerState.isOvertaken, &state, &calls)
         notifyOfRelease(ownerState, owner, &state, &calls)
+    }
+
+    private func overtake(_ owner: Owner, _ state: inout State, _ calls: inout [Callback]) {
+        state.owners[owner]?.isOvertaken = true
+        release(owner, &state, &calls)
     }
 
     private func leave(_ owner: Owner, _ key: [UInt8], _ state: inout State, _ calls: inout [Callback]) {
@@ -301,7 +336,7 @@ final class LockTable: Sendable {
         if !queue[0].grants.isEmpty {
             calls += queue[0].grants
             queue[0].grants = []
-            state.owners[queue[0].owner]?.leaseUntil = lease()
+            queue[0].leaseUntil = lease()
             state.owners[queue[0].owner]?.awaitedDocuments.remove(key)
         }
         state.documents[key] = queue
@@ -313,14 +348,18 @@ final class LockTable: Sendable {
             state.waiting.remove(owner)
             return
         }
-        var holders = ownerState.awaitedDocuments.compactMap { state.documents[$0]?.first?.owner }
+        var holders = ownerState.awaitedDocuments.compactMap { key in
+            state.documents[key]?.first.map { (owner: $0.owner, leaseUntil: $0.leaseUntil) }
+        }
         holders += state.queries.holders(before: ownerState.queries)
-        if let holder = ownerState.awaitedRelease { holders.append(holder) }
+        if let holder = ownerState.awaitedRelease {
+            // It is awaited for one of its queries; of which isn't known.
+            let queries = state.owners[holder]?.queries ?? []
+            holders.append((holder, state.queries.earliestLease(of: queries) ?? .max))
+        }
         if holders.isEmpty { state.waiting.remove(owner) }
         let now = clock.monotonicNanoseconds()
-        for holder in holders {
-            if let holderState = state.owners[holder], holderState.leaseUntil <= now { release(holder, &state, &calls) }
-        }
+        for holder in holders where holder.leaseUntil <= now { overtake(holder.owner, &state, &calls) }
     }
 
     // MARK: Deadlocks

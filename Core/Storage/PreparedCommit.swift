@@ -11,7 +11,7 @@ struct PreparedCommit: Sendable {
     let version: Int64
     let catalogEpoch: UInt64
     /// The keys of documents that only the guard looked at.
-    private let guardReads: Set<[UInt8]>
+    let guardReads: Set<[UInt8]>
 
     /// - Parameters:
     ///   - snapshot: shows the state before the commit.

@@ -22,12 +22,15 @@ struct QueryLocks {
         let group: Group
         /// Who is called when the turn comes; empty when it has.
         var grants: [Callback]
+        /// When others may overtake it, while it has the turn.
+        var leaseUntil: UInt64
 
-        init(_ number: UInt64, _ owner: Owner, _ group: Group, _ grants: [Callback]) {
+        init(_ number: UInt64, _ owner: Owner, _ group: Group, leaseUntil: UInt64) {
             self.number = number
             self.owner = owner
             self.group = group
-            self.grants = grants
+            self.leaseUntil = leaseUntil
+            grants = []
         }
 
         var hasTurn: Bool { grants.isEmpty }
@@ -109,10 +112,12 @@ struct QueryLocks {
 
     // MARK: Coming and going
 
-    /// - Parameter granted: kept while the owner waits for its turn.
+    /// - Parameters:
+    ///   - leaseUntil: when the turn comes at once.
+    ///   - granted: kept while the owner waits for its turn.
     /// - Returns: the new lock; nil when the owner has one on the same query already, or waits for it.
     mutating func append(
-        _ owner: Owner, _ footprint: QueryFootprint, _ granted: @escaping Callback
+        _ owner: Owner, _ footprint: QueryFootprint, leaseUntil: UInt64 = .max, _ granted: @escaping Callback
     ) -> (place: Place?, hasTurn: Bool) {
         lastNumber += 1
         var key = footprint.key
@@ -123,7 +128,7 @@ struct QueryLocks {
             if !known.hasTurn { known.grants.append(granted) }
             return (nil, known.hasTurn)
         }
-        let lock = Lock(lastNumber, owner, group, [])
+        let lock = Lock(lastNumber, owner, group, leaseUntil: leaseUntil)
         locks[lock.number] = lock
         group.append(lock)
         if group.locks.count > 1 {
@@ -158,10 +163,11 @@ struct QueryLocks {
         if collections[id]?.isEmpty == true { collections[id] = nil }
     }
 
+    /// - Parameter leaseUntil: of those that now have their turn.
     /// - Returns: the callbacks of those that were still waiting, and those that now have their turn, in the order in which
     ///   they came.
     mutating func remove(
-        _ places: [Place]
+        _ places: [Place], leaseUntil: UInt64 = .max
     ) -> (waiting: [Callback], granted: [(owner: Owner, calls: [Callback])]) {
         var waiting: [Callback] = []
         var changed: [ObjectIdentifier: Group] = [:]
@@ -187,6 +193,7 @@ struct QueryLocks {
         for lock in first.sorted(by: { $0.number < $1.number }) where findTurn(of: lock.group) {
             granted.append((lock.owner, lock.grants))
             lock.grants = []
+            lock.leaseUntil = leaseUntil
         }
         return (waiting, granted)
     }
@@ -253,20 +260,25 @@ struct QueryLocks {
     }
 
     /// Of all that are before them the ones that have the turn.
-    func holders(before places: [Place]) -> [Owner] {
-        var owners: Set<Owner> = []
+    func holders(before places: [Place]) -> [(owner: Owner, leaseUntil: UInt64)] {
+        var owners: [Owner: UInt64] = [:]
         for lock in waitingLocks(places) {
             func look(_ group: Group) -> Bool {
                 guard let first = group.locks.first, first.hasTurn, first.owner != lock.owner,
                     first.number < lock.number
                 else { return false }
-                owners.insert(first.owner)
+                owners[first.owner] = min(owners[first.owner] ?? .max, first.leaseUntil)
                 return false
             }
             _ = look(lock.group)
             _ = visit(near: lock.group, look)
         }
-        return Array(owners)
+        return owners.map { ($0.key, $0.value) }
+    }
+
+    /// When the first lease is over of the locks among some that have their turn.
+    func earliestLease(of places: [Place]) -> UInt64? {
+        places.compactMap { locks[$0.number] }.filter(\.hasTurn).map(\.leaseUntil).min()
     }
 
     /// Whether others wait for some locks.

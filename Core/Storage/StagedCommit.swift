@@ -212,16 +212,11 @@ struct StagedCommit: Sendable {
             tree.merge(fields, mask: mask)
             isSame = isSame && zip(mask, before).allSatisfy { tree[path: $0] == $1 }
         }
-        var results: [Value] = []
-        for transform in write.transforms {
-            let stored = tree[path: transform.path]
-            if case .array(let elements)? = stored { workBytes += elements.count * elementWorkBytes }
-            let (value, result) = transform.apply(to: stored, requestTime: requestTime)
-            try ValueValidation.validateDepth(of: value, at: transform.path)
-            isSame = isSame && stored == value
-            tree.set(transform.path, value)
-            results.append(result)
-        }
+        var run = TransformRun(write.transforms, requestTime: requestTime)
+        for transform in write.transforms { try run.apply(transform, to: &tree) }
+        try run.finish(&tree)
+        workBytes += run.workBytes
+        isSame = isSame && run.isSame
         state.transformCount += write.transforms.count
         if state.transformCount > Limits.transformsPerDocumentMax {
             throw .invalidArgument(
@@ -230,11 +225,8 @@ struct StagedCommit: Sendable {
         }
         state.content = .tree(tree)
         state.equalsOriginal = isSame ? true : nil
-        return results
+        return run.results
     }
-
-    /// What looking at an element of an array is taken to cost.
-    private static let elementWorkBytes = 16
 
     /// The present fields, taken out of the state so that changing them makes no copy.
     private static func takeTree(_ state: inout State, _ workBytes: inout Int) throws(Status) -> MapValue {

@@ -1,3 +1,4 @@
+import Foundation
 import HearthConcurrency
 import HearthModel
 import HearthTestDoubles
@@ -190,6 +191,69 @@ import Testing
         #expect(try database.fields("c/one")?["n"] == .integer(3))
         // Nothing is held back any more.
         #expect(try database.commit([.set("c/two", map())]).commitTime > times[2])
+    }
+
+    /// What is queued behind a commit on its connection is no reason to work it out on the writer.
+    @Test(arguments: [1, 2, 20]) func largeCommitsAreNotWorkedOutByTheWriterHoweverManyAreQueued(behind: Int) throws {
+        let elements = (0..<2000).map { Value.integer(Int64($0)) }
+        func large(_ number: Int) -> Promise<Result<CommitOutcome, Status>> {
+            let promise = Promise<Result<CommitOutcome, Status>>()
+            database.commit(
+                [.set("c/one", map(("a", .array(elements)), ("n", .integer(Int64(number)))))],
+                requester: Self.client(1, 1)
+            ) { promise.give($0) }
+            return promise
+        }
+        // On the snapshot on which they are prepared this is missing, while the writer is held up with it.
+        store.hold()
+        let first = database.submit([.set("c/one", map(("n", .integer(-1))))])
+        store.waitForWriter()
+        let pending = (0...behind).map { large($0) }
+        while database.pipeline.preparedWaiting.load(ordering: .acquiring) < min(pending.count, 2) { sched_yield() }
+        store.release()
+        _ = first.wait()
+        let times = try pending.map { try $0.wait().get().commitTime }
+        #expect(times == times.sorted())
+        #expect(try database.fields("c/one")?["n"] == .integer(Int64(behind)))
+        #expect(database.pipeline.counters.largeOnWriter.load(ordering: .relaxed) == 0)
+        #expect(database.locks.isIdle)
+        database.close()
+    }
+
+    /// Others change one of its documents all the time; after some tries they wait for it.
+    @Test func aLargeCommitComesThrough() throws {
+        let increment = FieldTransform(path: FieldPath("n"), operation: .increment(.integer(1)))
+        let writes = try (0..<300).map { try Write.merge("c/\($0)", map(), [], transforms: [increment]) }
+        let isOver = Atomic(false)
+        let ended = Promise<Void>()
+        let small = Atomic(0)
+        let database = self.database
+        let smallWrite = writes[7]
+        @Sendable func again() {
+            if isOver.load(ordering: .relaxed) { return ended.give(()) }
+            database.commit([smallWrite], requester: Self.client(2, 2)) { _ in
+                small.add(1, ordering: .relaxed)
+                again()
+            }
+        }
+        again()
+        var pending: [Promise<Result<CommitOutcome, Status>>] = []
+        for _ in 0..<20 {
+            let promise = Promise<Result<CommitOutcome, Status>>()
+            database.commit(writes, requester: Self.client(1, 1)) { promise.give($0) }
+            pending.append(promise)
+        }
+        for promise in pending { _ = try promise.wait().get() }
+        isOver.store(true, ordering: .relaxed)
+        ended.wait()
+        database.drain()
+        #expect(database.pipeline.counters.largeOnWriter.load(ordering: .relaxed) == 0)
+        guard case .integer(let number)? = try database.fields("c/7")?["n"] else {
+            Issue.record("no number")
+            return
+        }
+        #expect(number == 20 + Int64(small.load(ordering: .relaxed)))
+        #expect(database.locks.isIdle)
     }
 
     // MARK: Admission

@@ -195,6 +195,30 @@ import Testing
         database.close()
     }
 
+    /// Names of collections may have thousands of bytes.
+    @Test(arguments: [10, 1000, 6000]) func namesCountByTheirBytes(length: Int) {
+        let index = FeedIndex(after: 0)
+        let name = String(repeating: "x", count: length)
+        var bytesWritten = 0
+        var most = 0
+        var version: Int64 = 0
+        while bytesWritten < 40 << 20 {
+            version += 1
+            // By turns a collection of its own and its own collection id.
+            let path = ["\(name)\(version)", "d"]
+            let key = DocumentKey.encode(ResourcePath(path))
+            index.append(ChangeSet(version: version, changes: [Change(key: key, before: nil, after: nil)]))
+            bytesWritten += 2 * (key.count + 100)
+            most = max(most, index.heldBytes)
+        }
+        #expect(most > 1 << 20 && most < 24 << 20)
+        // What is not known any more isn't told as unchanged.
+        let first = DocumentKey.encode(ResourcePath(["\(name)1", "d"]))
+        let place = FeedIndex.Place(of: first)
+        let answer = index.versions(in: .collection(place?.prefix ?? []), after: 0)
+        #expect(answer == nil || answer?.versions == [1])
+    }
+
     // MARK: Queries in the past
 
     /// A query in the past costs what changed in its own collection, and reads no document of others.

@@ -82,6 +82,84 @@ import Testing
         #expect(try IntegrityCheck.run(database).isSound)
     }
 
+    // MARK: Arrays
+
+    private static func remove(_ path: String, _ elements: [Value]) -> FieldTransform {
+        FieldTransform(path: FieldPath(path), operation: .removeAllFromArray(elements))
+    }
+
+    private static func append(_ path: String, _ elements: [Value]) -> FieldTransform {
+        FieldTransform(path: FieldPath(path), operation: .appendMissingElements(elements))
+    }
+
+    @Test(arguments: [2, 50, 500]) func manyOperationsOnOneArrayLookAtItOnce(count: Int) throws {
+        let elements = (0..<5000).map { Value.integer(Int64($0)) }
+        try database.commit([.set("c/d", map(("a", .array(elements)), ("b", .array(elements))))])
+        let size = try #require(try database.view().document(resource("c/d").path)).fields.count
+        let transforms = (0..<count).map { number in
+            let element = [Value.integer(Int64(number * 7))]
+            let path = number % 4 < 2 ? "a" : "b"
+            return number % 2 == 0 ? Self.remove(path, element) : Self.append(path, element)
+        }
+        let staged = try stage([try .merge("c/d", map(), [], transforms: transforms)])
+        // The document, each array once, and the elements of the operations.
+        #expect(staged.workBytes <= size + 2 * 5000 * 16 + count * 16)
+        // What only the stored array makes large goes beside the writer.
+        var request = CommitRequest(
+            writes: [try .merge("c/d", map(), [], transforms: transforms)], transaction: nil, owner: 0,
+            requestTime: clock.now(), guard: nil, sizeBytes: 0, waitUntil: 0, completion: { _ in })
+        request.arrayOperations = CommitCost.measure(request.writes).arrayOperations
+        #expect(request.arrayOperations == count)
+        #expect(request.isLarge == (count >= 8))
+    }
+
+    /// Whatever follows what, on one field or on those above and below it.
+    @Test func operationsTogetherComeToWhatTheyComeToOneAfterTheOther() throws {
+        var maker = ValueMaker(SeededRandom(TestRun.seed()))
+        let paths = [["a"], ["b"], ["m"], ["m", "a"], ["m", "a", "x"]].map { FieldPath(segments: $0) }
+        for round in 0..<(300 * TestRun.effort) {
+            func elements() -> [Value] {
+                (0..<maker.random.below(12)).map { _ in
+                    maker.random.chance(50) ? maker.scalar() : .integer(Int64(maker.random.below(6)))
+                }
+            }
+            let fields = map(
+                ("a", .array(elements())), ("b", maker.scalar()), ("m", .map(map(("a", .array(elements()))))))
+            let transforms = (0..<(2 + maker.random.below(8))).map { _ in
+                let operation: FieldTransform.Operation =
+                    switch maker.random.below(5) {
+                    case 0, 1: .appendMissingElements(elements())
+                    case 2, 3: .removeAllFromArray(elements())
+                    default: maker.random.chance(50) ? .increment(.integer(1)) : .maximum(.integer(3))
+                    }
+                return FieldTransform(path: paths[maker.random.below(paths.count)], operation: operation)
+            }
+            var expected = fields
+            var results: [Value] = []
+            for transform in transforms {
+                let (value, result) = transform.apply(to: expected[path: transform.path], requestTime: clock.now())
+                expected.set(transform.path, value)
+                results.append(result)
+            }
+            var tree = fields
+            var run = TransformRun(transforms, requestTime: clock.now())
+            for transform in transforms { try run.apply(transform, to: &tree) }
+            try run.finish(&tree)
+            #expect(tree == expected, "round \(round): \(transforms)")
+            #expect(run.results == results)
+            #expect(run.isSame == (tree == fields) || !run.isSame)
+        }
+    }
+
+    @Test func longNamesCostTheWriterTheirBytes() throws {
+        let long = String(repeating: "x", count: 1500)
+        func cost(_ path: String) -> Int {
+            CommitCost.measure((0..<10).map { .set("\(path)/\($0)", map(("n", .integer(1)))) }).units
+        }
+        #expect(cost("c") == 20)
+        #expect(cost("\(long)/\(long)/\(long)") >= 20 * 17)
+    }
+
     // MARK: Beside the writer
 
     @Test func aLargeCommitIsMadeAsASmallOneIs() throws {
