@@ -149,7 +149,8 @@ public final class FirestoreService: Sendable {
         _ targets: [Database.ReadTarget],
         judge: @escaping @Sendable (ReadView) throws(Status) -> Void = { (_) throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
-    ) {
+    ) throws(Status) {
+        if case .newTransaction(let mode) = consistency { try access.requireTransaction(mode, call.identity) }
         database.read(consistency, targets, requester: call.requester, judge: judge) { result in
             let handover = GrantBox(result)
             call.onLoop {
