@@ -235,7 +235,7 @@ def commits_into_many_databases(attacker: Attacker) -> None:
     fields = _field(2, _field(1, b"v") + _field(2, nulls))
 
     def one(connection: int) -> None:
-        database = f"projects/demo-hearth/databases/many{connection}"
+        database = f"projects/abuse/databases/many{connection}"
         with grpc.insecure_channel(
             f"127.0.0.1:{attacker.port}", options=[("grpc.use_local_subchannel_pool", 1)]
         ) as channel:
