@@ -343,6 +343,8 @@ public enum Limits {
     public static let realtimeReadMemoryBytesMax = 256 << 10
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
+    /// Children and entries of an index that are looked at for a query before it is left to threads for long reads.
+    public static let realtimeBriefLooksMax = 1000
     /// Answers that are in files together.
     public static let realtimeSpoolBytesMax = 4 << 30
     /// Those of one account.
@@ -373,7 +375,7 @@ public enum Limits {
     /// Nodes of a write, or of what it replaces, from which on it is made in slices.
     public static let treeReplacementNodesMin = 2_000
     /// Locations that a write may have to be made in slices.
-    public static let treeReplacementPlacesMax = 64
+    public static let treeReplacementPlacesMax = 512
     /// What one transaction of background work on a tree may write.
     public static let treeSliceRecordsMax = 2_000
     public static let treeSliceBytesMax = 1 << 20
@@ -384,7 +386,12 @@ public enum Limits {
     public static let treeGroupCostMax = 4_000
     /// Bytes that the writer of a tree reads itself to compare a hash; what has more is read beside it.
     public static let treeCompareBytesMax = 64 << 10
-    /// Hashes of a tree that are worked out at a time.
+    /// Steps of a guard's decision on the thread of a tree's writer, a third of a microsecond each; what takes more of them is
+    /// judged beside it.
+    public static let treeJudgeStepsMax = 10_000
+    /// Places that are remembered of what a guard has looked at beside the writer.
+    public static let treeLooksMax = 10_000
+    /// Hashes of a tree that are worked out, and writes to it that are judged beside its writer, at a time.
     public static let treeComparisonsMax = 2
     /// Times that a write is worked out beside the writer before it is given up because the tree changes too fast.
     public static let treeAttemptsMax = 8
