@@ -206,6 +206,7 @@ struct StreamRequestTests {
             }
             await until { bench.memory.working.waitingCount == 1 }
             bench.client.leave()
+            await bench.client.settle()
             share?.end()
             await until { bench.memory.working.usedBytes == 0 && bench.memory.received.usedBytes == 0 }
             let path = ResourcePath(["c", "d"])
