@@ -166,8 +166,18 @@ public enum Limits {
     /// Commits that wait for the writer (ours). Clients that aren't administrators may have three quarters of it together,
     /// one account half.
     public static let commitQueueMax = 20_000
-    /// Bytes of queued commits (ours), given out as `commitQueueMax` is.
+    /// Bytes of queued commits of one database (ours), given out as `commitQueueMax` is.
     public static let commitQueueBytesMax = 256 << 20
+    /// The same of all databases of a process together (ours), of those who aren't administrators, and of one account.
+    public static let commitsWaitingBytesMax = 128 << 20
+    public static let commitsWaitingClientsBytesMax = 96 << 20
+    public static let commitsWaitingShareBytesMax = 64 << 20
+    /// What a connection may have although its account has its share (ours).
+    public static let commitsWaitingSmallBytesMax = 64 << 10
+    /// What a commit counts for beside its writes: the call that waits for it (ours).
+    public static let commitWaitingBytes = 4 << 10
+    /// What a commit counts for at most there: what is larger is counted where it was decoded, until it is answered (ours).
+    public static let commitWaitingBytesMax = 8 << 20
     /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
     public static let commitQueuedMillisecondsMax = 1000
     /// Commits that are prepared and wait for the writer at a time (ours).
@@ -333,6 +343,8 @@ public enum Limits {
     public static let realtimeReadMemoryBytesMax = 256 << 10
     /// What is read on an event loop.
     public static let realtimeReadInlineBytesMax = 16 << 10
+    /// Children and entries of an index that are looked at for a query before it is left to threads for long reads.
+    public static let realtimeBriefLooksMax = 1000
     /// Answers that are in files together.
     public static let realtimeSpoolBytesMax = 4 << 30
     /// Those of one account.
@@ -363,7 +375,7 @@ public enum Limits {
     /// Nodes of a write, or of what it replaces, from which on it is made in slices.
     public static let treeReplacementNodesMin = 2_000
     /// Locations that a write may have to be made in slices.
-    public static let treeReplacementPlacesMax = 64
+    public static let treeReplacementPlacesMax = 512
     /// What one transaction of background work on a tree may write.
     public static let treeSliceRecordsMax = 2_000
     public static let treeSliceBytesMax = 1 << 20
@@ -374,7 +386,12 @@ public enum Limits {
     public static let treeGroupCostMax = 4_000
     /// Bytes that the writer of a tree reads itself to compare a hash; what has more is read beside it.
     public static let treeCompareBytesMax = 64 << 10
-    /// Hashes of a tree that are worked out at a time.
+    /// Steps of a guard's decision on the thread of a tree's writer, a third of a microsecond each; what takes more of them is
+    /// judged beside it.
+    public static let treeJudgeStepsMax = 10_000
+    /// Places that are remembered of what a guard has looked at beside the writer.
+    public static let treeLooksMax = 10_000
+    /// Hashes of a tree that are worked out, and writes to it that are judged beside its writer, at a time.
     public static let treeComparisonsMax = 2
     /// Times that a write is worked out beside the writer before it is given up because the tree changes too fast.
     public static let treeAttemptsMax = 8

@@ -45,7 +45,7 @@ struct EntryWalk {
             let key = PathCode.key(bytes[end...])
             let value = isCut ? try lookUp(key) : try IndexCode.value(bytes[..<end])
             guard query.contains(key, value: value) else { continue }
-            if found.count + run.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+            if found.count + run.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
             if isCut {
                 runValue = bytes[..<end]
                 run.append((key, value))

@@ -4,6 +4,7 @@ import HearthTree
 /// Gathers what the children of a node are ordered by, and nothing else of them, from a walk over the node.
 struct IndexValueCollector: SubtreeVisitor {
     private let query: TreeQuery
+    private let keysMax: Int
     /// From a child to what it is ordered by.
     private let inside: [TreeKey]
     private(set) var found: [(key: TreeKey, value: TreeIndexValue)] = []
@@ -14,8 +15,9 @@ struct IndexValueCollector: SubtreeVisitor {
     private var matched = 0
     private var child: (key: TreeKey, value: TreeIndexValue)?
 
-    init(_ query: TreeQuery) {
+    init(_ query: TreeQuery, keysMax: Int) {
         self.query = query
+        self.keysMax = keysMax
         if case .child(let path) = query.index { inside = path.keys } else { inside = [] }
     }
 
@@ -64,7 +66,7 @@ struct IndexValueCollector: SubtreeVisitor {
 
     private mutating func add(_ child: (key: TreeKey, value: TreeIndexValue)) throws(Status) {
         guard query.contains(child.key, value: child.value) else { return }
-        if found.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+        if found.count >= keysMax { throw SubtreeWalk.tooLarge }
         found.append(child)
     }
 

@@ -50,10 +50,9 @@ struct RecentTreeChanges {
         entries.removeFirst(count)
     }
 
-    /// What was noted may not have happened.
-    mutating func reset(after version: Int64) {
-        entries = []
-        floor = version
+    /// What was noted of commits after a version has not happened.
+    mutating func discard(after version: Int64) {
+        while let last = entries.last, last.version > version { entries.removeLast() }
     }
 
     private static func base(of changes: [TreeChange]) -> TreePath {
@@ -62,6 +61,12 @@ struct RecentTreeChanges {
             while !base.contains(change.place) { base = base.parent ?? .root }
         }
         return base
+    }
+
+    /// Where commits since a version have changed something; nil when that isn't known any more.
+    func paths(since version: Int64) -> [TreePath]? {
+        if version < floor { return nil }
+        return entries.reversed().prefix { $0.version > version }.map(\.path)
     }
 
     func since(_ version: Int64, at path: TreePath) -> Since {

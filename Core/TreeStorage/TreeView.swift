@@ -42,6 +42,9 @@ public final class TreeView: TreeData, @unchecked Sendable {
     /// - Parameter body: what it throws ends the read.
     package func askWhileReading(_ body: @escaping () throws(Status) -> Void) { check = ReadCheck(body) }
 
+    /// What a read fails with that finds more than it may.
+    package static let isTooLarge = SubtreeWalk.tooLarge
+
     // MARK: TreeData
 
     func record(_ place: [UInt8]) throws(Status) -> TreeRecord? {

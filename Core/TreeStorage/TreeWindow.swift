@@ -40,17 +40,57 @@ extension TreeView {
         if case .everything = try source(of: query, path, PathCode.place(path)) { false } else { true }
     }
 
+    /// Whether all that is at a place, or what a query finds there, is little; finding out costs little as well.
+    /// - Parameters:
+    ///   - sizeBytesMax: of what is little.
+    ///   - looksMax: children and entries that are looked at.
+    package func isSmall(
+        _ query: TreeQuery?, at path: TreePath, sizeBytesMax: Int, looksMax: Int
+    ) throws(Status) -> Bool {
+        if let query, let limit = query.limit, limit <= looksMax,
+            let isSmall = try isWindowSmall(query, path, sizeBytesMax, looksMax)
+        {
+            return isSmall
+        }
+        if try sizeEstimate(at: path, upTo: sizeBytesMax) <= sizeBytesMax { return true }
+        guard let query, query.limit == nil else { return false }
+        return try isWindowSmall(query, path, sizeBytesMax, looksMax) ?? false
+    }
+
+    /// - Returns: nil when it isn't found with so many looks.
+    private func isWindowSmall(
+        _ query: TreeQuery, _ path: TreePath, _ sizeBytesMax: Int, _ looksMax: Int
+    ) throws(Status) -> Bool? {
+        let children: [(key: TreeKey, value: TreeIndexValue)]
+        do throws(Status) {
+            children = try keys(of: query, at: path, looksMax: looksMax).children
+        } catch {
+            if error == SubtreeWalk.tooLarge { return nil }
+            throw error
+        }
+        var left = sizeBytesMax
+        for (key, _) in children {
+            left -= try sizeEstimate(at: path.child(key), upTo: left)
+            if left < 0 { return false }
+        }
+        return true
+    }
+
     /// Their keys and what they are ordered by.
     public func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
         try keys(of: query, at: path, looksMax: .max)
     }
 
-    /// - Parameter looksMax: children and entries that are looked at.
+    /// - Parameters:
+    ///   - looksMax: children and entries that are looked at.
+    ///   - keysMax: keys that may be found.
     /// - Throws: RESOURCE_EXHAUSTED when more would have to be, and always when no index serves the query but `looksMax` is
     ///   given.
-    package func keys(of query: TreeQuery, at path: TreePath, looksMax: Int) throws(Status) -> TreeWindowKeys {
+    package func keys(
+        of query: TreeQuery, at path: TreePath, looksMax: Int, keysMax: Int = Limits.treeWindowKeysMax
+    ) throws(Status) -> TreeWindowKeys {
         let place = PathCode.place(path)
-        let looks = WindowLooks(looksMax, check: check)
+        let looks = WindowLooks(looksMax, keysMax: keysMax, check: check)
         let found: [(key: TreeKey, value: TreeIndexValue)]
         switch try source(of: query, path, place) {
         case .keys(let bounds): found = try keys(place, bounds, looks).map { ($0, .null) }
@@ -58,7 +98,7 @@ extension TreeView {
         case .index(let index): found = try byIndex(query, place, index, looks)
         case .everything(let isIndexed):
             if looksMax < .max { throw SubtreeWalk.tooLarge }
-            var collector = IndexValueCollector(query)
+            var collector = IndexValueCollector(query, keysMax: keysMax)
             var walk = try SubtreeWalk(place, in: snapshot, sizeBytesMax: Limits.treeReadSizeBytesMax, check: check)
             try walk.run(&collector)
             return TreeWindowKeys(children: collector.window(), isIndexed: isIndexed)
@@ -128,7 +168,7 @@ extension TreeView {
         var keys: [TreeKey] = []
         while keys.count < bounds.limit, try walk.next() {
             try looks.look()
-            if keys.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+            if keys.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
             keys.append(walk.key)
         }
         return bounds.isReverse ? keys.reversed() : keys
@@ -224,7 +264,7 @@ extension TreeView {
             // Downwards a walk comes to an inner node from below, and hasn't seen its own record.
             let own = walk.isOwnRecord || !query.isLimitedToLast ? try walk.record : try record(walk.place)
             if own?.hasPriority == true { continue }
-            if found.count >= Limits.treeWindowKeysMax { throw SubtreeWalk.tooLarge }
+            if found.count >= looks.keysMax { throw SubtreeWalk.tooLarge }
             found.append((walk.key, .null))
         }
         return found
@@ -234,10 +274,13 @@ extension TreeView {
 /// Counts what is looked at for a window.
 final class WindowLooks {
     private var left: Int
+    /// Keys that may be found.
+    let keysMax: Int
     private let check: ReadCheck?
 
-    init(_ most: Int = .max, check: ReadCheck?) {
+    init(_ most: Int = .max, keysMax: Int = Limits.treeWindowKeysMax, check: ReadCheck?) {
         left = most
+        self.keysMax = keysMax
         self.check = check
     }
 

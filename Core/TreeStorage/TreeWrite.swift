@@ -48,17 +48,25 @@ public struct TreeWrite: Sendable {
 
 /// Decides whether a write may be made.
 ///
-/// Asked on the writer's thread at the point where the write is worked out: nothing can come between the decision and the
-/// write. It has to be quick, and must not wait.
+/// Asked on the writer's thread at the point where the write is worked out, or beside it: then the write is made when what
+/// the guard has looked at is still the same. Nothing can come between the decision and the write. It must not wait.
 public protocol TreeGuard: Sendable {
+    /// What it decides by besides the data; as long as this is the same object it says the same of the same data.
+    var basis: (any AnyObject & Sendable)? { get }
+
     /// - Parameters:
     ///   - update: the changes, with everything worked out.
     ///   - after: what the tree will be.
     ///   - now: milliseconds since 1970, the instant of the whole request.
-    /// - Throws: why the write may not be made: PERMISSION_DENIED.
+    ///   - stepsMax: how much it may do, in its own unit of a fraction of a microsecond; nil for as much as it likes.
+    /// - Throws: why the write may not be made: PERMISSION_DENIED; RESOURCE_EXHAUSTED when it takes more than `stepsMax`.
     func judge(
-        _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64
+        _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64, stepsMax: Int?
     ) throws(Status)
+}
+
+extension TreeGuard {
+    public var basis: (any AnyObject & Sendable)? { nil }
 }
 
 /// A write that was made.

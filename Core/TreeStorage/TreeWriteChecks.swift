@@ -78,11 +78,11 @@ extension TreeWrite {
     }
 
     /// The changes with everything worked out on the tree that the write finds.
-    func resolvedChanges(on view: TreeView) throws(Status) -> [TreeChange] {
+    func resolvedChanges(on tree: any TreeData) throws(Status) -> [TreeChange] {
         var resolved: [TreeChange] = []
         resolved.reserveCapacity(changes.count)
         for change in changes {
-            resolved.append(try change.resolved(nowMilliseconds: nowMilliseconds, old: view))
+            resolved.append(try change.resolved(nowMilliseconds: nowMilliseconds, old: tree))
         }
         return resolved
     }

@@ -18,6 +18,10 @@ struct TreeRequest: Sendable {
     var failure: Status?
     /// What comparing the condition's hash beside the writer has shown.
     var comparison: TreeComparison?
+    /// What judging it beside the writer has shown.
+    var judgement: TreeJudgement?
+    /// Whether it is to be judged there, and not to be compared.
+    var isToBeJudged = false
     /// Its records, when they are staged.
     var replacement: TreeReplacement?
     /// How often it was worked out beside the writer.

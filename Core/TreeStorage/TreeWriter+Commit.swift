@@ -12,6 +12,8 @@ extension TreeWriter {
         case perform
         /// The hash of its condition has to be worked out beside the writer.
         case compare
+        /// To judge it takes long, and is done beside the writer.
+        case judge
         /// It has to be made in slices.
         case replace
         /// Something of its connection is undecided.
@@ -65,7 +67,7 @@ extension TreeWriter {
                 let step = try apply(request, to: transaction, indexes, observer)
                 steps.append(step)
                 switch step {
-                case .compare, .replace:
+                case .compare, .judge, .replace:
                     if TreeWriteQueue.isOrdered(entry.requester) { undecided.insert(entry.requester.connection) }
                 case .done, .perform, .wait: break
                 }
@@ -85,7 +87,7 @@ extension TreeWriter {
                 shared.version = shared.lastVersion
             } else {
                 shared.statistics.failedGroups += 1
-                shared.changes.reset(after: shared.lastVersion)
+                shared.changes.discard(after: shared.version)
             }
         }
         if failure == nil {
@@ -119,6 +121,7 @@ extension TreeWriter {
             // Whoever waits for a job is answered, also beside a write that failed.
             case (.perform(let job), _): jobs.append(job)
             case (.write(let request), .compare) where failure == nil,
+                (.write(let request), .judge) where failure == nil,
                 (.write(let request), .replace) where failure == nil:
                 undecided.append((request, steps[index]))
                 if TreeWriteQueue.isOrdered(entry.requester) { waiting[connection] = (entry.requester, []) }
@@ -133,7 +136,11 @@ extension TreeWriter {
             for entry in rest { shared.queue.carry(entry.job, for: entry.requester, cost: entry.cost) }
         }
         for (request, step) in undecided {
-            if case .compare = step { compare(request) } else { replace(request) }
+            switch step {
+            case .compare: compare(request, judging: false)
+            case .judge: compare(request, judging: true)
+            case .done, .perform, .replace, .wait: replace(request)
+            }
         }
         return jobs
     }
@@ -153,6 +160,7 @@ extension TreeWriter {
             case .ready(let resolved): changes = resolved
             case .refused(let outcome): return .done(outcome)
             case .unknown: return .compare
+            case .unjudged: return .judge
             }
             if request.replacement == nil, TreeReplacement.isPossible(changes),
                 try mutation.hasMany(at: changes, nodes: options.replacementNodesMin)
@@ -207,6 +215,8 @@ extension TreeWriter {
         case refused(TreeOutcome)
         /// The condition can't be judged here.
         case unknown
+        /// The guard can't be asked here.
+        case unjudged
     }
 
     private func judge(_ request: TreeRequest, _ view: TreeView) throws(Status) -> Judgement {
@@ -223,14 +233,37 @@ extension TreeWriter {
                 try write.resolvedChanges(on: view)
             }
         if let treeGuard = write.guard {
-            let after = TreeOverlay(base: view, changes: changes)
-            try treeGuard.judge(changes, before: view, after: after, now: write.nowMilliseconds)
+            if try !isAllowed(request, changes, by: treeGuard, view) { return .unjudged }
             if let condition = write.condition, !condition.reveals {
                 guard let holds = try holds(condition, request, view) else { return .unknown }
                 if !holds { return .refused(.stale) }
             }
         }
         return .ready(changes)
+    }
+
+    /// - Returns: false when the guard is to be asked beside the writer.
+    /// - Throws: why the write may not be made.
+    private func isAllowed(
+        _ request: TreeRequest, _ changes: [TreeChange], by treeGuard: any TreeGuard, _ view: TreeView
+    ) throws(Status) -> Bool {
+        if let judgement = request.judgement {
+            let recent = shared.withLock { $0.changes }
+            if try judgement.holds(for: treeGuard, on: view, recent) { return true }
+            // What it looks at is written all the time: the client hears of that, and tries again.
+            if request.attempts >= Limits.treeAttemptsMax { throw Self.tooFast }
+            return false
+        }
+        do throws(Status) {
+            let after = TreeOverlay(base: view, changes: changes)
+            try treeGuard.judge(
+                changes, before: view, after: after, now: request.write.nowMilliseconds,
+                stepsMax: options.judgeStepsMax)
+            return true
+        } catch {
+            if error.code == .resourceExhausted { return false }
+            throw error
+        }
     }
 
     /// Whether a location has the hash that a condition asks for; nil when that is to be worked out beside the writer.

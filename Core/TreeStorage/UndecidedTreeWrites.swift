@@ -75,12 +75,13 @@ extension TreeWriter {
         shared.withLock { $0.undecided.requests[ticket] }
     }
 
-    // MARK: Conditions
+    // MARK: Conditions and guards
 
-    /// Has the hash that a condition asks for worked out on a snapshot.
-    func compare(_ request: TreeRequest) {
+    /// Has the hash that a condition asks for worked out on a snapshot, or a guard asked there.
+    func compare(_ request: TreeRequest, judging isToBeJudged: Bool) {
         var request = request
         request.attempts += 1
+        request.isToBeJudged = isToBeJudged
         shared.withLock { shared in
             shared.undecided.requests[request.ticket] = request
             shared.undecided.comparing.append(request.ticket, for: request.requester)
@@ -112,7 +113,11 @@ extension TreeWriter {
                 do throws(Status) {
                     let view = try self.view()
                     defer { view.close() }
-                    request.comparison = try comparison(request, view)
+                    if request.isToBeJudged {
+                        request.judgement = try judgement(request, view)
+                    } else {
+                        request.comparison = try comparison(request, view)
+                    }
                 } catch {
                     request.failure = error
                 }
@@ -132,6 +137,12 @@ extension TreeWriter {
         return TreeComparison(version: view.version, isEqual: UTF8Order.equal(hash, condition.hash))
     }
 
+    private func judgement(_ request: TreeRequest, _ view: TreeView) throws(Status) -> TreeJudgement? {
+        guard let treeGuard = request.write.guard else { return nil }
+        options.counters.judgements.add(1, ordering: .relaxed)
+        return try TreeJudgement(of: request.write, by: treeGuard, on: view)
+    }
+
     // MARK: Large writes
 
     /// Has a write made in slices, when its turn comes: one at a time.
@@ -139,9 +150,10 @@ extension TreeWriter {
         leave(request)
         var request = request
         request.replacement = nil
+        request.judgement = nil
         request.attempts += 1
         if request.attempts > Limits.treeAttemptsMax {
-            return decide(request, .failed(.unavailable("The data changes too fast for a write of this size.")))
+            return decide(request, .failed(Self.tooFast))
         }
         shared.withLock { shared in
             shared.undecided.requests[request.ticket] = request
@@ -149,6 +161,8 @@ extension TreeWriter {
         }
         continueReplacing()
     }
+
+    static let tooFast = Status.unavailable("The data changes too fast for a write of this size.")
 
     private func continueReplacing() {
         let next: (request: TreeRequest, id: UInt32)? = shared.withLock { shared in
@@ -192,10 +206,7 @@ extension TreeWriter {
             if request.comparison?.isEqual == false { return request }
         }
         let changes = try write.resolvedChanges(on: view)
-        if let treeGuard = write.guard {
-            let after = TreeOverlay(base: view, changes: changes)
-            try treeGuard.judge(changes, before: view, after: after, now: write.nowMilliseconds)
-        }
+        request.judgement = try judgement(request, view)
         if write.condition != nil, request.comparison == nil {
             request.comparison = try comparison(request, view)
             if request.comparison?.isEqual == false { return request }
@@ -292,6 +303,7 @@ package struct TreeBackground: Sendable {
 struct TreeWriterOptions: Sendable {
     var replacementNodesMin = Limits.treeReplacementNodesMin
     var compareBytesMax = Limits.treeCompareBytesMax
+    var judgeStepsMax = Limits.treeJudgeStepsMax
     var groupCostMax = Limits.treeGroupCostMax
     var groupMilliseconds = Limits.treeGroupMilliseconds
     var slices = SliceBounds()
@@ -302,4 +314,6 @@ struct TreeWriterOptions: Sendable {
 final class TreeWriterCounters: Sendable {
     /// Hashes that were worked out beside the writer.
     let hashes = Atomic(0)
+    /// Writes that were judged there.
+    let judgements = Atomic(0)
 }

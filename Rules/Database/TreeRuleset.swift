@@ -81,11 +81,14 @@ public final class TreeRuleset: Sendable {
     ///   - changes: with server values worked out.
     ///   - before: the tree that they change.
     ///   - after: the tree with all of them.
+    ///   - stepsMax: of the decision; what takes more is denied.
     /// - Throws: when the data can't be read.
     public func mayWrite(
-        _ changes: [TreeChange], auth: TreeAuth?, before: any TreeData, after: any TreeData, now: Int64
+        _ changes: [TreeChange], auth: TreeAuth?, before: any TreeData, after: any TreeData, now: Int64,
+        stepsMax: Int = TreeRulesLimits.stepsMax
     ) throws(Status) -> TreeVerdict {
-        let evaluation = TreeEvaluation(before: before, after: after, query: nil, auth: auth, now: now)
+        let evaluation = TreeEvaluation(
+            before: before, after: after, query: nil, auth: auth, now: now, stepsMax: stepsMax)
         return try TreeJudge(self, evaluation).mayWrite(changes)
     }
 

@@ -12,7 +12,9 @@ extension FirestoreService {
                     try DatabaseName(parsing: request.database), for: call,
                     again: { self.beginTransaction(request, call) })
             else { return }
-            let id = try database.begin(try Self.mode(request.options), requester: call.requester)
+            let mode = try Self.mode(request.options)
+            try access.requireTransaction(mode, call.identity)
+            let id = try database.begin(mode, requester: call.requester)
             call.respond(BeginTransactionResponse(transaction: id))
         }
     }

@@ -15,7 +15,7 @@ extension FirestoreService {
             let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
                 try self.access.get([name.path], call.identity, name.database, view)
             }
-            read(call, database, consistency, [.document(name.path)], judge: judge) { grant throws(Status) in
+            try read(call, database, consistency, [.document(name.path)], judge: judge) { grant throws(Status) in
                 guard let document = try grant.view.document(name.path) else {
                     throw .notFound("Document \"\(request.name)\" not found.")
                 }
@@ -169,13 +169,13 @@ extension FirestoreService {
                 try self.access.get(paths, call.identity, database, view)
             }
             if paths.count > Self.namesOnLoopMax {
-                return readOnWorker(call, opened, consistency, targets, judge: judge) { [paths] answer in
+                return try readOnWorker(call, opened, consistency, targets, judge: judge) { [paths] answer in
                     let source = BatchGetSource(
                         paths, nil, answer, of: opened, database: database, projection: projection, format: call.format)
                     MessageStream(source, to: call, pool: self.pool, reads: self.longReads).start()
                 }
             }
-            read(call, opened, consistency, targets, judge: judge) {
+            try read(call, opened, consistency, targets, judge: judge) {
                 [paths] grant throws(Status) in
                 let source = BatchGetSource(
                     paths, grant.view, ReadAnswer(grant), of: opened, database: database, projection: projection,

@@ -36,7 +36,7 @@ extension FirestoreService {
                 asked.limit = listing.pageSize
                 try self.access.list(asked, call.identity, view)
             }
-            read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
+            try read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let isHeavy = request.showMissing || !orders.isEmpty || grant.view.isPast
                 let memory = self.memory.sorting.reservation(for: call.requester)
                 self.run(call, database, requirePool: isHeavy, grant) { view throws(Status) in
@@ -62,7 +62,7 @@ extension FirestoreService {
                 let database = try self.database(
                     parent.database, for: call, again: { self.listCollectionIds(request, call) })
             else { return }
-            read(call, database, consistency, []) {
+            try read(call, database, consistency, []) {
                 grant throws(Status) in
                 self.run(call, database, requirePool: grant.view.isPast, grant) { view throws(Status) in
                     var ids = try Listing.collectionIDs(

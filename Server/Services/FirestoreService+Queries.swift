@@ -20,7 +20,7 @@ extension FirestoreService {
             let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
                 try self.access.list(query.query, call.identity, view)
             }
-            read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
+            try read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let source = try QuerySource(
                     query, grant, database: database, explain: explain.map { $0.analyze ? .analyze : .plan } ?? .off,
                     requireIndexes: self.options.requireIndexes, format: call.format, cancellation: call.cancellation,
@@ -51,7 +51,7 @@ extension FirestoreService {
             let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
                 try self.access.list(query, call.identity, view)
             }
-            read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
+            try read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
                 let transaction = grant.newTransaction ?? []
                 let memory = self.memory.sorting.reservation(for: call.requester)
                 self.run(call, database, requirePool: true, grant) { view throws(Status) in
@@ -109,7 +109,7 @@ extension FirestoreService {
                 let database = try self.database(
                     parent.database, for: call, again: { self.partitionQuery(request, call) })
             else { return }
-            read(call, database, consistency, []) {
+            try read(call, database, consistency, []) {
                 grant throws(Status) in
                 self.run(call, database, requirePool: true, grant) { view throws(Status) in
                     let cuts = try Partitions.cuts(

@@ -149,7 +149,8 @@ public final class FirestoreService: Sendable {
         _ targets: [Database.ReadTarget],
         judge: @escaping @Sendable (ReadView) throws(Status) -> Void = { (_) throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
-    ) {
+    ) throws(Status) {
+        if case .newTransaction(let mode) = consistency { try access.requireTransaction(mode, call.identity) }
         database.read(consistency, targets, requester: call.requester, judge: judge) { result in
             let handover = GrantBox(result)
             call.onLoop {
@@ -183,7 +184,8 @@ public final class FirestoreService: Sendable {
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
         _ targets: [Database.ReadTarget], judge: @escaping @Sendable (ReadView) throws(Status) -> Void,
         _ body: @escaping @Sendable (ReadAnswer) -> Void
-    ) {
+    ) throws(Status) {
+        if case .newTransaction(let mode) = consistency { try access.requireTransaction(mode, call.identity) }
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
         pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] in
             database.read(consistency, targets, requester: call.requester, judge: judge) { result in

@@ -2,25 +2,32 @@ import HearthModel
 
 /// Threads for work that would hold up an event loop.
 ///
-/// Short work and long work have threads of their own, so that nobody's scan makes the decoding of a request wait.
+/// Short work and long work have threads of their own, so that nobody's scan makes the decoding of a request wait; and so has
+/// what is brief, so that nobody's large request makes a small answer wait.
 final class WorkerPool: Sendable {
     enum Kind: Sendable {
+        /// Work of some milliseconds at the most, whoever asks for it: it has bounds of its own, and is left when it comes to
+        /// them.
+        case brief
         /// Work whose cost is that of a request or an answer: decoding, windows of listeners, pieces of files.
         case short
         /// Work that may go through a whole database: sorts, aggregations, exports, indexes, administration.
         case long
     }
 
+    private let briefJobs: WorkerGroup
     private let shortJobs: WorkerGroup
     private let longJobs: WorkerGroup
 
     init(shortThreadsMax: Int, longThreadsMax: Int, jobsMax: Int = Limits.workerJobsWaitingMax) {
+        briefJobs = WorkerGroup(name: "hearth-brief", threadsMax: shortThreadsMax, jobsMax: jobsMax)
         shortJobs = WorkerGroup(name: "hearth-short", threadsMax: shortThreadsMax, jobsMax: jobsMax)
         longJobs = WorkerGroup(name: "hearth-long", threadsMax: longThreadsMax, jobsMax: jobsMax)
     }
 
     func group(_ kind: Kind) -> WorkerGroup {
         switch kind {
+        case .brief: briefJobs
         case .short: shortJobs
         case .long: longJobs
         }
@@ -34,9 +41,12 @@ final class WorkerPool: Sendable {
         group(kind).run(for: requester, cancellation: cancellation, cost: cost, refused: refused, body)
     }
 
-    var statistics: (short: WorkerStatistics, long: WorkerStatistics) { (shortJobs.statistics, longJobs.statistics) }
+    var statistics: (brief: WorkerStatistics, short: WorkerStatistics, long: WorkerStatistics) {
+        (briefJobs.statistics, shortJobs.statistics, longJobs.statistics)
+    }
 
     func stop() {
+        briefJobs.stop()
         shortJobs.stop()
         longJobs.stop()
     }

@@ -108,7 +108,7 @@ import Testing
         commit(10)
         for _ in 0..<6 {
             let gate = Latch(1)
-            for _ in 0..<3 { bench.pool.run(.long, for: .server, refused: { _ in }) { gate.wait() } }
+            bench.pool.run(.brief, for: .server, refused: { _ in }) { gate.wait() }
             for index in 0..<4 { _ = bench.listen(to: random.path(upTo: 2), random.query(), on: index) }
             commit(1 + random.next(6))
             gate.signal()
@@ -136,6 +136,58 @@ import Testing
         bench.settle()
         let later = mirrors.map { mirror in bench.on(bench.loops[0]) { mirror.pushCount } }
         #expect(later == [3, 3, 2, 1, 2, 0, 0])
+    }
+
+    /// Listens to nothing cost a write above them what there is, not what there are listens.
+    @Test(arguments: [false, true])
+    func listensToNothingBelowAWriteAreNotVisited(isLarge: Bool) throws {
+        var visits: [Int] = []
+        for count in [100, 1000, 10_000] {
+            let bench = try Bench()
+            defer { bench.close() }
+            let text = Node(.string(String(repeating: "x", count: isLarge ? 200_000 : 10)))
+            bench.write([TreeChange(path: "open/x", node: inner(["text": text, "k1": 1]))])
+            let mirrors = (0..<count).map { bench.listen(to: TreePath("open/x/k\($0)/y"), nil, on: $0 % 2) }
+            bench.settle()
+            let before = bench.hub.looks.visits
+            for number in 0..<5 {
+                bench.write([
+                    TreeChange(path: "open/x", node: inner(["text": text, "k1": Node(.integer(Int64(number)))]))
+                ])
+            }
+            bench.settle()
+            visits.append(bench.hub.looks.visits - before)
+            let told = mirrors.enumerated().map { number, mirror in
+                bench.on(bench.loops[number % 2]) { mirror.pushCount }
+            }
+            #expect(told.reduce(0, +) == 0)
+        }
+        #expect(visits[2] < 50, "\(visits)")
+    }
+
+    /// Who listens to what is there is told when it has changed, and the others aren't.
+    @Test(arguments: [10, 3000])
+    func aWriteAboveManyTellsThoseWhoseDataIsAnother(textBytes: Int) throws {
+        let bench = try Bench()
+        defer { bench.close() }
+        func content(_ changed: Range<Int>, _ value: Int64) -> Node {
+            Node(
+                children: (0..<300).map { number in
+                    let text = Node(.string(String(repeating: "x", count: textBytes)))
+                    let known: Int64 = changed.contains(number) ? value : 0
+                    return (TreeKey("k\(number)"), inner(["n": Node(.integer(known)), "text": text]))
+                })
+        }
+        bench.write([TreeChange(path: "a", node: content(0..<0, 0))])
+        let mirrors = (0..<300).map { bench.listen(to: TreePath("a/k\($0)/n"), nil, on: 0) }
+        bench.settle()
+        let changed = content(10..<20, 5)
+        bench.write([TreeChange(path: "a", node: changed)])
+        bench.settle()
+        #expect(bench.allAgree(with: inner(["a": changed]), "after"))
+        let counts = mirrors.map { mirror in bench.on(bench.loops[0]) { mirror.pushCount } }
+        #expect(counts[10..<20].allSatisfy { $0 == 1 })
+        if textBytes < 100 { #expect(counts.reduce(0, +) == 10) }
     }
 
     /// When the disk refuses a group, nobody hears of it, and windows go on from what was told.

@@ -123,22 +123,27 @@ final class Site {
         try body()
     }
 
-    /// Keeps all workers from everything else until the end of `body`.
-    func withBusyWorkers(_ body: () throws -> Void) rethrows {
+    /// Keeps workers from everything else until the end of `body`.
+    func withBusyWorkers(
+        _ kinds: [WorkerPool.Kind] = [.brief, .short, .long, .long], _ body: () throws -> Void
+    ) rethrows {
         let isOver = Mutex(false)
         let begun = Atomic(0)
-        for kind in [WorkerPool.Kind.short, .long, .long] {
+        for kind in kinds {
             pool.run(kind, for: .server, refused: { _ in }) {
                 begun.add(1, ordering: .relaxed)
                 while !isOver.withLock({ $0 }) { sched_yield() }
             }
         }
         defer { isOver.withLock { $0 = true } }
-        while begun.load(ordering: .relaxed) < 3 { sched_yield() }
+        while begun.load(ordering: .relaxed) < kinds.count { sched_yield() }
         try body()
     }
 
-    var waitingJobs: Int { pool.statistics.short.waiting + pool.statistics.long.waiting }
+    var waitingJobs: Int {
+        let (brief, short, long) = pool.statistics
+        return brief.waiting + short.waiting + long.waiting
+    }
 
     /// Lets the writer and the loop do what they have.
     func settle() {

@@ -119,7 +119,8 @@ enum Outcome: Equatable {
             #"{"parent":"\#(documents)","structuredAggregationQuery":{"structuredQuery":\#(query),"#
                 + #""aggregations":[{"alias":"n","count":{}}]}}"#
         ),
-        "BeginTransaction": (.readsData, #"{"database":"\#(database)"}"#),
+        // With locks, unless it says otherwise.
+        "BeginTransaction": (.writesData, #"{"database":"\#(database)"}"#),
         "Rollback": (.readsData, #"{"database":"\#(database)","transaction":"AAAAAAAAAAA="}"#),
         "CreateDocument": (
             .writesData, #"{"parent":"\#(documents)","collectionId":"c","documentId":"new","document":{}}"#

@@ -34,7 +34,7 @@ import Testing
         var seen: @Sendable ([TreeChange], any TreeData, any TreeData) -> Void = { _, _, _ in }
 
         func judge(
-            _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64
+            _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64, stepsMax: Int?
         ) throws(Status) {
             seen(update, before, after)
             if !isAllowed { throw Status(.permissionDenied, "Permission denied") }

@@ -212,6 +212,11 @@ final class AccessControl: Sendable {
 
     // MARK: Writing
 
+    /// Fails unless an identity may begin a transaction: one that may write locks what it reads, so that writers wait.
+    func requireTransaction(_ mode: TransactionMode, _ identity: Identity) throws(Status) {
+        if case .readWrite = mode, case .administrator(let scope) = identity, scope.isReadOnly { throw Self.denied }
+    }
+
     /// What has to be asked before a commit is made; nil when nothing has.
     /// - Throws: PERMISSION_DENIED for those who may not write at all.
     func commitGuard(_ identity: Identity, _ database: DatabaseName) throws(Status) -> (any CommitGuard)? {

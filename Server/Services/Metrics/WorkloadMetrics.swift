@@ -8,8 +8,8 @@ struct WorkloadMetrics: Sendable {
     let memory: ServerMemory
 
     func write(to text: inout MetricsText) {
-        let (short, long) = pool.statistics
-        let groups = [("short", short), ("long", long)]
+        let (brief, short, long) = pool.statistics
+        let groups = [("brief", brief), ("short", short), ("long", long)]
         let figures: [(String, MetricsText.Kind, String, (WorkerStatistics) -> Int)] = [
             ("hearth_worker_jobs_waiting", .gauge, "Jobs that wait for a worker.", { $0.waiting }),
             ("hearth_worker_jobs_running", .gauge, "Jobs that a worker has.", { $0.running }),
@@ -39,7 +39,8 @@ struct WorkloadMetrics: Sendable {
         text.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "read")], memory.readSets.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)
     }
 }

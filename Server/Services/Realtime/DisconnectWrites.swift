@@ -11,6 +11,8 @@ struct DisconnectWrites: Sendable {
         var node: Node
         /// Of the text of the path and the node.
         var sizeBytes: Int
+        /// What they take in memory, roughly.
+        var memoryBytes: Int
         /// Whether it changes a part above it, which is older.
         var isNested: Bool
         /// In which order parts were asked for.
@@ -28,6 +30,8 @@ struct DisconnectWrites: Sendable {
     private var lastNumber = 0
     /// Of the texts of all parts.
     private(set) var sizeBytes = 0
+    /// What all parts take in memory, roughly.
+    private(set) var memoryBytes = 0
     private(set) var partCount = 0
     private var nestedCount = 0
     /// Locations whose part is another than when it was asked last.
@@ -67,13 +71,16 @@ struct DisconnectWrites: Sendable {
     // MARK: Wishes
 
     /// Does what `body` does unless it comes to more than is kept; then nothing.
-    mutating func attempt(_ body: (inout DisconnectWrites) -> Void) -> Bool {
+    /// - Parameter mayTake: whether all parts together may take so much memory.
+    mutating func attempt(
+        mayTake: (_ memoryBytes: Int) -> Bool = { _ in true }, _ body: (inout DisconnectWrites) -> Void
+    ) -> Bool {
         undo = []
         body(&self)
         if nestedCount > Limits.realtimeDisconnectWritesMax { fold() }
         let isTooMuch =
             partCount - nestedCount > Limits.realtimeDisconnectWritesMax
-            || sizeBytes > Limits.realtimeDisconnectBytesMax
+            || sizeBytes > Limits.realtimeDisconnectBytesMax || !mayTake(memoryBytes)
         let steps = undo ?? []
         undo = nil
         if isTooMuch { for step in steps.reversed() { replace(step.path, step.part) } }
@@ -135,7 +142,8 @@ struct DisconnectWrites: Sendable {
         replace(
             path,
             Part(
-                node: node, sizeBytes: path.text.utf8.count + text.count, isNested: topmost(above: path) != nil,
+                node: node, sizeBytes: path.text.utf8.count + text.count,
+                memoryBytes: path.text.utf8.count + ParsedSize.ofJSON(text), isNested: topmost(above: path) != nil,
                 number: lastNumber))
     }
 
@@ -144,6 +152,7 @@ struct DisconnectWrites: Sendable {
         undo?.append((path, old))
         touched.insert(path)
         sizeBytes += (part?.sizeBytes ?? 0) - (old?.sizeBytes ?? 0)
+        memoryBytes += (part?.memoryBytes ?? 0) - (old?.memoryBytes ?? 0)
         partCount += (part == nil ? 0 : 1) - (old == nil ? 0 : 1)
         nestedCount += (part?.isNested == true ? 1 : 0) - (old?.isNested == true ? 1 : 0)
     }

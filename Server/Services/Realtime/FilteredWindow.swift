@@ -64,6 +64,7 @@ struct FilteredWindow: Sendable {
     init(_ query: TreeQuery, positions: [Position], isComplete: Bool, keepsAll: Bool) {
         limit = query.limit ?? Int.max
         self.keepsAll = keepsAll
+        bytesEach = Self.bytesEach(positions)
         known = SortedPositions(positions, isReversed: query.limit != nil && query.isLimitedToLast)
         edge = isComplete ? nil : known.last
     }
@@ -75,6 +76,22 @@ struct FilteredWindow: Sendable {
     var isEmpty: Bool { known.isEmpty }
     /// Children that are kept.
     var count: Int { known.count }
+
+    /// What a child that is kept takes, on the average of those that were read.
+    private let bytesEach: Int
+    /// What all of them take, roughly.
+    var sizeBytes: Int { known.count * bytesEach }
+
+    /// What a position takes beside its texts: a place in an array that has room to grow.
+    static let bytesMin = 96
+
+    private static func bytesEach(_ positions: [Position]) -> Int {
+        let texts = positions.reduce(0) { sum, position in
+            let value = if case .scalar(.string(let text)) = position.value { text.utf8.count } else { 0 }
+            return sum + position.key.text.utf8.count + value
+        }
+        return bytesMin + texts / max(1, positions.count)
+    }
 
     /// Elements of the order that were looked at or moved.
     var steps: Int { known.steps }

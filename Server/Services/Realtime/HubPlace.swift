@@ -19,7 +19,16 @@ final class HubPlace {
     /// Whether nobody listens here or below.
     var isEmpty: Bool { plain.isEmpty && windows.isEmpty && children.isEmpty }
 
+    /// Whether somebody listens to this very place.
+    var isListened: Bool { !plain.isEmpty || !windows.isEmpty }
+
+    var childCount: Int { children.count }
+
     func child(_ key: TreeKey) -> HubPlace? { children[key] }
+
+    func forEachChild(_ body: (TreeKey, HubPlace) -> Void) {
+        for (key, child) in children { body(key, child) }
+    }
 
     /// The places below it with the way to each.
     func forEachBelow(_ body: (HubPlace) -> Void) {
@@ -107,55 +116,29 @@ struct HubRoute {
     var inside: [Int] = []
     /// Of the change above it.
     var above: Int?
+    /// What that change puts here, when no other does.
+    var part: Node?
+    /// Whether that is known to be another than before.
+    var isChanged = false
     /// The place's children that the changes touch; nil when they replace the place itself, or nobody asks.
     var children: TouchedChildren?
 
     /// What windows are told when the place itself is replaced by a commit: what is there then, read once for all of them;
     /// nil when that and the windows are so many that they are read beside the writer.
     func replacement(_ after: TreeView) throws(Status) -> Node? {
-        let bytesMax = Limits.realtimeCompareBytesMax
-        if try after.sizeEstimate(at: place.path, upTo: bytesMax) > bytesMax { return nil }
-        let node = try after.node(at: place.path)
+        let node: Node
+        if let part {
+            node = part
+        } else {
+            let bytesMax = Limits.realtimeCompareBytesMax
+            if try after.sizeEstimate(at: place.path, upTo: bytesMax) > bytesMax { return nil }
+            node = try after.node(at: place.path)
+        }
         return node.childCount * place.windows.count > Self.replacedMax ? nil : node
     }
 
     /// Children that are looked at for all windows of a place that is replaced.
     private static let replacedMax = 20_000
-}
-
-/// Finds the places of the trie that a commit's changes concern.
-struct HubRoutes {
-    private let root: HubPlace
-    private(set) var all: [HubRoute] = []
-    private var positions: [ObjectIdentifier: Int] = [:]
-
-    init(_ root: HubPlace) {
-        self.root = root
-    }
-
-    mutating func add(_ change: TreeChange, _ index: Int) {
-        var place = root
-        if isListened(place) { all[position(of: place)].inside.append(index) }
-        for key in change.place.keys {
-            guard let next = place.child(key) else { return }
-            place = next
-            if isListened(place) { all[position(of: place)].inside.append(index) }
-        }
-        // A priority is nothing to those below.
-        if change.isPriority { return }
-        var below: [HubPlace] = []
-        place.forEachBelow { if !$0.plain.isEmpty || !$0.windows.isEmpty { below.append($0) } }
-        for place in below { all[position(of: place)].above = index }
-    }
-
-    private func isListened(_ place: HubPlace) -> Bool { !place.plain.isEmpty || !place.windows.isEmpty }
-
-    private mutating func position(of place: HubPlace) -> Int {
-        if let known = positions[ObjectIdentifier(place)] { return known }
-        positions[ObjectIdentifier(place)] = all.count
-        all.append(HubRoute(place: place))
-        return all.count - 1
-    }
 }
 
 /// Makes what listeners without a query hear of a commit; those who hear the same get one object.
@@ -171,7 +154,7 @@ final class HubPushes {
         if route.place.plain.isEmpty { return nil }
         if let above = route.above {
             let change = commit.changes[above]
-            let part = change.node.node(at: route.place.path.relative(to: change.path))
+            let part = route.part ?? change.node.node(at: route.place.path.relative(to: change.path))
             return .push(RealtimePush(.put(route.place.path, part)))
         }
         if let known = made[route.inside] { return .push(known) }

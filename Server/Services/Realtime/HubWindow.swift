@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
 import HearthTree
@@ -30,6 +31,8 @@ final class HubWindow {
     var isToBeRead = false
 
     private static let touchesMax = 10_000
+    static let isTooMuch = Status.resourceExhausted("Too much is kept for queries that you listen to.")
+
     /// After so many readings beside the writer it is given up: its location is replaced faster than it can be read.
     private static let readingsMax = 20
     /// Children and entries that the writer looks at to find a window again.
@@ -58,6 +61,20 @@ final class HubWindow {
     struct Reading: Sendable {
         var version: Int64
         var window: FilteredWindow
+        /// For what it keeps; nil when that isn't counted.
+        var memory: MemoryReservation?
+    }
+
+    /// What it keeps is on the account of the first who listens.
+    private var memory: MemoryReservation?
+    /// Small changes of its size are not counted.
+    private static let countedBytesMin = 1 << 10
+
+    /// Whether there is room for what it keeps now.
+    private func isCounted() -> Bool {
+        guard let memory else { return true }
+        let bytes = window?.sizeBytes ?? 0
+        return abs(bytes - memory.bytes) < max(Self.countedBytesMin, memory.bytes / 8) || memory.resize(to: bytes)
     }
 
     /// It is about to be read on a state with all commits until now.
@@ -73,13 +90,14 @@ final class HubWindow {
     func begin(with reading: Reading, _ view: TreeView) throws(Status) -> Bool {
         isReading = false
         readings += 1
+        memory = reading.memory
         var begun = reading.window
         var isFollowed = !isOvertaken
         if isFollowed, case .unsound = begun.apply(changes(since: reading.version)) { isFollowed = false }
         if isFollowed {
-            keep(begun)
+            try keep(begun)
         } else if let read = try readHere(view) {
-            keep(read)
+            try keep(read)
         } else if readings < Self.readingsMax {
             return false
         } else {
@@ -103,8 +121,13 @@ final class HubWindow {
         return changes
     }
 
-    private func keep(_ read: FilteredWindow) {
+    /// - Throws: RESOURCE_EXHAUSTED.
+    private func keep(_ read: FilteredWindow) throws(Status) {
         window = read
+        if !isCounted() {
+            window = nil
+            throw Self.isTooMuch
+        }
         isBroken = false
         readings = 0
         touches = []
@@ -140,7 +163,8 @@ final class HubWindow {
             return nil
         }
         do throws(Status) {
-            return try move(touched, children, after)
+            let change = try move(touched, children, after)
+            return isCounted() ? change : forget()
         } catch {
             return forget()
         }
@@ -162,6 +186,7 @@ final class HubWindow {
             query, positions: all.map { FilteredWindow.Position(value: query.indexValue(of: $0.node), key: $0.key) },
             isComplete: true, keepsAll: window.keepsAll)
         self.window = read
+        if !isCounted() { return forget() }
         if window.isEmpty, read.isEmpty { return nil }
         return .push(RealtimePush(.put(path, query.result(of: node))))
     }
@@ -183,6 +208,7 @@ final class HubWindow {
 
     private func forget() -> Change {
         window = nil
+        memory = nil
         isBroken = false
         return .unknown
     }
@@ -236,15 +262,48 @@ final class HubWindow {
         return try view.sizeEstimate(at: path, upTo: bytesMax) > bytesMax ? nil : Self.read(query, path, view)
     }
 
+    /// What may be in a window that is read, as long as there is memory for it: what is read is counted before.
+    private static let keysMax = [50_000, 250_000, Limits.treeWindowKeysMax]
+
+    /// Reads a window beside the writer.
+    /// - Parameters:
+    ///   - memory: for what is read.
+    ///   - isBrief: whether it may not take long.
+    /// - Throws: RESOURCE_EXHAUSTED when there is none, or the window is too large, or it takes long.
+    static func read(
+        _ query: TreeQuery, _ path: TreePath, _ view: TreeView, _ memory: MemoryReservation, isBrief: Bool
+    ) throws(Status) -> FilteredWindow {
+        if isBrief {
+            let bytesMax = Limits.realtimeCompareBytesMax
+            let isSmall = try view.sizeEstimate(at: path, upTo: bytesMax) <= bytesMax
+            let looksMax = isSmall ? .max : Limits.realtimeBriefLooksMax
+            let window = try read(query, path, view, looksMax: looksMax)
+            if !memory.resize(to: window.sizeBytes) { throw isTooMuch }
+            return window
+        }
+        for keysMax in keysMax {
+            if !memory.resize(to: keysMax > Self.keysMax[0] ? keysMax * FilteredWindow.bytesMin : 0) { throw isTooMuch }
+            do throws(Status) {
+                let window = try read(query, path, view, keysMax: keysMax)
+                if !memory.resize(to: window.sizeBytes) { throw isTooMuch }
+                return window
+            } catch {
+                if error != TreeView.isTooLarge || keysMax == Limits.treeWindowKeysMax { throw error }
+            }
+        }
+        throw isTooMuch
+    }
+
     /// - Throws: RESOURCE_EXHAUSTED when the window is too large.
     static func read(
-        _ query: TreeQuery, _ path: TreePath, _ view: TreeView, looksMax: Int = .max
+        _ query: TreeQuery, _ path: TreePath, _ view: TreeView, looksMax: Int = .max,
+        keysMax: Int = Limits.treeWindowKeysMax
     ) throws(Status) -> FilteredWindow {
         var wider = query
         let isIndexed = try view.isIndexed(query, at: path)
         // Without an index all children are looked at, and would be again: so all that match are kept.
         wider.limit = isIndexed ? query.limit.map { $0 + FilteredWindow.reserve(for: $0) } : nil
-        let found = try view.keys(of: wider, at: path, looksMax: looksMax)
+        let found = try view.keys(of: wider, at: path, looksMax: looksMax, keysMax: keysMax)
         return FilteredWindow(
             query, positions: found.children.map { FilteredWindow.Position(value: $0.value, key: $0.key) },
             isComplete: wider.limit.map { found.children.count < $0 } ?? true, keepsAll: !isIndexed)

@@ -48,9 +48,12 @@ struct ListenReading: Sendable {
         }
         if let query = target.query {
             content.isIndexed = namespace.hasIndex(query.index, at: target.path)
-        } else if !mayBeLarge {
-            let limit = Limits.realtimeAnswerMemoryBytesMax
-            if try view.sizeEstimate(at: target.path, upTo: limit) > limit { throw Self.isLarge }
+        }
+        if !mayBeLarge {
+            let isSmall = try view.isSmall(
+                target.query, at: target.path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax,
+                looksMax: Limits.realtimeBriefLooksMax)
+            if !isSmall { throw Self.isLarge }
         }
         let writer = RealtimeDataWriter(
             folder: service.spoolFolder, service.spools.reservation(for: requester),

@@ -78,20 +78,31 @@ private final class RealtimeGuard: TreeGuard {
     private let auth: JSONValue?
     private let isEmulator: Bool
 
+    private static let takesLong = Status.resourceExhausted("The rules take long for this write.")
+
     init(namespace: RealtimeNamespace, auth: JSONValue?, isEmulator: Bool) {
         self.namespace = namespace
         self.auth = auth
         self.isEmulator = isEmulator
     }
 
+    var basis: (any AnyObject & Sendable)? { namespace.rules }
+
     func judge(
-        _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64
+        _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64, stepsMax: Int?
     ) throws(Status) {
         guard let rules = namespace.rules else {
             if isEmulator { return }
             throw RealtimeAccess.denied
         }
-        let verdict = try rules.mayWrite(update, auth: auth, before: before, after: after, now: now)
-        if !verdict.isAllowed { throw RealtimeAccess.denied }
+        let verdict = try rules.mayWrite(
+            update, auth: auth, before: before, after: after, now: now,
+            stepsMax: min(stepsMax ?? .max, TreeRulesLimits.stepsMax))
+        switch verdict {
+        case .allowed: return
+        case .denied(let denial):
+            if stepsMax != nil, case .exhausted = denial.reason { throw Self.takesLong }
+            throw RealtimeAccess.denied
+        }
     }
 }

@@ -72,7 +72,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         isStale = false
         let reading = reading
         let requester = requester
-        let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
+        let kind: WorkerPool.Kind = mayBeLarge ? .long : .brief
         handle.load(kind, for: requester) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in

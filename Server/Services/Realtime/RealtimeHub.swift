@@ -42,13 +42,22 @@ final class RealtimeHub: @unchecked Sendable {
     private var groupBefore: TreeView?
     private var groupPlaces: Set<ObjectIdentifier> = []
 
+    /// What it may still read to find out whom it need not tell.
+    let looks = HubLooks()
+
     /// Windows that were asked what a commit means to them, for tests that count work.
     let windowsAsked = Atomic<Int>(0)
 
-    /// - Parameter pool: for reads.
-    init(_ database: TreeDatabase, pool: WorkerPool) {
+    /// What windows keep.
+    private let windowMemory: MemoryBudget
+
+    /// - Parameters:
+    ///   - pool: for reads.
+    ///   - windows: for what is kept of queries that are listened to.
+    init(_ database: TreeDatabase, pool: WorkerPool, windows: MemoryBudget = ServerMemory().windows) {
         self.database = database
         self.pool = pool
+        windowMemory = windows
         database.setObserver(HubObserver(self))
     }
 
@@ -156,16 +165,34 @@ final class RealtimeHub: @unchecked Sendable {
             let ended: @Sendable (Result<HubWindow.Reading, Status>) -> Void = { [self] result in
                 database.perform { [self] view in began(bound.value, with: result, view) }
             }
-            pool.run(.long, for: requester, refused: { ended(.failure($0)) }) { [self] in
-                ended(
-                    Result { () throws(Status) in
-                        let view = try database.view()
-                        defer { view.close() }
-                        let window = try HubWindow.read(query, path, view)
-                        return HubWindow.Reading(version: view.version, window: window)
-                    })
+            let refused: @Sendable (Status) -> Void = { ended(.failure($0)) }
+            pool.run(.brief, for: requester, refused: refused) { [self] in
+                let result = Result { () throws(Status) in try reading(of: query, path, requester, isBrief: true) }
+                if case .failure(let status) = result, status.code == .resourceExhausted {
+                    // It takes longer.
+                    return pool.run(.long, for: requester, refused: refused) { [self] in
+                        ended(
+                            Result { () throws(Status) in
+                                try reading(of: query, path, requester, isBrief: false)
+                            })
+                    }
+                }
+                ended(result)
             }
         }
+    }
+
+    /// Whether windows are read, or wait for that; on the writer's thread.
+    var isReadingWindows: Bool { windowReadings > 0 || !windowsToRead.isEmpty }
+
+    private func reading(
+        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool
+    ) throws(Status) -> HubWindow.Reading {
+        let view = try database.view()
+        defer { view.close() }
+        let memory = windowMemory.reservation(for: requester)
+        let window = try HubWindow.read(query, path, view, memory, isBrief: isBrief)
+        return HubWindow.Reading(version: view.version, window: window, memory: memory)
     }
 
     private func began(_ window: HubWindow, with result: Result<HubWindow.Reading, Status>, _ view: TreeView) {
@@ -201,9 +228,7 @@ final class RealtimeHub: @unchecked Sendable {
     fileprivate func willChange(_ changes: [TreeChange], before: TreeView) {
         routes = []
         if root.isEmpty { return }
-        var found = HubRoutes(root)
-        for index in changes.indices { found.add(changes[index], index) }
-        routes = found.all
+        routes = HubRoutes(root, changes, before: before, looks).all
         for (number, route) in routes.enumerated() where !route.place.windows.isEmpty && route.above == nil {
             let path = route.place.path
             let inside = route.inside.map { changes[$0] }
@@ -269,15 +294,14 @@ final class RealtimeHub: @unchecked Sendable {
     /// tell what a listener knows already does no harm.
     private func isUnchanged(_ route: HubRoute, _ after: TreeView) -> Bool {
         let isFirst = groupPlaces.insert(ObjectIdentifier(route.place)).inserted
-        guard route.above != nil, isFirst else { return false }
+        guard route.above != nil, isFirst, !route.isChanged else { return false }
         do throws(Status) {
             let before = if let groupBefore { groupBefore } else { try database.view() }
             groupBefore = before
-            let limit = Limits.realtimeCompareBytesMax
-            let path = route.place.path
-            if try before.sizeEstimate(at: path, upTo: limit) > limit { return false }
-            if try after.sizeEstimate(at: path, upTo: limit) > limit { return false }
-            return try before.node(at: path) == after.node(at: path)
+            guard let old = try looks.node(at: route.place.path, before) else { return false }
+            if let part = route.part { return old == part }
+            guard let new = try looks.node(at: route.place.path, after) else { return false }
+            return old == new
         } catch {
             return false
         }
@@ -291,6 +315,7 @@ final class RealtimeHub: @unchecked Sendable {
         groupBefore?.close()
         groupBefore = nil
         groupPlaces = []
+        looks.reset()
     }
 
     private func stage(_ change: RealtimeEvent.Change?, _ version: Int64, to listens: [SharedListen]) {

@@ -132,7 +132,7 @@ final class RealtimeListen: @unchecked Sendable {
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(.long, for: requester, question) { [self] result, _ in
+        begin(.brief, for: requester, question) { [self] result, _ in
             done(result)
             if case .success = result { release(after: .min) }
         }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthRules
 import HearthTree
@@ -22,10 +23,13 @@ final class RealtimeNamespace: Sendable {
     }
 
     /// - Parameter rules: nil when nobody has said who may do what.
-    init(name: String, database: TreeDatabase, rules: TreeRuleset?, pool: WorkerPool) {
+    init(
+        name: String, database: TreeDatabase, rules: TreeRuleset?, pool: WorkerPool,
+        windows: MemoryBudget = ServerMemory().windows
+    ) {
         self.name = name
         self.database = database
-        hub = RealtimeHub(database, pool: pool)
+        hub = RealtimeHub(database, pool: pool, windows: windows)
         state = Mutex(State(rules: rules))
         let indexes = Self.indexes(of: rules)
         // Most have none, and then need no thread for it.

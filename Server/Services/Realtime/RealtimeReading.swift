@@ -28,10 +28,22 @@ struct RealtimeReading: Sendable {
             let view = try namespace.database.view()
             defer { view.close() }
             try check(view)
-            if try isSmall(view) { return deliver(try answer(view)) }
-            readLater()
+            if try isInline(view) { return deliver(try answer(view)) }
+            readBriefly()
         } catch {
             call.fail(error)
+        }
+    }
+
+    /// What takes some milliseconds is read before all long reads, whoever has those.
+    private func readBriefly() {
+        service.answerBriefly(call) { [self] () throws(Status) in
+            let view = try namespace.database.view()
+            defer { view.close() }
+            try check(view)
+            guard try isBrief(view) else { return call.onLoop { [self] in readLater() } }
+            let answer = try answer(view)
+            call.onLoop { [self] in deliver(answer) }
         }
     }
 
@@ -76,7 +88,18 @@ struct RealtimeReading: Sendable {
             "Index not defined, add \".indexOn\": \"\(name)\", for path \"\(path)\", to the rules")
     }
 
-    private func isSmall(_ view: TreeView) throws(Status) -> Bool {
+    private func isBrief(_ view: TreeView) throws(Status) -> Bool {
+        let looksMax = Limits.realtimeBriefLooksMax
+        if call.parameters.isShallow, query == nil {
+            // The tag is that of all there is.
+            if isTagged { return false }
+            return try view.children(of: path, limit: looksMax + 1).count <= looksMax
+        }
+        return try view.isSmall(
+            query, at: path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax, looksMax: looksMax)
+    }
+
+    private func isInline(_ view: TreeView) throws(Status) -> Bool {
         if path.last == .priority { return true }
         if query != nil || call.parameters.isShallow { return false }
         return try view.sizeEstimate(at: path, upTo: Limits.realtimeReadInlineBytesMax)
@@ -147,9 +170,11 @@ struct RealtimeReading: Sendable {
 
     /// Nil when nobody wants one: it costs as much as the reading.
     private func tag(_ hash: () throws(Status) -> String) throws(Status) -> String? {
-        guard call.wantsTag || call.head.firstValue("if-none-match") != nil else { return nil }
+        guard isTagged else { return nil }
         return Self.tag(ofHash: try hash())
     }
+
+    private var isTagged: Bool { call.wantsTag || call.head.firstValue("if-none-match") != nil }
 
     private func isKnown(_ tag: String) -> Bool {
         call.head.values("if-none-match").contains { Self.unquoted($0) == tag }

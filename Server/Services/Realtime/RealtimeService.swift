@@ -123,6 +123,11 @@ final class RealtimeService: Sendable {
         run(.long, call, body)
     }
 
+    /// The same for what is known to take some milliseconds at most.
+    func answerBriefly(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
+        run(.brief, call, body)
+    }
+
     private func run(
         _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void
     ) {
@@ -184,12 +189,16 @@ final class RealtimeService: Sendable {
             let store = DeferredStore(
                 isWorthKeeping: { snapshot throws(Status) in try TreeDatabase.hasContent(snapshot) }, make: make)
             let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
-            return RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
+            return RealtimeNamespace(
+                name: name, database: database, rules: rules, pool: pool,
+                windows: large.memory.windows)
         }
         let store = try make()
         do throws(Status) {
             let database = try TreeDatabase(name: name, store: store, clock: clock, run: background)
-            let namespace = RealtimeNamespace(name: name, database: database, rules: rules, pool: pool)
+            let namespace = RealtimeNamespace(
+                name: name, database: database, rules: rules, pool: pool,
+                windows: large.memory.windows)
             do throws(Status) {
                 try namespace.runAbandoned(self)
             } catch {

@@ -33,15 +33,9 @@ extension RealtimeSession {
             return changes.isEmpty ? take(answer, apply) : refuse(answer, error)
         }
         guard let treeGuard, !changes.isEmpty else { return take(answer, apply) }
-        let now = service.nowMilliseconds
         let held = LoopBound((answer, apply))
         hold()
-        namespace.hub.read(on: loop, for: writeRequester, afterWrites: writesInFlight > 0) { view throws(Status) in
-            var resolved: [TreeChange] = []
-            for change in changes { resolved.append(try change.resolved(nowMilliseconds: now, old: view)) }
-            let after = TreeOverlay(base: view, changes: resolved)
-            try treeGuard.judge(resolved, before: view, after: after, now: now)
-        } _: { [self] result, _ in
+        judge(changes, by: treeGuard, .brief) { [self] result in
             switch result {
             case .success: take(held.value.0, held.value.1)
             case .failure(let status): refuse(held.value.0, status)
@@ -50,9 +44,28 @@ extension RealtimeSession {
         }
     }
 
+    /// Asks a guard about changes, at first among what takes little.
+    /// - Parameter done: on the loop.
+    private func judge(
+        _ changes: [TreeChange], by treeGuard: any TreeGuard, _ kind: WorkerPool.Kind,
+        _ done: @escaping @Sendable (Result<Void, Status>) -> Void
+    ) {
+        let now = service.nowMilliseconds
+        let stepsMax = kind == .brief ? Limits.treeJudgeStepsMax : nil
+        namespace.hub.read(kind, on: loop, for: writeRequester, afterWrites: writesInFlight > 0) {
+            view throws(Status) in
+            try treeGuard.judge(changes, on: view, now: now, stepsMax: stepsMax)
+        } _: { [self] result, _ in
+            if kind == .brief, case .failure(let status) = result, status.code == .resourceExhausted {
+                return judge(changes, by: treeGuard, .long, done)
+            }
+            done(result)
+        }
+    }
+
     private func take(_ answer: Answer, _ apply: (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        if !disconnect.writes.attempt(apply) {
+        if !disconnect.writes.attempt(mayTake: { heldWishes.set($0) }, apply) {
             return refuse(
                 answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
         }
@@ -245,26 +258,42 @@ struct DisconnectRecord: Sendable {
         let changes = changes
         Self.submit(changes, treeGuard, session, for: requester, namespace, service) { outcome in
             guard case .refused = outcome, let treeGuard else { return done(outcome) }
-            let now = service.nowMilliseconds
-            let isQueued = namespace.database.perform(for: requester) { view in
-                let allowed = changes.filter { change in
-                    do throws(Status) {
-                        let resolved = [try change.resolved(nowMilliseconds: now, old: view)]
-                        let after = TreeOverlay(base: view, changes: resolved)
-                        try treeGuard.judge(resolved, before: view, after: after, now: now)
-                        return true
-                    } catch {
-                        return false
-                    }
-                }
+            Self.allowed(changes, by: treeGuard, for: requester, namespace, service) { allowed in
+                guard let allowed else { return done(.failed) }
                 Self.submit(allowed, treeGuard, session, for: requester, namespace, service) { outcome in
                     // Together they are refused still; nothing can be said for one and against another.
                     guard case .refused = outcome else { return done(outcome) }
                     Self.submit([], nil, session, for: requester, namespace, service, done)
                 }
             }
-            // The database is closed: the next start finds the journal.
-            if !isQueued { done(.failed) }
+        }
+    }
+
+    /// Which of several changes rules allow each by itself: asked beside the writer, who has others to serve.
+    /// - Parameter done: given nil when that can't be found out now.
+    private static func allowed(
+        _ changes: [TreeChange], by treeGuard: any TreeGuard, for requester: Requester, _ namespace: RealtimeNamespace,
+        _ service: RealtimeService, _ done: @escaping @Sendable ([TreeChange]?) -> Void
+    ) {
+        let now = service.nowMilliseconds
+        service.pool.run(.long, for: requester, refused: { _ in done(nil) }) {
+            let view: TreeView
+            do throws(Status) {
+                view = try namespace.database.view()
+            } catch {
+                // The database is closed: the next start finds the journal.
+                return done(nil)
+            }
+            let allowed = changes.filter { change in
+                do throws(Status) {
+                    try treeGuard.judge([change], on: view, now: now, stepsMax: nil)
+                    return true
+                } catch {
+                    return false
+                }
+            }
+            view.close()
+            done(allowed)
         }
     }
 
@@ -318,5 +347,17 @@ extension RealtimeNamespace {
                 "what a client wanted written at its end is lost", ("namespace", .text(name)),
                 ("session", .text(kept.session)), ("error", .text(error.message)))
         }
+    }
+}
+
+extension TreeGuard {
+    /// Asks about changes of which not everything is worked out.
+    fileprivate func judge(
+        _ changes: [TreeChange], on view: TreeView, now: Int64, stepsMax: Int?
+    ) throws(Status) {
+        var resolved: [TreeChange] = []
+        for change in changes { resolved.append(try change.resolved(nowMilliseconds: now, old: view)) }
+        let after = TreeOverlay(base: view, changes: resolved)
+        try judge(resolved, before: view, after: after, now: now, stepsMax: stepsMax)
     }
 }

@@ -29,7 +29,7 @@ extension RealtimeSession {
         let questions = asked.map(\.question)
         let bound = LoopBound(asked.map(\.listen))
         let judgement = judgement
-        namespace.hub.read(on: loop, for: requester, cancellation: cancellation) { view throws(Status) in
+        namespace.hub.read(.brief, on: loop, for: requester, cancellation: cancellation) { view throws(Status) in
             var verdicts: [Result<Void, Status>] = []
             for question in questions {
                 let verdict = Result { () throws(Status) in try question.judge(view) }

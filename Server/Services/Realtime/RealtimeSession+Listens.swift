@@ -55,7 +55,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
         let requester = session.requester
         judgement = session.judgement
         isMakingLarge = mayBeLarge
-        let kind: WorkerPool.Kind = mayBeLarge || target.query != nil ? .long : .short
+        let kind: WorkerPool.Kind = mayBeLarge ? .long : .brief
         handle.load(kind, for: requester) { view throws(Status) in
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
@@ -239,7 +239,7 @@ extension RealtimeSession {
 
     private func read(_ reading: ListenReading, _ answer: Answer, mayBeLarge: Bool) {
         let requester = writeRequester
-        let kind: WorkerPool.Kind = mayBeLarge || reading.target.query != nil ? .long : .short
+        let kind: WorkerPool.Kind = mayBeLarge ? .long : .brief
         let answer = LoopBound(answer)
         namespace.hub.read(
             kind, on: loop, for: requester, afterWrites: writesInFlight > 0, cancellation: cancellation

@@ -20,7 +20,7 @@ extension RealtimeSession {
                 service: service, namespace: namespace, identity: identity,
                 target: RealtimeTarget(path: update.path, query: nil))
             let held = LoopBound((write, answer))
-            namespace.hub.read(on: loop, for: writeRequester) { view throws(Status) in
+            namespace.hub.read(.brief, on: loop, for: writeRequester) { view throws(Status) in
                 try reading.judge(view)
             } _: { [self] result, _ in
                 var (write, answer) = held.value

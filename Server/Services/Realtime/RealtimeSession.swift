@@ -51,12 +51,12 @@ final class RealtimeSession: @unchecked Sendable {
     private(set) var carrier: (any RealtimeCarrier)?
 
     /// For whom requests are from now on.
-    private(set) var identity = RealtimeIdentity.nobody
-    private let peer: RealtimePeer
-    private(set) var requester: Requester
+    var identity = RealtimeIdentity.nobody
+    let peer: RealtimePeer
+    var requester: Requester
     /// Counts changes of what may be read: of identity or rules.
-    private(set) var judgement = 0
-    private var expiry: TokenExpiry?
+    var judgement = 0
+    var expiry: TokenExpiry?
 
     // Requests that were not begun, and why not.
     private var waiting: [[UInt8]] = []
@@ -64,7 +64,7 @@ final class RealtimeSession: @unchecked Sendable {
     private var waitingBytes = 0
     /// Bytes of messages that the carrier hasn't completely.
     private var pieceBytes = 0
-    private var held: HeldBytes
+    var held: HeldBytes
     private var hasSpoken = false
     /// Set when the client is gone.
     let cancellation = Cancellation()
@@ -73,18 +73,20 @@ final class RealtimeSession: @unchecked Sendable {
     private var firstParsedBytes: Int?
     private var firstShare: WorkingShare?
     /// What requests have become that are not answered, and have no share of the memory.
-    private var uncountedBytes = 0
+    var uncountedBytes = 0
     private var holds = 0
     private var isProceeding = false
 
     // Answers that are not sent.
-    private var answers: [Answer] = []
-    private var firstAnswer = 0
-    private var answerBytes = 0
-    private var heldAnswers: HeldBytes
+    var answers: [Answer] = []
+    var firstAnswer = 0
+    var answerBytes = 0
+    var heldAnswers: HeldBytes
+    /// What the client wants written when it is gone.
+    var heldWishes: HeldBytes
     /// What is read for the client and large: one at a time, and none while one waits for the client.
-    private var isMakingLarge = false
-    private var postponed = Queue<() -> Void>()
+    var isMakingLarge = false
+    var postponed = Queue<() -> Void>()
     var writesInFlight = 0
     var readsInFlight = 0 {
         didSet { if readsInFlight == 0 { takeDeferredWrite() } }
@@ -95,10 +97,10 @@ final class RealtimeSession: @unchecked Sendable {
 
     var listens: [RealtimeTarget: SessionListen] = [:]
     /// Listens whose client lacks changes, or of which is being asked whether they may go on.
-    private var unsettled: [ObjectIdentifier: SessionListen] = [:]
+    var unsettled: [ObjectIdentifier: SessionListen] = [:]
     private var staleListens: [SessionListen] = []
     /// The last thing sent, when that was a push without a tag.
-    private weak var lastPush: RealtimePush?
+    weak var lastPush: RealtimePush?
 
     var judgements = SessionJudgement()
     var disconnect: SessionDisconnect
@@ -108,7 +110,7 @@ final class RealtimeSession: @unchecked Sendable {
 
     /// The answer to a request, in the order of requests.
     final class Answer {
-        fileprivate enum Content {
+        enum Content {
             case small([UInt8])
             case large(LargeMessage)
             case sent
@@ -117,18 +119,18 @@ final class RealtimeSession: @unchecked Sendable {
         }
 
         let number: Int64
-        fileprivate var content: Content?
+        var content: Content?
         /// Of the request, until it is answered.
-        fileprivate var memory: Memory
+        var memory: Memory
 
-        fileprivate init(_ number: Int64, _ memory: Memory) {
+        init(_ number: Int64, _ memory: Memory) {
             self.number = number
             self.memory = memory
         }
     }
 
     /// What a request takes until it is answered: a share of the memory for requests, or of what every connection may have.
-    fileprivate struct Memory {
+    struct Memory {
         var share: WorkingShare?
         var uncountedBytes = 0
         /// In place of the share, of what may take as long as the client likes.
@@ -145,6 +147,7 @@ final class RealtimeSession: @unchecked Sendable {
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         held = HeldBytes(service.large.memory.received, for: requester)
         heldAnswers = HeldBytes(service.large.memory.unread, for: requester)
+        heldWishes = HeldBytes(service.large.memory.received, for: requester)
         id = Self.makeID()
         disconnect = SessionDisconnect()
         namespace.users.add(self)
@@ -353,106 +356,6 @@ final class RealtimeSession: @unchecked Sendable {
         }
     }
 
-    // MARK: Answers
-
-    func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
-        finish(answer, .small(RealtimeMessages.reply(to: answer.number, .ok, data: data)))
-    }
-
-    func confirm(_ answer: Answer, data: RealtimeData) {
-        switch data {
-        case .memory(let json): confirm(answer, data: json)
-        case .file(let body):
-            let head = RealtimeMessages.replyHead(answer.number, .ok)
-            finish(answer, .large(LargeMessage(head: head, body: body, tail: RealtimeMessages.replyTail)))
-        }
-    }
-
-    /// Confirms a listen, also before requests that came earlier are answered: clients take what they are told until then
-    /// for older than this answer, and one that says that they have everything for the end of it.
-    func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
-        send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
-        finish(answer, .sent)
-    }
-
-    func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
-        finish(answer, .small(RealtimeMessages.reply(to: answer.number, refusal)))
-    }
-
-    func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }
-
-    private func finish(_ answer: Answer, _ content: Answer.Content) {
-        uncountedBytes -= answer.memory.uncountedBytes
-        answer.memory = Memory()
-        if isEnded { return }
-        answer.content = content
-        answerBytes += content.sizeBytes
-        sendAnswers()
-        if !isEnded, !heldAnswers.set(answerBytes) { endBusy() }
-    }
-
-    private func sendAnswers() {
-        while unsettled.isEmpty, firstAnswer < answers.count, let content = answers[firstAnswer].content {
-            answers[firstAnswer].content = .sent
-            firstAnswer += 1
-            answerBytes -= content.sizeBytes
-            switch content {
-            case .small(let text): send(text)
-            case .large(let message): send(message)
-            case .sent: break
-            }
-        }
-        if firstAnswer == answers.count {
-            answers = []
-            firstAnswer = 0
-        } else if firstAnswer > 100, firstAnswer * 2 > answers.count {
-            answers.removeFirst(firstAnswer)
-            firstAnswer = 0
-        }
-        proceed()
-    }
-
-    func send(_ message: [UInt8]) {
-        lastPush = nil
-        carrier?.send(message)
-    }
-
-    private func send(_ message: LargeMessage) {
-        lastPush = nil
-        carrier?.send(message)
-    }
-
-    func send(_ head: [UInt8], _ data: RealtimeData, _ tail: [UInt8]) {
-        switch data {
-        case .memory(let json): send(head + json + tail)
-        case .file(let body): send(LargeMessage(head: head, body: body, tail: tail))
-        }
-    }
-
-    /// The server holds too much for the client, which may come again.
-    func endBusy() { carrier?.end(.busy) }
-
-    // MARK: Large answers
-
-    /// Runs `job` when the client has taken what is large and was made for it before; the job has to call `largeIsMade`.
-    func whenLargeMayBeMade(_ job: @escaping () -> Void) {
-        // The job holds the session, which would hold it for ever.
-        if isEnded { return }
-        postponed.append(job)
-        makeLarge()
-    }
-
-    func largeIsMade() {
-        isMakingLarge = false
-        makeLarge()
-    }
-
-    private func makeLarge() {
-        guard !isEnded, !isMakingLarge, carrier?.hasLarge == false, let job = postponed.popFirst() else { return }
-        isMakingLarge = true
-        job()
-    }
-
     // MARK: Pushes
 
     /// - Returns: false when there is no room: the listen is stale from now on.
@@ -502,72 +405,6 @@ final class RealtimeSession: @unchecked Sendable {
         proceed()
     }
 
-    // MARK: Identity
-
-    private func authenticate(_ credential: RealtimeCredential, _ override: RealtimeOverride?, _ answer: Answer) {
-        hold()
-        let answer = LoopBound(answer)
-        service.authenticator.identify(credential, override: override, on: loop) { [self] result in
-            switch result {
-            case .success(let identity):
-                change(to: identity)
-                confirm(answer.value, data: Self.describe(identity))
-            case .failure(let status):
-                let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
-                let refusal = RealtimeRefusal(status)
-                refuse(
-                    answer.value,
-                    status.code == .unauthenticated ? RealtimeRefusal(status: word, text: status.message) : refusal)
-            }
-            release()
-        }
-    }
-
-    /// For whom the connection is by the header of its first request; what comes meanwhile waits.
-    func authenticate(header: String) {
-        hold()
-        service.authenticator.identify(.header(header), on: loop) { [self] result in
-            // A client with a bad header says who it is later, and is told then.
-            if case .success(let identity) = result { change(to: identity) }
-            release()
-        }
-    }
-
-    private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
-        var text: [UInt8] = []
-        TreeJSON.append(.object([("auth", identity.auth ?? .null)]), to: &text)
-        return text
-    }
-
-    private func change(to identity: RealtimeIdentity) {
-        if isEnded { return }
-        self.identity = identity
-        expiry?.cancel()
-        expiry = TokenExpiry(identity.tokenEnd, on: loop) { [weak self] _ in self?.tokenEnded() }
-        let requester = identity.requester(at: peer.address, connection: peer.connection)
-        if requester != self.requester { belong(to: requester) }
-        judgeListens()
-    }
-
-    private func belong(to requester: Requester) {
-        self.requester = requester
-        service.connections.change(id, to: requester)
-        carrier?.belongs(to: requester)
-        if !held.move(to: requester) || !heldAnswers.move(to: requester) { endBusy() }
-    }
-
-    private func tokenEnded() {
-        if isEnded { return }
-        send(RealtimeMessages.tokenExpired)
-        change(to: .nobody)
-    }
-
-    /// Asks of all listens whether they may go on.
-    private func judgeListens() {
-        judgement += 1
-        for listen in listens.values { listen.judge() }
-    }
-
     // MARK: The end
 
     /// The client is gone.
@@ -596,6 +433,7 @@ final class RealtimeSession: @unchecked Sendable {
         postponed = Queue()
         runDisconnectWrites { [self] in
             isOver = true
+            _ = heldWishes.set(0)
             namespace.users.remove(self)
             let jobs = whenOver
             whenOver = []

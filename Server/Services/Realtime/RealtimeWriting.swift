@@ -148,10 +148,7 @@ struct RealtimeWriting: Sendable {
         ) { [self] outcome in
             // The writer has others to serve.
             if isLarge || outcome.isStale {
-                service.answer(call) { [self] () throws(Status) in
-                    defer { share?.end() }
-                    try answer(outcome, write)
-                }
+                answerLater(outcome, write, isBrief: !isLarge, share)
             } else {
                 call.loop.execute { [self] in
                     attempt { () throws(Status) in
@@ -217,12 +214,32 @@ struct RealtimeWriting: Sendable {
         if size > most {
             // Only who may write there hears how much there is.
             let after = TreeOverlay(base: view, changes: write.changes)
-            try guarding?.judge(write.changes, before: view, after: after, now: now)
+            try guarding?.judge(write.changes, before: view, after: after, now: now, stepsMax: nil)
             throw .invalidArgument("Data to write exceeds the maximum size that can be modified with a single request.")
         }
     }
 
     // MARK: Answers
+
+    /// - Parameter isBrief: whether it may take some milliseconds only: what was written is little.
+    private func answerLater(_ outcome: TreeOutcome, _ write: Write, isBrief: Bool, _ share: WorkingShare?) {
+        guard isBrief else {
+            return service.answer(call) { [self] () throws(Status) in
+                defer { share?.end() }
+                try answer(outcome, write)
+            }
+        }
+        service.answerBriefly(call) { [self] () throws(Status) in
+            let view = try namespace.database.view()
+            defer { view.close() }
+            let isSmall = try view.isSmall(
+                nil, at: path, sizeBytesMax: Limits.realtimeAnswerMemoryBytesMax,
+                looksMax: Limits.realtimeBriefLooksMax)
+            guard isSmall else { return answerLater(outcome, write, isBrief: false, share) }
+            defer { share?.end() }
+            try answer(outcome, write)
+        }
+    }
 
     private func answer(_ outcome: TreeOutcome, _ write: Write) throws(Status) {
         switch outcome {

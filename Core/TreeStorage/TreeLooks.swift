@@ -1,0 +1,198 @@
+import HearthModel
+import HearthTree
+
+/// What has been asked of a tree and what it has answered, so that one can tell later whether it would answer the same.
+///
+/// Filled by one thread, and then handed to another.
+final class TreeLooks: @unchecked Sendable {
+    private final class Place {
+        var children: [TreeKey: Place] = [:]
+        // Nil for what was not asked.
+        var value: Scalar??
+        var priority: Scalar??
+        var hasChildren: Bool?
+        var exists: Bool?
+        /// Whether all that is here and below counts, whatever was asked.
+        var isWhole = false
+
+        var count: Int { children.values.reduce(1) { $0 + $1.count } }
+    }
+
+    private let root = Place()
+    /// Places that are remembered; of more of them only the place above.
+    private(set) var count = 1
+    private let countMax: Int
+
+    /// Places that are asked again; when more of them have been touched the answer is that something is different.
+    private static let checkedMax = 256
+
+    init(countMax: Int = Limits.treeLooksMax) { self.countMax = countMax }
+
+    // MARK: Asking
+
+    /// Where what is asked of a place is kept; nil when all there counts anyway.
+    private func place(_ path: TreePath) -> Place? {
+        var place = root
+        for key in path.keys {
+            if place.isWhole { return nil }
+            if let known = place.children[key] {
+                place = known
+                continue
+            }
+            let made = Place()
+            place.children[key] = made
+            place = made
+            count += 1
+        }
+        if place.isWhole { return nil }
+        if count <= countMax { return place }
+        gather(around: path)
+        return nil
+    }
+
+    /// Gives up what is known of single places near a path, from the one above it on, until there is room.
+    private func gather(around path: TreePath) {
+        for depth in (0..<max(1, path.count)).reversed() where count > countMax {
+            var place = root
+            for key in path.keys[..<depth] {
+                guard let next = place.children[key] else { break }
+                place = next
+            }
+            count -= place.count - 1
+            place.children = [:]
+            place.isWhole = true
+        }
+    }
+
+    fileprivate func noteAll(at path: TreePath) {
+        guard let place = place(path) else { return }
+        count -= place.count - 1
+        place.children = [:]
+        place.isWhole = true
+    }
+
+    fileprivate func note(value: Scalar?, at path: TreePath) { place(path)?.value = .some(value) }
+    fileprivate func note(priority: Scalar?, at path: TreePath) { place(path)?.priority = .some(priority) }
+    fileprivate func note(hasChildren: Bool, at path: TreePath) { place(path)?.hasChildren = hasChildren }
+    fileprivate func note(exists: Bool, at path: TreePath) { place(path)?.exists = exists }
+
+    // MARK: Asking again
+
+    /// Whether a tree answers the same that is another one at some places at most.
+    func areSame(in view: TreeView, changedAt changes: [TreePath]) throws(Status) -> Bool {
+        var checked: Set<ObjectIdentifier> = []
+        for change in changes {
+            var place: Place? = root
+            var path = TreePath.root
+            for key in change.keys {
+                guard let here = place else { break }
+                if try !isSame(here, path, view, &checked) { return false }
+                place = here.children[key]
+                path = path.child(key)
+            }
+            if let place, try !areSame(below: place, path, view, &checked) { return false }
+        }
+        return true
+    }
+
+    private func areSame(
+        below place: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+    ) throws(Status) -> Bool {
+        if try !isSame(place, path, view, &checked) { return false }
+        for (key, child) in place.children where try !areSame(below: child, path.child(key), view, &checked) {
+            return false
+        }
+        return true
+    }
+
+    private func isSame(
+        _ place: Place, _ path: TreePath, _ view: TreeView, _ checked: inout Set<ObjectIdentifier>
+    ) throws(Status) -> Bool {
+        if place.isWhole { return false }
+        if !checked.insert(ObjectIdentifier(place)).inserted { return true }
+        if checked.count > Self.checkedMax { return false }
+        if let value = place.value, try view.value(at: path) != value { return false }
+        if let priority = place.priority, try view.priority(at: path) != priority { return false }
+        if let exists = place.exists, try view.exists(at: path) != exists { return false }
+        if let hasChildren = place.hasChildren, try view.hasChildren(at: path) != hasChildren { return false }
+        return true
+    }
+}
+
+/// A tree that notes what it is asked.
+struct ObservedTree: TreeData {
+    let view: TreeView
+    let looks: TreeLooks
+
+    func value(at path: TreePath) throws(Status) -> Scalar? {
+        let value = try view.value(at: path)
+        // Its bytes are not kept for it.
+        if let text = value?.string, text.utf8.count > Self.textBytesMax {
+            looks.noteAll(at: path)
+        } else {
+            looks.note(value: value, at: path)
+        }
+        return value
+    }
+
+    private static let textBytesMax = 256
+
+    func priority(at path: TreePath) throws(Status) -> Scalar? {
+        let priority = try view.priority(at: path)
+        if let text = priority?.string, text.utf8.count > Self.textBytesMax {
+            looks.noteAll(at: path)
+        } else {
+            looks.note(priority: priority, at: path)
+        }
+        return priority
+    }
+
+    func hasChildren(at path: TreePath) throws(Status) -> Bool {
+        let hasChildren = try view.hasChildren(at: path)
+        looks.note(hasChildren: hasChildren, at: path)
+        return hasChildren
+    }
+
+    func exists(at path: TreePath) throws(Status) -> Bool {
+        let exists = try view.exists(at: path)
+        looks.note(exists: exists, at: path)
+        return exists
+    }
+
+    func node(at path: TreePath) throws(Status) -> Node {
+        looks.noteAll(at: path)
+        return try view.node(at: path)
+    }
+
+    func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+        looks.noteAll(at: path)
+        return try view.keys(at: path, after: key, limit: limit)
+    }
+}
+
+/// A write was judged beside the writer, and may be made.
+struct TreeJudgement: Sendable {
+    /// Of the tree that the guard was shown.
+    var version: Int64
+    /// What the guard decided by.
+    var basis: (any AnyObject & Sendable)?
+    var looks: TreeLooks
+
+    /// - Throws: why the write may not be made.
+    init(of write: TreeWrite, by treeGuard: any TreeGuard, on view: TreeView) throws(Status) {
+        version = view.version
+        basis = treeGuard.basis
+        looks = TreeLooks()
+        let observed = ObservedTree(view: view, looks: looks)
+        let changes = try write.resolvedChanges(on: observed)
+        let after = TreeOverlay(base: observed, changes: changes)
+        try treeGuard.judge(changes, before: observed, after: after, now: write.nowMilliseconds, stepsMax: nil)
+    }
+
+    /// Whether the guard would say the same of the tree that is there now.
+    /// - Parameter recent: the changes of this tree.
+    func holds(for treeGuard: any TreeGuard, on view: TreeView, _ recent: RecentTreeChanges) throws(Status) -> Bool {
+        guard basis === treeGuard.basis, let changed = recent.paths(since: version) else { return false }
+        return try looks.areSame(in: view, changedAt: changed)
+    }
+}

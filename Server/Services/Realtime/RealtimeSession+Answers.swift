@@ -1,0 +1,105 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthTree
+
+/// Answers to requests, which are sent in the order of these, and what is large among them.
+extension RealtimeSession {
+    func confirm(_ answer: Answer, data: [UInt8] = Array(#""""#.utf8)) {
+        finish(answer, .small(RealtimeMessages.reply(to: answer.number, .ok, data: data)))
+    }
+
+    func confirm(_ answer: Answer, data: RealtimeData) {
+        switch data {
+        case .memory(let json): confirm(answer, data: json)
+        case .file(let body):
+            let head = RealtimeMessages.replyHead(answer.number, .ok)
+            finish(answer, .large(LargeMessage(head: head, body: body, tail: RealtimeMessages.replyTail)))
+        }
+    }
+
+    /// Confirms a listen, also before requests that came earlier are answered: clients take what they are told until then
+    /// for older than this answer, and one that says that they have everything for the end of it.
+    func confirmAtOnce(_ answer: Answer, data: [UInt8]) {
+        send(RealtimeMessages.reply(to: answer.number, .ok, data: data))
+        finish(answer, .sent)
+    }
+
+    func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
+        finish(answer, .small(RealtimeMessages.reply(to: answer.number, refusal)))
+    }
+
+    func refuse(_ answer: Answer, _ status: Status) { refuse(answer, RealtimeRefusal(status)) }
+
+    func finish(_ answer: Answer, _ content: Answer.Content) {
+        uncountedBytes -= answer.memory.uncountedBytes
+        answer.memory = Memory()
+        if isEnded { return }
+        answer.content = content
+        answerBytes += content.sizeBytes
+        sendAnswers()
+        if !isEnded, !heldAnswers.set(answerBytes) { endBusy() }
+    }
+
+    func sendAnswers() {
+        while unsettled.isEmpty, firstAnswer < answers.count, let content = answers[firstAnswer].content {
+            answers[firstAnswer].content = .sent
+            firstAnswer += 1
+            answerBytes -= content.sizeBytes
+            switch content {
+            case .small(let text): send(text)
+            case .large(let message): send(message)
+            case .sent: break
+            }
+        }
+        if firstAnswer == answers.count {
+            answers = []
+            firstAnswer = 0
+        } else if firstAnswer > 100, firstAnswer * 2 > answers.count {
+            answers.removeFirst(firstAnswer)
+            firstAnswer = 0
+        }
+        proceed()
+    }
+
+    func send(_ message: [UInt8]) {
+        lastPush = nil
+        carrier?.send(message)
+    }
+
+    func send(_ message: LargeMessage) {
+        lastPush = nil
+        carrier?.send(message)
+    }
+
+    func send(_ head: [UInt8], _ data: RealtimeData, _ tail: [UInt8]) {
+        switch data {
+        case .memory(let json): send(head + json + tail)
+        case .file(let body): send(LargeMessage(head: head, body: body, tail: tail))
+        }
+    }
+
+    /// The server holds too much for the client, which may come again.
+    func endBusy() { carrier?.end(.busy) }
+
+    // MARK: Large answers
+
+    /// Runs `job` when the client has taken what is large and was made for it before; the job has to call `largeIsMade`.
+    func whenLargeMayBeMade(_ job: @escaping () -> Void) {
+        // The job holds the session, which would hold it for ever.
+        if isEnded { return }
+        postponed.append(job)
+        makeLarge()
+    }
+
+    func largeIsMade() {
+        isMakingLarge = false
+        makeLarge()
+    }
+
+    func makeLarge() {
+        guard !isEnded, !isMakingLarge, carrier?.hasLarge == false, let job = postponed.popFirst() else { return }
+        isMakingLarge = true
+        job()
+    }
+}

@@ -1,0 +1,72 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthTree
+
+/// For whom the requests of a session are.
+extension RealtimeSession {
+    func authenticate(_ credential: RealtimeCredential, _ override: RealtimeOverride?, _ answer: Answer) {
+        hold()
+        let answer = LoopBound(answer)
+        service.authenticator.identify(credential, override: override, on: loop) { [self] result in
+            switch result {
+            case .success(let identity):
+                change(to: identity)
+                confirm(answer.value, data: Self.describe(identity))
+            case .failure(let status):
+                let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
+                let refusal = RealtimeRefusal(status)
+                refuse(
+                    answer.value,
+                    status.code == .unauthenticated ? RealtimeRefusal(status: word, text: status.message) : refusal)
+            }
+            release()
+        }
+    }
+
+    /// For whom the connection is by the header of its first request; what comes meanwhile waits.
+    func authenticate(header: String) {
+        hold()
+        service.authenticator.identify(.header(header), on: loop) { [self] result in
+            // A client with a bad header says who it is later, and is told then.
+            if case .success(let identity) = result { change(to: identity) }
+            release()
+        }
+    }
+
+    private static func describe(_ identity: RealtimeIdentity) -> [UInt8] {
+        var text: [UInt8] = []
+        TreeJSON.append(.object([("auth", identity.auth ?? .null)]), to: &text)
+        return text
+    }
+
+    func change(to identity: RealtimeIdentity) {
+        if isEnded { return }
+        self.identity = identity
+        expiry?.cancel()
+        expiry = TokenExpiry(identity.tokenEnd, on: loop) { [weak self] _ in self?.tokenEnded() }
+        let requester = identity.requester(at: peer.address, connection: peer.connection)
+        if requester != self.requester { belong(to: requester) }
+        judgeListens()
+    }
+
+    private func belong(to requester: Requester) {
+        self.requester = requester
+        service.connections.change(id, to: requester)
+        carrier?.belongs(to: requester)
+        let isMoved = [held.move(to: requester), heldAnswers.move(to: requester), heldWishes.move(to: requester)]
+        if isMoved.contains(false) { endBusy() }
+    }
+
+    private func tokenEnded() {
+        if isEnded { return }
+        send(RealtimeMessages.tokenExpired)
+        change(to: .nobody)
+    }
+
+    /// Asks of all listens whether they may go on.
+    func judgeListens() {
+        judgement += 1
+        for listen in listens.values { listen.judge() }
+    }
+}

@@ -1,0 +1,123 @@
+import HearthConcurrency
+import HearthModel
+import HearthTree
+import HearthTreeStorage
+import Testing
+
+@testable import HearthServer
+
+/// What is small is read beside whatever long reads and decoding there are, and what is kept for listeners is counted.
+@Suite struct BriefReadTests {
+    private func children(_ count: Int) -> Node {
+        Node(
+            children: (0..<count).map { number in
+                (TreeKey("k\(number)"), Node(children: [(TreeKey("n"), Node(.integer(Int64(number))))]))
+            })
+    }
+
+    private func number(of answers: [String], containing text: String) -> Int {
+        answers.filter { $0.contains(text) }.count
+    }
+
+    /// Before, queries and listens to them waited for the threads of long reads.
+    @Test(.timeLimit(.minutes(1))) func smallReadsDontWaitForLongOnes() throws {
+        let site = try Site()
+        defer { site.close() }
+        site.write("large", children(20_000))
+        site.write("small", children(3))
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        site.withBusyWorkers([.short, .long, .long]) {
+            client.request(1, "g", #"{"p":"small"}"#)
+            client.request(2, "g", #"{"p":"large","q":{"l":2,"vf":"l","i":".key"}}"#)
+            client.request(3, "q", #"{"p":"large","q":{"l":2,"vf":"r","i":".key"},"t":1,"h":""}"#)
+            client.request(4, "q", #"{"p":"small","q":{"i":".value"},"t":2,"h":""}"#)
+            client.request(5, "o", #"{"p":"left","d":1}"#)
+            // Four answers, and the data of two listens.
+            let answers = client.take(7)
+            #expect(number(of: answers, containing: #""s":"ok""#) == 5, "\(answers)")
+            #expect(number(of: answers, containing: #""k9999""#) == 1, "\(answers)")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func whatIsLargeIsLeftToLongReads() throws {
+        let site = try Site()
+        defer { site.close() }
+        site.write("large", children(20_000))
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        let queries = [#"{"i":".value","l":1,"vf":"l"}"#, #"{"i":".key"}"#, #"{"i":"n","sp":1}"#]
+        for (number, query) in queries.enumerated() {
+            client.request(number, "q", #"{"p":"large","q":\#(query),"t":\#(number),"h":""}"#)
+        }
+        let answers = client.take(6)
+        #expect(number(of: answers, containing: #""s":"ok""#) == 3)
+        #expect(site.pool.statistics.long.waits.reduce(0, +) >= 3)
+    }
+
+    // MARK: Memory
+
+    @Test(.timeLimit(.minutes(1))) func whatQueriesKeepIsOnTheListenersAccount() throws {
+        let windows = MemoryBudget(bytesMax: 10 << 20, shareBytesMax: 3 << 20, smallBytesMax: 0)
+        let site = try Site(ServerMemory(windows: windows))
+        defer { site.close() }
+        site.write("large", children(20_000))
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        client.request(1, "q", #"{"p":"large","q":{"i":"n","l":1,"vf":"l"},"t":1,"h":""}"#)
+        #expect(number(of: client.take(2), containing: #""s":"ok""#) == 1)
+        // Without an index the keys of all children are kept.
+        #expect(windows.usedBytes > 20_000 * 90)
+        // There is no room for a second one: its client is disconnected, and comes again.
+        client.request(2, "q", #"{"p":"large","q":{"i":"n","l":2,"vf":"l"},"t":2,"h":""}"#)
+        while client.fault == nil { site.settle() }
+        client.end()
+        while windows.usedBytes > 0 { site.settle() }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aWindowThatGrowsIsCountedAsItGrows() throws {
+        let windows = MemoryBudget(bytesMax: 10 << 20, shareBytesMax: 10 << 20, smallBytesMax: 0)
+        let site = try Site(ServerMemory(windows: windows))
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        client.request(1, "q", #"{"p":"a","q":{"i":".key","l":1000,"vf":"l"},"t":1,"h":""}"#)
+        _ = client.take(2)
+        #expect(windows.usedBytes < 1024)
+        for number in 0..<100 { site.write(TreePath("a/k\(number)"), 1) }
+        site.settle()
+        #expect(windows.usedBytes > 80 * 90)
+        site.write("a", .empty)
+        site.settle()
+        #expect(windows.usedBytes < 2048)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func whatIsToBeWrittenAtTheEndIsOnTheClientsAccount() throws {
+        let received = MemoryBudget(bytesMax: 100 << 20, shareBytesMax: 12 << 20, smallBytesMax: 0)
+        let site = try Site(ServerMemory(received: received))
+        defer { site.close() }
+        let clients = [site.open(), site.open(connection: 2)]
+        for client in clients { _ = client.take(1) }
+        let ones = "[" + String(repeating: "1,", count: 50_000) + "1]"
+        var answers: [String] = []
+        for (number, client) in clients.enumerated() {
+            for wish in 0..<2 {
+                client.request(wish, "o", #"{"p":"left/\#(number)/\#(wish)","d":\#(ones)}"#)
+                answers += client.take(1)
+            }
+        }
+        // More than two nodes of fifty thousand children take more than the account's share.
+        #expect(number(of: answers, containing: #""s":"ok""#) == 2, "\(answers)")
+        #expect(number(of: answers, containing: #""s":"too_big""#) == 2)
+        #expect(received.usedBytes > 100_000 * 90 && received.usedBytes <= 12 << 20)
+        clients[0].request(7, "oc", #"{"p":"left","d":null}"#)
+        _ = clients[0].take(1)
+        #expect(received.usedBytes < 1024 * 1024)
+        for client in clients { client.end() }
+        while received.usedBytes > 0 { site.settle() }
+    }
+}
