@@ -81,6 +81,24 @@ struct ListenWindowTests {
         #expect(turns >= 3)
         await call.leave()
     }
+
+    @Test("leave the queue of long reads when nobody watches them any more")
+    func cancelled() async throws {
+        let reads = LongReads(max: 1)
+        let bench = try StreamBench(longReads: reads)
+        try await fill(bench, 10)
+        let call = await bench.listen()
+        // A worker's: too many for a turn of the loop.
+        await call.ask(StreamBench.add(1, limit: 5000))
+        await until { call.current == [1] && !call.boundaries.isEmpty && reads.activeCount == 0 }
+        let held = try #require(reads.take())
+        try await bench.database.put("c/3", ["n": .integer(33)])
+        await until { reads.waitingCount == 1 }
+        await call.leave()
+        await until { reads.waitingCount == 0 }
+        held.end()
+        #expect(reads.activeCount == 0)
+    }
 }
 
 @Suite("A target that goes on from where its client was")

@@ -132,7 +132,8 @@ extension ListenStream {
     ) {
         if call.isFinished { return }
         do throws(Status) {
-            try move(target, to: try result.get(), snapshot)
+            // One that was given up meanwhile has no result.
+            if targets[target.id] === target { try move(target, to: try result.get(), snapshot) }
         } catch {
             // A new stream may succeed.
             return end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))

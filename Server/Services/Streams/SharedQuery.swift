@@ -18,6 +18,10 @@ final class SharedQuery: @unchecked Sendable {
     /// The version of the last change that was not behind the edge.
     private var lastSeenVersion: Int64 = 0
     private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
+    /// Of what workers look for; set when nobody watches the query any more.
+    private var cancellation = Cancellation()
+
+    private static let unwanted = Status(.cancelled, "Nobody watches the query any more.")
 
     init(_ digest: ByteDigest, _ live: LiveQuery, _ held: MemoryReservation) {
         self.digest = digest
@@ -27,7 +31,15 @@ final class SharedQuery: @unchecked Sendable {
 
     func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
 
-    func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
+    func remove(_ target: ListenTarget) {
+        targets[ObjectIdentifier(target)] = nil
+        guard targets.isEmpty, !waiting.isEmpty else { return }
+        cancellation.cancel()
+        cancellation = Cancellation()
+        let unwanted = waiting.values.flatMap { $0 }
+        waiting = [:]
+        for done in unwanted { done(.failure(Self.unwanted)) }
+    }
 
     /// Whether a change of a matching document can be seen in the window of a query with a limit or an offset.
     func isInWindow(
@@ -94,16 +106,17 @@ final class SharedQuery: @unchecked Sendable {
                     for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
                 }
             }
-            let (database, live, pool) = (listeners.database, live, service.pool)
-            service.longReads.whenFree(for: requester) { read in
+            let (database, live, pool, cancellation) = (listeners.database, live, service.pool, cancellation)
+            service.longReads.whenFree(for: requester, cancellation: cancellation) { read in
                 switch read {
                 case .failure(let status): found(.failure(status))
                 case .success(let read):
-                    pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
+                    pool.run(.short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }) {
                         found(
                             Result { () throws(Status) in
                                 let run = try WindowRun(
-                                    live, try database.view(atVersion: version, under: read), memory)
+                                    live, try database.view(atVersion: version, under: read), memory
+                                ) { () throws(Status) in try cancellation.check() }
                                 guard let result = try run.finish(onLoop: false) else {
                                     throw .internalError("A window has ended early.")
                                 }
@@ -165,9 +178,12 @@ private final class WindowRun: @unchecked Sendable {
     /// Of an entry in two tables, besides its key.
     private static let entryBytes = 192
 
-    init(_ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation) throws(Status) {
+    init(
+        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation,
+        check: @escaping () throws(Status) -> Void = {}
+    ) throws(Status) {
         self.view = view
-        meter = WorkMeter(memory: memory) {}
+        meter = WorkMeter(memory: memory, check: check)
         execution = try QueryExecution(live.query, view: view, meter: meter)
     }
 
