@@ -14,6 +14,8 @@ import Synchronization
 package final class MemoryBudget: Sendable {
     private struct State {
         var used = 0
+        /// By those who aren't administrators.
+        var usedByClients = 0
         var byAccount: [UInt64: Int] = [:]
         var byConnection: [Connection: Int] = [:]
     }
@@ -24,6 +26,7 @@ package final class MemoryBudget: Sendable {
     }
 
     package let bytesMax: Int
+    private let clientsBytesMax: Int
     package let shareBytesMax: Int
     /// What a connection may hold although its account has its share.
     package let smallBytesMax: Int
@@ -31,11 +34,14 @@ package final class MemoryBudget: Sendable {
 
     /// - Parameters:
     ///   - bytesMax: for everybody together.
+    ///   - clientsBytesMax: for all together who aren't administrators, whom nobody refuses for what clients hold; nil: seven
+    ///     eighths.
     ///   - shareBytesMax: for one account.
     ///   - smallBytesMax: what a connection may have although its account, which may be the address of a whole network,
     ///     has its share.
-    package init(bytesMax: Int, shareBytesMax: Int, smallBytesMax: Int = 0) {
+    package init(bytesMax: Int, clientsBytesMax: Int? = nil, shareBytesMax: Int, smallBytesMax: Int = 0) {
         self.bytesMax = bytesMax
+        self.clientsBytesMax = clientsBytesMax ?? bytesMax - bytesMax / 8
         self.shareBytesMax = shareBytesMax
         self.smallBytesMax = smallBytesMax
     }
@@ -55,17 +61,20 @@ package final class MemoryBudget: Sendable {
         let key = Connection(account: requester.account, number: requester.connection)
         return state.withLock { state in
             let used = state.used + new - old
+            let usedByClients = state.usedByClients + (requester.isAdministrator ? 0 : new - old)
             let account = state.byAccount[requester.account, default: 0] + new - old
             let connection = state.byConnection[key, default: 0] + new - old
             if new > old {
                 if used > bytesMax { return false }
                 if !requester.isAdministrator {
-                    let free = Double(bytesMax - used)
-                    if Double(connection) * Double(bytesMax) > free * free { return false }
+                    if usedByClients > clientsBytesMax { return false }
+                    let free = Double(min(bytesMax - used, clientsBytesMax - usedByClients))
+                    if Double(connection) * Double(clientsBytesMax) > free * free { return false }
                     if account > shareBytesMax, connection > smallBytesMax { return false }
                 }
             }
             state.used = used
+            state.usedByClients = usedByClients
             state.byAccount[requester.account] = account == 0 ? nil : account
             state.byConnection[key] = connection == 0 ? nil : connection
             return true

@@ -166,8 +166,18 @@ public enum Limits {
     /// Commits that wait for the writer (ours). Clients that aren't administrators may have three quarters of it together,
     /// one account half.
     public static let commitQueueMax = 20_000
-    /// Bytes of queued commits (ours), given out as `commitQueueMax` is.
+    /// Bytes of queued commits of one database (ours), given out as `commitQueueMax` is.
     public static let commitQueueBytesMax = 256 << 20
+    /// The same of all databases of a process together (ours), of those who aren't administrators, and of one account.
+    public static let commitsWaitingBytesMax = 128 << 20
+    public static let commitsWaitingClientsBytesMax = 96 << 20
+    public static let commitsWaitingShareBytesMax = 64 << 20
+    /// What a connection may have although its account has its share (ours).
+    public static let commitsWaitingSmallBytesMax = 64 << 10
+    /// What a commit counts for beside its writes: the call that waits for it (ours).
+    public static let commitWaitingBytes = 4 << 10
+    /// What a commit counts for at most there: what is larger is counted where it was decoded, until it is answered (ours).
+    public static let commitWaitingBytesMax = 8 << 20
     /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
     public static let commitQueuedMillisecondsMax = 1000
     /// Commits that are prepared and wait for the writer at a time (ours).

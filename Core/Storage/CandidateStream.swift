@@ -215,6 +215,11 @@ final class RefiningStream: CandidateStream {
     private var position = 0
     private var lookahead: Candidate?
     private var heldBytes = 0
+    /// What is known of the order keys of the group that is being gathered.
+    private var gathering: [UInt8]?
+
+    /// Documents of a group that are gathered where a query gives way.
+    private static let gatheredMax = 16
 
     init(_ input: CandidateStream, _ context: QueryContext) {
         self.input = input
@@ -226,6 +231,7 @@ final class RefiningStream: CandidateStream {
 
     override func next() throws(Status) -> Candidate? {
         while true {
+            if let gathering, try !gather(gathering) { return nil }
             if position < group.count {
                 position += 1
                 return group[position - 1]
@@ -236,7 +242,8 @@ final class RefiningStream: CandidateStream {
             heldBytes = 0
             guard let first = try nextInput() else { return nil }
             if first.isComplete { return first }
-            try gather(first)
+            gathering = first.orderKey
+            try add(first)
         }
     }
 
@@ -246,18 +253,24 @@ final class RefiningStream: CandidateStream {
         return candidate
     }
 
-    /// Collects all candidates with the known part of `first`, and sorts them.
-    private func gather(_ first: Candidate) throws(Status) {
-        let known = first.orderKey
-        try add(first)
-        while let candidate = try input.next() {
+    /// Collects the further candidates with a known part, and sorts them all.
+    /// - Returns: whether that is done; else the query has given way.
+    private func gather(_ known: [UInt8]) throws(Status) -> Bool {
+        while true {
+            if context.meter.mayPause, group.count >= Self.gatheredMax {
+                context.meter.isPaused = true
+                return false
+            }
+            guard let candidate = try input.next() else { break }
             if candidate.isComplete || candidate.orderKey != known {
                 lookahead = candidate
                 break
             }
             try add(candidate)
         }
+        gathering = nil
         sort()
+        return true
     }
 
     private func add(_ candidate: Candidate) throws(Status) {

@@ -1,4 +1,5 @@
 import HearthModel
+import HearthWire
 import Synchronization
 
 /// Which documents somebody watches, as coarse as an index needs it.
@@ -212,17 +213,28 @@ public struct LiveQuery: Sendable {
 
     /// Whether a document in one state lies behind a position of the query's order (`NormalizedQuery.position`), or isn't of
     /// the result at all.
-    public func isBehind(_ position: [UInt8], _ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
+    package func isBehind(_ position: [UInt8], _ document: FieldTable?, key: [UInt8]) throws(Status) -> Bool {
         guard let document, try matches(document, key: key) else { return true }
-        guard let orderKey = try query.orderKey(fields: document.fields, key: key) else { return true }
+        guard let orderKey = try query.orderKey(document, key: key) else { return true }
         return UTF8Order.compare(orderKey, position) > 0
     }
 
     /// Whether a document in one state belongs to the result, limit and offset left aside.
     public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
-        guard let document, try matcher.matches(key: key, fields: document.fields) else { return false }
+        guard let document else { return false }
+        return try matches(FieldsReader(document.fields), key: key)
+    }
+
+    /// The same of a document that many queries look at.
+    package func matches(_ document: FieldTable?, key: [UInt8]) throws(Status) -> Bool {
+        guard let document else { return false }
+        return try matches(document, key: key)
+    }
+
+    private func matches(_ fields: some FieldSource, key: [UInt8]) throws(Status) -> Bool {
+        guard try matcher.matches(key: key, fields) else { return false }
         if !query.hasBounds { return true }
-        guard let orderKey = try query.orderKey(fields: document.fields, key: key) else { return false }
+        guard let orderKey = try query.orderKey(fields, key: key) else { return false }
         return query.isWithinBounds(orderKey)
     }
 }

@@ -40,6 +40,8 @@ final class CommitPipeline: Sendable {
     let incarnation: Incarnation
     private let parked = Mutex(Parked())
     let admission = CommitAdmission()
+    /// What commits of all databases of the process may hold while they wait.
+    private let memory: MemoryBudget
     let counters = CommitCounters()
     /// Commits that were prepared and that the writer hasn't begun with.
     let preparedWaiting = Atomic<Int>(0)
@@ -54,7 +56,7 @@ final class CommitPipeline: Sendable {
     init(
         store: any Store, clock: any Clock, commitClock: CommitClock, locks: LockTable, recent: RecentChanges,
         catalog: CurrentCatalog, observers: ChangeObservers, hub: ChangeHub, incarnation: Incarnation,
-        drivers: WorkerDrivers = ThreadDriver.make
+        memory: MemoryBudget, drivers: WorkerDrivers = ThreadDriver.make
     ) {
         self.store = store
         self.clock = clock
@@ -65,6 +67,7 @@ final class CommitPipeline: Sendable {
         self.observers = observers
         self.hub = hub
         self.incarnation = incarnation
+        self.memory = memory
         writer = Mutex(nil)
         preparer = Mutex(nil)
         // The threads must not keep alive what stops them: `stop` comes before the end of this object, and works everything
@@ -113,6 +116,7 @@ final class CommitPipeline: Sendable {
         request.decodedBytes = measure.bytes
         request.restsOnOldReads = restsOnOldReads(request)
         do throws(Status) {
+            try hold(&request)
             // What is held back is queued by `prepareAgain`.
             if try !admission.enter(&request) { return }
         } catch {
@@ -120,6 +124,14 @@ final class CommitPipeline: Sendable {
             return request.completion(.failure(error))
         }
         enqueue(request)
+    }
+
+    /// - Throws: RESOURCE_EXHAUSTED.
+    private func hold(_ request: inout Request) throws(Status) {
+        let held = memory.reservation(for: request.requester)
+        let bytes = min(Limits.commitWaitingBytes + request.heldBytes, Limits.commitWaitingBytesMax)
+        guard held.resize(to: bytes) else { throw CommitAdmission.isFull }
+        request.held = held
     }
 
     func enqueue(_ request: Request) {
@@ -154,6 +166,7 @@ final class CommitPipeline: Sendable {
     func answer(_ request: Request, _ result: Result<CommitOutcome, Status>) {
         begun(request)
         admission.leave(request)
+        request.held?.resize(to: 0)
         locks.remove(request.owner)
         request.completion(result)
     }

@@ -28,6 +28,8 @@ struct CommitRequest: Sendable {
     var decodedBytes = 0
     /// What it takes in memory while it waits.
     var heldBytes: Int { max(sizeBytes, decodedBytes) }
+    /// That memory, among all databases of the process.
+    var held: MemoryReservation?
     /// Whether it goes by the preparer: because it is large, or because one before it on the same connection is.
     var isSlow = false
     /// Whether its transaction has read what must be looked up in the history.

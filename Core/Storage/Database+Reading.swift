@@ -23,7 +23,7 @@ extension Database {
     public struct ViewGrant {
         public var view: ReadView
         public var newTransaction: [UInt8]?
-        fileprivate var undo: @Sendable () -> Void = {}
+        package fileprivate(set) var undo: @Sendable () -> Void = {}
 
         /// Gives up the locks that the read has taken, and ends the transaction that it has begun: for a read that turns out
         /// not to be allowed, or that nobody waits for.

@@ -40,21 +40,20 @@ public final class Database: Sendable {
             name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, drivers: ThreadDriver.make)
     }
 
-    /// - Parameter readSets: for what the transactions of all databases of a process have read.
+    /// - Parameter memory: that of all databases of a process.
     package convenience init(
-        name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true, readSets: MemoryBudget
+        name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true, memory: DatabaseMemory
     ) throws(Status) {
         try self.init(
-            name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, readSets: readSets,
+            name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, memory: memory,
             drivers: ThreadDriver.make)
     }
 
     /// - Parameters:
-    ///   - readSets: nil when no other database shares it.
     ///   - drivers: make what runs the writer and the preparer.
     init(
         name: DatabaseName, store: any Store, clock: any Clock, allowsClockSkew: Bool = true,
-        readSets: MemoryBudget? = nil, drivers: @escaping WorkerDrivers
+        memory: DatabaseMemory = DatabaseMemory(), drivers: @escaping WorkerDrivers
     ) throws(Status) {
         self.name = name
         self.store = store
@@ -68,24 +67,19 @@ public final class Database: Sendable {
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
-        transactions = TransactionTable(clock: clock, database: name, readSets: readSets ?? Self.ownReadSets)
+        transactions = TransactionTable(clock: clock, database: name, readSets: memory.readSets)
         recent = RecentChanges(since: version)
         changes = ChangeHub(version: version)
         incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
-            observers: observers, hub: changes, incarnation: incarnationNumber, drivers: drivers)
+            observers: observers, hub: changes, incarnation: incarnationNumber, memory: memory.commits, drivers: drivers
+        )
         // What an earlier run of the process left unfinished. When it fails, the next opening goes on with it.
         if !catalog.changes.isEmpty { IndexBuilder(database: self, pipeline: pipeline).finishChanges { _ in } }
     }
 
     deinit { pipeline.stop() }
-
-    private static var ownReadSets: MemoryBudget {
-        MemoryBudget(
-            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
-            smallBytesMax: Limits.readSetSmallBytesMax)
-    }
 
     static func encode(_ version: Int64) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -95,13 +95,11 @@ final class LockTable: Sendable {
             return (nil, try state.queries.held(near: change, otherThan: owner))
         }
         if let documentHolder { return (documentHolder, true) }
+        if queries.isEmpty { return nil }
+        let (before, after) = (change.before.map { FieldTable($0) }, change.after.map { FieldTable($0) })
         for (holder, matcher) in queries where matcher.isInScope(change.key) {
-            if let before = change.before, try matcher.matches(key: change.key, fields: before.fields) {
-                return (holder, false)
-            }
-            if let after = change.after, try matcher.matches(key: change.key, fields: after.fields) {
-                return (holder, false)
-            }
+            if let before, try matcher.matches(key: change.key, before) { return (holder, false) }
+            if let after, try matcher.matches(key: change.key, after) { return (holder, false) }
         }
         return nil
     }

@@ -295,12 +295,16 @@ public struct NormalizedQuery: Sendable {
 
     /// The key by which a document stands in this query's results; nil when it lacks a field of the order.
     func orderKey(fields: [UInt8], key: [UInt8]) throws(Status) -> [UInt8]? {
+        try orderKey(FieldsReader(fields), key: key)
+    }
+
+    func orderKey(_ fields: some FieldSource, key: [UInt8]) throws(Status) -> [UInt8]? {
         var bytes: [UInt8] = []
         for order in orders {
             if order.field.isDocumentName {
                 Self.appendComponent(relativeName(key: key), descending: order.descending, to: &bytes)
             } else {
-                guard let value = try FieldsReader(fields).value(at: order.field) else { return nil }
+                guard let value = try fields.value(at: order.field) else { return nil }
                 Self.appendComponent(IndexValue.encode(value), descending: order.descending, to: &bytes)
             }
         }

@@ -79,7 +79,7 @@ public final class QueryExecution {
     /// Whether the work is proportional to the results, so that it may run in slices on an event loop.
     public var isLight: Bool { plan.isLight(query) && !view.isPast }
 
-    /// The next result; nil at the end.
+    /// The next result; nil at the end, or when the query gives way (`WorkMeter.isPaused`).
     public func next() throws(Status) -> QueryResult? {
         if query.query.findNearest != nil { return try nextNearest() }
         guard remaining > 0 else { return nil }
@@ -95,7 +95,7 @@ public final class QueryExecution {
             resultsReturned += 1
             return QueryResult(key: candidate.key, document: document)
         }
-        remaining = 0
+        if !meter.isPaused { remaining = 0 }
         return nil
     }
 

@@ -16,40 +16,52 @@ struct QueryMatcher: Sendable {
 
     /// Whether a document belongs to the query's results, cursors, offset and limit left aside.
     func matches(key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+        try matches(key: key, FieldsReader(fields))
+    }
+
+    func matches(key: [UInt8], _ fields: some FieldSource) throws(Status) -> Bool {
         guard scope.contains(key), try hasOrderFields(fields) else { return false }
-        return try matchesFilter(key: key, fields: fields)
+        return try matchesFilter(key: key, fields)
     }
 
     func isInScope(_ key: [UInt8]) -> Bool { scope.contains(key) }
 
-    func hasOrderFields(_ fields: [UInt8]) throws(Status) -> Bool {
+    func hasOrderFields(_ fields: some FieldSource) throws(Status) -> Bool {
         for order in query.orders where !order.field.isDocumentName {
-            if try FieldsReader(fields).locate(order.field) == nil { return false }
+            if try !fields.contains(order.field) { return false }
         }
         return true
     }
 
-    func matchesFilter(key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+    func matchesFilter(key: [UInt8], _ fields: some FieldSource) throws(Status) -> Bool {
         for conjunction in query.disjunction {
-            if try matches(conjunction, key: key, fields: fields) { return true }
+            if try matches(conjunction, key: key, fields) { return true }
         }
         return false
     }
 
     func matches(_ conjunction: NormalizedQuery.Conjunction, key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+        try matches(conjunction, key: key, FieldsReader(fields))
+    }
+
+    private func matches(
+        _ conjunction: NormalizedQuery.Conjunction, key: [UInt8], _ fields: some FieldSource
+    ) throws(Status) -> Bool {
         for predicate in conjunction {
-            if try !matches(predicate, key: key, fields: fields) { return false }
+            if try !matches(predicate, key: key, fields) { return false }
         }
         return true
     }
 
-    func matches(_ predicate: NormalizedQuery.Predicate, key: [UInt8], fields: [UInt8]) throws(Status) -> Bool {
+    private func matches(
+        _ predicate: NormalizedQuery.Predicate, key: [UInt8], _ fields: some FieldSource
+    ) throws(Status) -> Bool {
         switch predicate {
         case .names(let ranges): return DocumentKey.toPathKey(key).map(ranges.contains) ?? false
         case .field(let path, let op, let operand):
-            return try FieldsReader(fields).value(at: path).map { Self.matches(op, $0, operand) } ?? false
+            return try fields.value(at: path).map { Self.matches(op, $0, operand) } ?? false
         case .unary(let path, let op):
-            return try FieldsReader(fields).typeClass(at: path).map { Self.matches(op, $0) } ?? false
+            return try fields.typeClass(at: path).map { Self.matches(op, $0) } ?? false
         }
     }
 

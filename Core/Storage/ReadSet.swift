@@ -59,9 +59,11 @@ struct ReadSet: Sendable {
     /// or by what it became.
     func isTouched(by change: Change) throws(Status) -> Bool {
         if documents.contains(change.key) { return true }
+        if queries.isEmpty { return false }
+        let (before, after) = (change.before.map { FieldTable($0) }, change.after.map { FieldTable($0) })
         for query in queries where query.isInScope(change.key) {
-            if let before = change.before, try query.matches(key: change.key, fields: before.fields) { return true }
-            if let after = change.after, try query.matches(key: change.key, fields: after.fields) { return true }
+            if let before, try query.matches(key: change.key, before) { return true }
+            if let after, try query.matches(key: change.key, after) { return true }
         }
         return false
     }

@@ -91,7 +91,8 @@ extension CommitPipeline {
         meter.chargeDocument()
         for state in [try Feed.stateBefore(version, key, in: snapshot), try snapshot.document(key)] {
             guard let state else { continue }
-            for matcher in matchers where try matcher.matches(key: key, fields: state.fields) { return true }
+            let fields = FieldTable(state)
+            for matcher in matchers where try matcher.matches(key: key, fields) { return true }
         }
         return false
     }

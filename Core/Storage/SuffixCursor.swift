@@ -9,6 +9,10 @@ public final class WorkMeter {
     private let check: () throws(Status) -> Void
     private let memory: MemoryReservation?
     private var heldBytes = 0
+    /// Whether the query gives way where it would have to sort more than a few documents: it runs on an event loop.
+    package var mayPause = false
+    /// It has given way: that there was no next result doesn't say that there are no more. It goes on when it is asked again.
+    package var isPaused = false
 
     public init(check: @escaping () throws(Status) -> Void = {}) {
         self.check = check

@@ -28,11 +28,11 @@ public final class DatabaseRegistry: Sendable {
             allowsClockSkew: allowsClockSkew, prepare: prepare)
     }
 
-    /// - Parameter readSets: for what transactions have read.
+    /// - Parameter memory: for what transactions have read, and commits that wait.
     init(
         provider: any StoreProvider, threads: LifecycleThreads, room: StoreRoom, ownsThreads: Bool = false,
         clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
-        readSets: MemoryBudget = ServerMemory().readSets, prepare: Preparation? = nil
+        memory: DatabaseMemory = DatabaseMemory(), prepare: Preparation? = nil
     ) {
         self.provider = provider
         ownThreads = ownsThreads ? threads : nil
@@ -43,20 +43,20 @@ public final class DatabaseRegistry: Sendable {
                     try room.enter { () throws(Status) in try provider.open(name) }
                 }
                 if try provider.contains(name) {
-                    return try Self.open(name, try make(), room, clock, allowsClockSkew, readSets, prepare)
+                    return try Self.open(name, try make(), room, clock, allowsClockSkew, memory, prepare)
                 }
-                return try Self.openDeferred(name, make, clock, readSets, prepare)
+                return try Self.openDeferred(name, make, clock, memory, prepare)
             },
             remove: { name throws(Status) in try provider.delete(name) })
     }
 
     private static func open(
         _ name: DatabaseName, _ store: any Store, _ room: StoreRoom, _ clock: any Clock, _ allowsClockSkew: Bool,
-        _ readSets: MemoryBudget, _ prepare: Preparation?
+        _ memory: DatabaseMemory, _ prepare: Preparation?
     ) throws(Status) -> Database {
         do throws(Status) {
             let database = try Database(
-                name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, readSets: readSets)
+                name: name, store: store, clock: clock, allowsClockSkew: allowsClockSkew, memory: memory)
             // Indexes are built while the database is used.
             prepare?(database) {}
             return database
@@ -70,11 +70,11 @@ public final class DatabaseRegistry: Sendable {
     /// What configuration says of a database is not worth a file before there is a document.
     private static func openDeferred(
         _ name: DatabaseName, _ make: @escaping @Sendable () throws(Status) -> any Store, _ clock: any Clock,
-        _ readSets: MemoryBudget, _ prepare: Preparation?
+        _ memory: DatabaseMemory, _ prepare: Preparation?
     ) throws(Status) -> Database {
         let isPrepared = Flag()
         let store = DeferredStore(isWorthKeeping: { _ in isPrepared.isSet }, make: make)
-        let database = try Database(name: name, store: store, clock: clock, readSets: readSets)
+        let database = try Database(name: name, store: store, clock: clock, memory: memory)
         if let prepare {
             let answer = Awaited<Void>()
             prepare(database) { answer.set(.success(())) }

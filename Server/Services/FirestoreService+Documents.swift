@@ -168,14 +168,25 @@ extension FirestoreService {
             let judge: @Sendable (ReadView) throws(Status) -> Void = { [paths] view throws(Status) in
                 try self.access.get(paths, call.identity, database, view)
             }
+            if paths.count > Self.namesOnLoopMax {
+                return readOnWorker(call, opened, consistency, targets, judge: judge) { [paths] answer in
+                    let source = BatchGetSource(
+                        paths, nil, answer, of: opened, database: database, projection: projection, format: call.format)
+                    MessageStream(source, to: call, pool: self.pool, reads: self.longReads).start()
+                }
+            }
             read(call, opened, consistency, targets, judge: judge) {
                 [paths] grant throws(Status) in
                 let source = BatchGetSource(
-                    paths, grant, of: opened, database: database, projection: projection, format: call.format)
+                    paths, grant.view, ReadAnswer(grant), of: opened, database: database, projection: projection,
+                    format: call.format)
                 MessageStream(source, to: call, pool: self.pool, reads: self.longReads).start()
             }
         }
     }
+
+    /// More names than these are judged, locked and looked up by a worker.
+    private static let namesOnLoopMax = 256
 }
 
 /// Ids for documents whose client gives none.
@@ -201,29 +212,32 @@ private final class BatchGetSource: MessageSource {
     private var missing: [ResourcePath] = []
     private var missingPosition = 0
     private var transaction: [UInt8]
+    let isLight: Bool
 
+    /// - Parameter view: nil when the documents are looked up by workers.
     init(
-        _ paths: [ResourcePath], _ grant: Database.ViewGrant, of opened: Database, database: DatabaseName,
+        _ paths: [ResourcePath], _ view: ReadView?, _ answer: ReadAnswer, of opened: Database, database: DatabaseName,
         projection: Projection?, format: MessageFormat
     ) {
         self.opened = opened
         self.paths = paths
-        view = grant.view
-        readTime = grant.view.readTime
+        self.view = view
+        isLight = view != nil
+        readTime = answer.readTime
         self.database = database
         self.projection = projection
         self.format = format
-        transaction = grant.newTransaction ?? []
+        transaction = answer.newTransaction ?? []
     }
 
-    var isLight: Bool { view != nil }
+    var isPaused: Bool { false }
 
     var isSuspended: Bool { view == nil }
     func hold(_ read: LongRead) { view?.hold(read) }
     func suspend() { view = nil }
     func resume(_ read: LongRead) throws(Status) { view = try opened.pastView(at: readTime, under: read) }
 
-    func next() throws(Status) -> [UInt8]? {
+    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
         while position < paths.count {
             let path = paths[position]
             position += 1

@@ -175,6 +175,65 @@ public final class FirestoreService: Sendable {
             }
         }
     }
+
+    /// The same for reads that cost more than a loop may do before they have answered anything: judged and locked by a worker, and
+    /// answered with the state that was judged.
+    /// - Parameter body: on the loop.
+    func readOnWorker(
+        _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
+        _ targets: [Database.ReadTarget], judge: @escaping @Sendable (ReadView) throws(Status) -> Void,
+        _ body: @escaping @Sendable (ReadAnswer) -> Void
+    ) {
+        let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
+        pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] in
+            database.read(consistency, targets, requester: call.requester, judge: judge) { result in
+                switch result {
+                case .failure(let status): failed(status)
+                case .success(let grant): self.judgeOnWorker(call, database, grant, judge, body)
+                }
+            }
+        }
+    }
+
+    /// Judges the state of a grant, which isn't held while that waits for its turn.
+    private func judgeOnWorker(
+        _ call: any ServiceCall, _ database: Database, _ grant: Database.ViewGrant,
+        _ judge: @escaping @Sendable (ReadView) throws(Status) -> Void,
+        _ body: @escaping @Sendable (ReadAnswer) -> Void
+    ) {
+        let answer = ReadAnswer(grant)
+        let refused: @Sendable (Status) -> Void = { status in
+            answer.withdraw()
+            call.onLoop { call.finish(status) }
+        }
+        longReads.whenFree(for: call.requester, cancellation: call.cancellation) { [pool] read in
+            switch read {
+            case .failure(let status): refused(status)
+            case .success(let read):
+                pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
+                    do throws(Status) {
+                        try judge(try database.pastView(at: answer.readTime, under: read))
+                    } catch {
+                        return refused(error)
+                    }
+                    call.onLoop { if call.isFinished { answer.withdraw() } else { body(answer) } }
+                }
+            }
+        }
+    }
+}
+
+/// What a read answers with besides what it has read, when its view isn't held.
+struct ReadAnswer: Sendable {
+    let readTime: Timestamp
+    let newTransaction: [UInt8]?
+    let withdraw: @Sendable () -> Void
+
+    init(_ grant: Database.ViewGrant) {
+        readTime = grant.view.readTime
+        newTransaction = grant.newTransaction
+        withdraw = grant.undo
+    }
 }
 
 /// Carries a view from the thread that made it to the loop that uses it; nobody else holds it then.

@@ -68,8 +68,7 @@ struct GRPCFrontEnd: GRPCHandler {
                 if let deadline = call.deadline, deadline <= EventLoop.monotonicNanoseconds() {
                     throw Status(.deadlineExceeded, "The deadline has passed before the call was begun.")
                 }
-                guard message.count >= LargeRequests.sizeBytesMin else { return try method(message, carried) }
-                large.run(message, carried, method)
+                try large.run(message, carried, method)
             } catch {
                 carried.finish(error)
             }

@@ -5,10 +5,13 @@ import HearthWire
 
 /// Large requests are decoded by a worker: ten megabytes of tiny values take long, and a loop has others to serve.
 ///
-/// Each waits, in turn, until there is memory for what it will become. Meanwhile its bytes count as received ones.
+/// Each waits, in turn, until there is memory for what it will become. Meanwhile its bytes count as received ones. So do
+/// smaller ones, which a loop decodes: thousands of them may wait for a writer or a long read.
 struct LargeRequests: Sendable {
     /// Above this a request costs more than the hop to another thread.
     static let sizeBytesMin = 128 << 10
+    /// Below this a request isn't counted while it is carried out.
+    static let countedBytesMin = 2 << 10
 
     static let tooMany = Status.resourceExhausted("The server holds too many large requests of yours.")
 
@@ -20,12 +23,30 @@ struct LargeRequests: Sendable {
         self.memory = memory
     }
 
-    /// Runs `body` on a worker, which answers through the call that it is given.
-    func run(_ message: [UInt8], _ call: any ServiceCall, _ body: @escaping Body) {
+    /// Runs `body`, which answers through the call that it is given: a large request's on a worker, another's on the loop.
+    /// - Throws: RESOURCE_EXHAUSTED, or what `body` does when it is run at once.
+    func run(_ message: [UInt8], _ call: any ServiceCall, _ body: @escaping Body) throws(Status) {
+        if message.count < Self.countedBytesMin { return try body(message, call) }
+        if message.count >= Self.sizeBytesMin { return runOnWorker(message, call, body) }
+        let parsed = Self.parsedSize(of: message, isJSON: call.format.isJSON)
+        if let share = memory.working.takeNow(parsed) {
+            return try body(message, CountedCall(call, share, message.count, memory.received))
+        }
+        let held = memory.received.reservation(for: call.requester)
+        guard held.grow(by: message.count) else { throw Self.tooMany }
+        take(parsed, for: call.requester, on: call.loop) { [memory] share in
+            held.resize(to: 0)
+            if call.isFinished { return }
+            let counted = CountedCall(call, share, message.count, memory.received)
+            do throws(Status) { try body(message, counted) } catch { counted.finish(error) }
+        }
+    }
+
+    private func runOnWorker(_ message: [UInt8], _ call: any ServiceCall, _ body: @escaping Body) {
         run(message, isJSON: call.format.isJSON, for: call.requester, cancellation: call.cancellation) { status in
             call.onLoop { call.finish(status) }
         } body: { share in
-            let distant = DistantCall(call, share, message.count, memory.received)
+            let distant = CountedCall(call, share, message.count, memory.received)
             do throws(Status) { try body(message, distant) } catch { distant.finish(error) }
         }
     }
@@ -46,7 +67,7 @@ struct LargeRequests: Sendable {
         }
         // Counting takes long, too.
         pool.run(.short, for: requester, cancellation: cancellation, cost: Self.cost(message), refused: refused) {
-            let parsed = isJSON ? ParsedSize.ofJSON(message) : ParsedSize.ofProtobuf(message)
+            let parsed = Self.parsedSize(of: message, isJSON: isJSON)
             memory.working.take(parsed, for: requester) { share in
                 pool.run(.short, for: requester, cancellation: cancellation, cost: Self.cost(message), refused: refused)
                 {
@@ -67,7 +88,11 @@ struct LargeRequests: Sendable {
         memory.working.take(bytes, for: requester) { share in loop.execute { body(share) } }
     }
 
-    /// In units of what is just too small to come here.
+    private static func parsedSize(of message: [UInt8], isJSON: Bool) -> Int {
+        isJSON ? ParsedSize.ofJSON(message) : ParsedSize.ofProtobuf(message)
+    }
+
+    /// In units of what is just too small for a worker.
     private static func cost(_ message: [UInt8]) -> Int { 1 + message.count / sizeBytesMin }
 }
 
@@ -161,12 +186,12 @@ private struct ProtobufWalk {
     }
 }
 
-/// A call for a thread that isn't its loop's: what it says goes over to the loop. There it is the call itself, so that
-/// what a worker has begun goes on as usual.
+/// A call that holds the memory of its request, for any thread: what is said on another goes over to the call's loop. There it is
+/// the call itself, so that what a worker has begun goes on as usual.
 ///
-/// It holds the memory of its request: all of it until the answer begins, and while a streamed answer goes on, as long as
+/// All of the memory is held until the answer begins, and while a streamed answer goes on, as long as
 /// its client takes, what the text had, as a part of what the client has sent.
-private final class DistantCall: ServiceCall {
+private final class CountedCall: ServiceCall {
     private let call: any ServiceCall
     private let share: WorkingShare
     private let kept: MemoryReservation

@@ -7,8 +7,11 @@ import HearthStorage
 protocol MessageSource: AnyObject {
     /// Whether the next messages cost little, so that the event loop may make them itself.
     var isLight: Bool { get }
-    /// The next message; nil at the end. Not while the source is suspended.
-    func next() throws(Status) -> [UInt8]?
+    /// Whether the next messages cost more than an event loop may do, which was found when they were to be made on one. From then on
+    /// the source isn't light.
+    var isPaused: Bool { get }
+    /// The next message; nil at the end, or, on a loop, when the source has paused. Not while the source is suspended.
+    func next(onLoop: Bool) throws(Status) -> [UInt8]?
 
     /// Whether the source has let its snapshot go.
     var isSuspended: Bool { get }
@@ -30,6 +33,8 @@ protocol MessageSource: AnyObject {
 final class MessageStream: @unchecked Sendable {
     private static let batchMessagesMax = 256
     private static let batchBytesMax = 512 << 10
+    /// A batch on a loop ends after so long, whatever it has made.
+    private static let loopMilliseconds = 4
     /// How long a client may take nothing before its source lets go of its snapshot, though nobody waits for one.
     private static let patienceMilliseconds = 1000
 
@@ -38,6 +43,7 @@ final class MessageStream: @unchecked Sendable {
     private let pool: WorkerPool
     private let reads: LongReads
     private let completion: (Status) -> Void
+    private let now: () -> MonotonicTime
     private var isAsking = false
     /// Whether the source's snapshot is that of a long read.
     private var isHeld = false
@@ -51,11 +57,14 @@ final class MessageStream: @unchecked Sendable {
         var failure: Status?
     }
 
-    /// - Parameter completion: told on the loop when everything is sent or the source has failed; nil: ends the call.
+    /// - Parameters:
+    ///   - completion: told on the loop when everything is sent or the source has failed; nil: ends the call.
+    ///   - now: the time, for the length of turns.
     init(
         _ source: any MessageSource, to call: any ServiceCall, pool: WorkerPool, reads: LongReads,
-        completion: ((Status) -> Void)? = nil
+        completion: ((Status) -> Void)? = nil, now: @escaping () -> MonotonicTime = { .now }
     ) {
+        self.now = now
         self.source = source
         self.call = call
         self.pool = pool
@@ -75,7 +84,7 @@ final class MessageStream: @unchecked Sendable {
         suspension = nil
         isAsking = true
         if source.isLight, !source.isSuspended {
-            deliver(makeBatch())
+            deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
         } else if isHeld, !source.isSuspended {
             work(under: nil)
         } else if !source.isSuspended, let read = reads.take() {
@@ -119,7 +128,7 @@ final class MessageStream: @unchecked Sendable {
             } catch {
                 return failed(error)
             }
-            let batch = makeBatch()
+            let batch = makeBatch(until: nil)
             call.loop.execute { [self] in
                 isHeld = true
                 deliver(batch)
@@ -131,17 +140,19 @@ final class MessageStream: @unchecked Sendable {
         call.loop.execute { [self] in deliver(Batch(failure: status)) }
     }
 
-    private func makeBatch() -> Batch {
+    /// - Parameter end: of the turn, on a loop.
+    private func makeBatch(until end: MonotonicTime?) -> Batch {
         var batch = Batch()
         var bytes = 0
         do throws(Status) {
             while batch.messages.count < Self.batchMessagesMax, bytes < Self.batchBytesMax {
-                guard let message = try source.next() else {
-                    batch.isLast = true
+                guard let message = try source.next(onLoop: end != nil) else {
+                    batch.isLast = end == nil || !source.isPaused
                     break
                 }
                 bytes += message.count
                 batch.messages.append(message)
+                if let end, now() >= end { break }
             }
         } catch {
             batch.failure = error

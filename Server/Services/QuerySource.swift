@@ -51,14 +51,16 @@ final class QuerySource: MessageSource {
         }
     }
 
-    var isLight: Bool { results.isLight || explain == .plan }
+    // What is analyzed looks ahead.
+    var isLight: Bool { explain == .plan || (explain == .off && results.isLight) }
+    var isPaused: Bool { results.isPaused }
 
     var isSuspended: Bool { results.isSuspended }
     func hold(_ read: LongRead) { results.hold(read) }
     func suspend() { results.suspend() }
     func resume(_ read: LongRead) throws(Status) { try results.resume(read) }
 
-    func next() throws(Status) -> [UInt8]? {
+    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
         if isOver { return nil }
         if explain == .plan {
             isOver = true
@@ -71,7 +73,8 @@ final class QuerySource: MessageSource {
             defer { transaction = [] }
             return format.encode(RunQueryResponse(transaction: transaction))
         }
-        let result = try takeResult()
+        let result = try takeResult(onLoop: onLoop)
+        if result == nil, onLoop, isPaused { return nil }
         if results.skippedResults > 0, !hasReportedSkips {
             hasReportedSkips = true
             hasSentReadTime = true
@@ -86,12 +89,12 @@ final class QuerySource: MessageSource {
         return try encode(result)
     }
 
-    private func takeResult() throws(Status) -> QueryResult? {
+    private func takeResult(onLoop: Bool) throws(Status) -> QueryResult? {
         if let result = lookahead {
             lookahead = nil
             return result
         }
-        return try results.next()
+        return try results.next(onLoop: onLoop)
     }
 
     /// A query always answers with a read time at least once.

@@ -133,10 +133,7 @@ struct RESTFrontEnd: HTTPHandler {
             service.answer(call) { () throws(Status) in
                 let body = try result.get()
                 let parameters = parameters.filter { !RESTRouter.isSystemParameter($0.name) }
-                guard body.count >= LargeRequests.sizeBytesMin else {
-                    return try perform(route, parameters, body, call)
-                }
-                service.large.run(body, call) { body, call throws(Status) in
+                try service.large.run(body, call) { body, call throws(Status) in
                     try perform(route, parameters, body, call)
                 }
             }

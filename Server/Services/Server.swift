@@ -93,7 +93,7 @@ public final class Server: Sendable {
         self.log = log
         registry = DatabaseRegistry(
             provider: provider, threads: lifecycle, room: room, clock: clock,
-            allowsClockSkew: configuration.allowsClockSkew, readSets: memory.readSets,
+            allowsClockSkew: configuration.allowsClockSkew, memory: memory.databases,
             prepare: { database, done in
                 ClockReport.opened(database, log)
                 guard let wanted = indexes[database.name.database] else { return done() }

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthStorage
 
 /// What peers make the process hold, counted in one place for all protocols.
 ///
@@ -22,8 +23,8 @@ final class ServerMemory: Sendable {
     let listenersWaiting: MemoryBudget
     /// What is noted of the documents that clients have of targets with a limit or an offset.
     let windows: MemoryBudget
-    /// What open transactions have read.
-    let readSets: MemoryBudget
+    /// What open transactions have read, and commits that wait.
+    let databases: DatabaseMemory
     /// What streams have sent to clients of WebChannel and those have not acknowledged.
     let unacknowledged: MemoryBudget
 
@@ -46,9 +47,7 @@ final class ServerMemory: Sendable {
         windows: MemoryBudget = MemoryBudget(
             bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
             smallBytesMax: Limits.listenWindowsSmallBytesMax),
-        readSets: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
-            smallBytesMax: Limits.readSetSmallBytesMax),
+        databases: DatabaseMemory = DatabaseMemory(),
         unacknowledged: MemoryBudget = MemoryBudget(
             bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
             smallBytesMax: Limits.webChannelOutputSmallBytesMax)
@@ -60,7 +59,7 @@ final class ServerMemory: Sendable {
         self.listening = listening
         self.listenersWaiting = listenersWaiting
         self.windows = windows
-        self.readSets = readSets
+        self.databases = databases
         self.unacknowledged = unacknowledged
     }
 }

@@ -23,6 +23,9 @@ final class SuspendableQuery {
     private var last: QueryResult?
     private var lastPosition: [UInt8]?
     private(set) var skippedResults = 0
+    /// The query has found work that an event loop must not do: that there was no next result then doesn't say that there are no
+    /// more.
+    private(set) var isPaused = false
     let indexesUsed: [QueryExecution.IndexUse]
 
     /// - Parameters:
@@ -44,7 +47,7 @@ final class SuspendableQuery {
     }
 
     /// Whether the next results may be found on an event loop.
-    var isLight: Bool { execution?.isLight ?? false }
+    var isLight: Bool { !isPaused && (execution?.isLight ?? false) }
 
     // MARK: Snapshots
 
@@ -81,12 +84,16 @@ final class SuspendableQuery {
 
     // MARK: Results
 
+    /// - Parameter onLoop: whether it gives way (`isPaused`) where it would cost much more than its results.
     /// - Throws: INTERNAL while the query is suspended.
-    func next() throws(Status) -> QueryResult? {
+    func next(onLoop: Bool = false) throws(Status) -> QueryResult? {
+        meter.mayPause = onLoop
+        meter.isPaused = false
         if isSorted, keys == nil { try sort() }
         if let keys { return try next(of: keys) }
         guard let execution else { throw .internalError("A suspended query was asked for a result.") }
         let result = try execution.next()
+        if meter.isPaused { isPaused = true }
         if lastPosition == nil { skippedResults = execution.skippedResults }
         if let result {
             returned += 1

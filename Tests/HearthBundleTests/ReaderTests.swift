@@ -4,7 +4,6 @@ import Testing
 
 @testable import HearthBundle
 
-@Suite(.enabled(if: TestData.isThere, "../shared/conformance is absent"))
 struct ReaderConformanceTests {
     @Test func everyCaseLoadsOrIsRefused() throws {
         let cases = try TestData.cases("load.json")

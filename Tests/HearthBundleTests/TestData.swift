@@ -4,20 +4,13 @@ import HearthWire
 
 @testable import HearthBundle
 
-/// The public conformance data of bundles, which lies beside the checkout.
+/// The bundles of `Tests/Vectors`.
 enum TestData {
-    private static let folder: URL? = {
-        var root = URL(filePath: #filePath)
-        for _ in 0..<3 { root.deleteLastPathComponent() }
-        let places = ["../shared/conformance/bundle", "../../shared/conformance/bundle"]
-        return places.map { root.appending(path: $0) }.first { FileManager.default.fileExists(atPath: $0.path()) }
-    }()
-
-    static var isThere: Bool { folder != nil }
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Vectors/bundle").standardizedFileURL
 
     static func bytes(_ name: String) throws -> [UInt8] {
-        guard let folder else { throw CocoaError(.fileNoSuchFile) }
-        return [UInt8](try Data(contentsOf: folder.appending(path: name)))
+        [UInt8](try Data(contentsOf: folder.appending(path: name)))
     }
 
     /// A JSON file's list `cases`, each case as JSON object.

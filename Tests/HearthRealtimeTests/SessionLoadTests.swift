@@ -158,4 +158,40 @@ import Glibc
         let others = revoked.filter { !$0.contains(#""a":"c""#) || $0.contains(#""a/k1""#) }
         #expect(others.isEmpty)
     }
+
+    /// Rules change while a listen is read, and the client goes between its data and the question about its rights.
+    @Test(.timeLimit(.minutes(1))) func aSessionMayEndBeforeItsListensAreJudged() throws {
+        let site = try Site()
+        defer { site.close() }
+        let (namespace, service, loop) = (site.namespace, site.service, site.loop)
+        let line = Line(loop, connection: 1)
+        let ghost = LoopBound(Ghost())
+        try site.withBusyWorkers {
+            site.on {
+                let session = RealtimeSession(line, host: "localhost:9000", namespace, service)
+                session.receive(Array(#"{"t":"d","d":{"r":1,"a":"q","b":{"p":"a","h":""}}}"#.utf8))
+                ghost.value.session = session
+                ghost.value.last = session
+                line.onSend = {
+                    line.onSend = nil
+                    loop.execute {
+                        ghost.value.last?.carrierEnded()
+                        ghost.value.last = nil
+                    }
+                }
+            }
+            while site.waitingJobs == 0 { site.settle() }
+            namespace.setRules(try TreeRuleset.compile(Array(#"{"rules":{".read":true}}"#.utf8)))
+            site.settle()
+        }
+        while site.on({ ghost.value.session != nil }) { sched_yield() }
+        #expect(namespace.users.isEmpty && !namespace.hub.isUsed)
+    }
+}
+
+/// A session that nobody holds but its own work.
+private final class Ghost {
+    weak var session: RealtimeSession?
+    /// What its connection holds.
+    var last: RealtimeSession?
 }

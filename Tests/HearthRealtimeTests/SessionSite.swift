@@ -22,13 +22,17 @@ final class Line: RealtimeCarrier, @unchecked Sendable {
     var sent: [String] = []
     var fault: RealtimeFault?
     var isPaused = false
+    var onSend: (() -> Void)?
 
     init(_ loop: EventLoop, connection: UInt64) {
         self.loop = loop
         peer = RealtimePeer(address: "192.0.2.1:\(connection)", connection: connection)
     }
 
-    func send(_ message: [UInt8]) { sent.append(String(decoding: message, as: UTF8.self)) }
+    func send(_ message: [UInt8]) {
+        sent.append(String(decoding: message, as: UTF8.self))
+        onSend?()
+    }
     func send(_ message: LargeMessage) {
         if isBlocked { large.append(message) }
         do {

@@ -17,25 +17,18 @@ struct BloomFilterTests {
 
     private struct Answers: Decodable { var membershipTestResults: String }
 
-    private static let folder: URL? = {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
-        return ["../shared/conformance", "../../shared/conformance"]
-            .map { root.appending(path: $0).appending(path: "bloom-filter") }
-            .first { FileManager.default.fileExists(atPath: $0.path()) }
-    }()
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Vectors/bloom-filter").standardizedFileURL
 
     private static func hash(_ index: Int) -> BloomFilter.Hash {
         DocumentNameHash.md5("projects/project-1/databases/database-1/documents/coll/doc\(index)")
     }
 
-    @Test(
-        "Golden data", .enabled(if: folder != nil, "../shared/conformance is absent"),
-        arguments: [1, 500, 5000, 50000], ["1", "01", "0001"])
+    @Test("Golden data", arguments: [1, 500, 5000, 50000], ["1", "01", "0001"])
     func golden(count: Int, rate: String) throws {
-        let folder = try #require(Self.folder)
         let prefix = "Validation_BloomFilterTest_MD5_\(count)_\(rate)_"
         func read<Content: Decodable>(_ name: String, _: Content.Type) throws -> Content {
-            try JSONDecoder().decode(Content.self, from: Data(contentsOf: folder.appending(path: prefix + name)))
+            try JSONDecoder().decode(Content.self, from: Data(contentsOf: Self.folder.appending(path: prefix + name)))
         }
         let proto = try read("bloom_filter_proto.json", Proto.self)
         let answers = Array(try read("membership_test_result.json", Answers.self).membershipTestResults)

@@ -137,7 +137,8 @@ struct MessageStreamTests {
             isOpen = true
             hold(read)
         }
-        func next() throws(Status) -> [UInt8]? {
+        let isPaused = false
+        func next(onLoop: Bool) throws(Status) -> [UInt8]? {
             if !isOpen { throw .internalError("a suspended source was asked") }
             if rest == 0 { return nil }
             rest -= 1

@@ -39,7 +39,7 @@ import Testing
 
     /// Every pair of the published groups, in both directions.
     @Test func followsThePublishedGroups() throws {
-        guard let file = ConformanceFolder.file("value-ordering/groups.json") else { return }
+        let file = try OutsideVectors.file("value-ordering/groups.json")
         let groups = try OrderGroups(json: file).groups
         #expect(groups.count > 90)
         for (left, leftGroup) in groups.enumerated() {
@@ -185,21 +185,12 @@ import Testing
     }
 }
 
-/// Published test data, kept beside the repository.
-enum ConformanceFolder {
-    /// The contents of a file; nil, with a word about it, where the folder is missing.
-    static func file(_ name: String) -> [UInt8]? {
-        var root = #filePath[...]
-        while let slash = root.lastIndex(of: "/") {
-            root = root[..<slash]
-            if let content = read("\(root)/shared/conformance/\(name)") { return content }
-        }
-        print("Not tested: shared/conformance/\(name) stands neither beside the repository nor above it.")
-        return nil
-    }
-
-    private static func read(_ path: String) -> [UInt8]? {
-        guard let file = fopen(path, "rb") else { return nil }
+/// The outside vectors of `Tests/Vectors`.
+enum OutsideVectors {
+    static func file(_ name: String) throws -> [UInt8] {
+        let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
+        let path = "\(tests)/Vectors/\(name)"
+        let file = try #require(fopen(path, "rb"), "\(path) is missing")
         defer { fclose(file) }
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import HearthStorage
 
-/// The pipeline, its preparer, locks, transactions, clearing and closing, with a scheduler that decides by a seed who goes
-/// on at each point where threads could meet. A run is one thread: it can be repeated exactly.
+/// The pipeline, its preparer, locks, transactions, the hub of changes, clearing and closing, with a scheduler that decides by
+/// a seed who goes on at each point where threads could meet. A run is one thread: it can be repeated exactly.
 ///
 /// `HEARTH_TEST_INTERLEAVINGS` is the number of seeds; `HEARTH_TEST_SEED` runs one.
 @Suite struct InterleavingTests {
@@ -14,15 +14,17 @@ import Testing
         var random = SeededRandom(TestRun.seed())
         let count = TestRun.givenSeed == nil ? TestRun.interleavings : 1
         var committed = 0
+        var observed = 0
         for _ in 0..<count {
             let seed = TestRun.givenSeed ?? random.next() >> 16
             let world = try InterleavedWorld(seed)
             try world.run()
             committed += world.events.count
             try world.check()
+            observed += world.observations
         }
         // The runs are about something.
-        #expect(committed > count * 5)
+        #expect(committed > count * 5 && observed > count * 4)
     }
 }
 
@@ -115,7 +117,7 @@ private final class InterleavedWorld: @unchecked Sendable {
 
     private enum Entry {
         case committed(ChangeSet)
-        case cleared
+        case cleared(version: Int64)
     }
 
     private struct OpenTransaction {
@@ -130,6 +132,8 @@ private final class InterleavedWorld: @unchecked Sendable {
     private var drivers: [VirtualDriver] = []
     private var database: Database!
     private var log: [Entry] = []
+    private var watchers: [InterleavedWatcher] = []
+    private(set) var observations = 0
     private(set) var events: [Int64: Event] = [:]
     private var transactions: [[UInt8]: OpenTransaction] = [:]
     /// Requests whose answers are out.
@@ -137,6 +141,7 @@ private final class InterleavedWorld: @unchecked Sendable {
     private var numbers: Int64 = 0
     private var depth = 0
     private var isClosed = false
+    private var isEnding = false
 
     private static let names = (0..<5).map { "c/\($0)" } + [EvenGate.path]
 
@@ -169,6 +174,8 @@ private final class InterleavedWorld: @unchecked Sendable {
             if !isClosed { database.tick() }
         }
         #expect(pending == 0, "seed \(seed): not all were answered")
+        isEnding = true
+        finishWatchers()
         if !isClosed {
             for id in transactions.keys { try database.rollback(id) }
             for driver in drivers { driver.run() }
@@ -187,7 +194,7 @@ private final class InterleavedWorld: @unchecked Sendable {
 
     /// What other threads do while one is between two operations of the store.
     private func others() {
-        guard depth < 3, !isClosed, random.chance(30) else { return }
+        guard depth < 3, !isClosed, !isEnding, random.chance(30) else { return }
         depth += 1
         for _ in 0...random.below(3) { act() }
         depth -= 1
@@ -196,7 +203,8 @@ private final class InterleavedWorld: @unchecked Sendable {
     private func act() {
         switch random.below(100) {
         case 0..<30: drivers[random.below(drivers.count)].run()
-        case 30..<50: commit(effects(1 + random.below(3)))
+        case 30..<42: commit(effects(1 + random.below(3)))
+        case 42..<50: watch()
         case 50..<56: commit(effects(1 + random.below(2)), isGated: true)
         case 56..<64: commit(effects(100 + random.below(20)), isGated: random.chance(30))
         case 64..<72: begin()
@@ -334,20 +342,72 @@ private final class InterleavedWorld: @unchecked Sendable {
         pending += 1
         let cleared = Unchecked { [unowned self] (result: Result<Void, Status>) in
             pending -= 1
-            if case .success = result { log.append(.cleared) }
+            if case .success = result {
+                database.changes.withVersion { [unowned self] in log.append(.cleared(version: $0)) }
+            }
             if case .failure(let status) = result { expectUsual(status) }
         }
         database.clear { cleared.body($0) }
     }
 
+    /// Listeners come, go on, and leave.
+    private func watch() {
+        if watchers.count < 4, random.chance(20) {
+            let isCollection = random.chance(50)
+            let names = isCollection ? Self.names : [random.pick(Self.names)]
+            watchers.append(InterleavedWatcher(names, of: database, isCollection: isCollection))
+        }
+        if watchers.isEmpty { return }
+        let watcher = random.pick(watchers)
+        switch random.below(20) {
+        case 0: watcher.leave()
+        case 1..<4: watcher.settle()
+        default: for _ in 0...random.below(4) { watcher.step(readsFirst: random.chance(30)) }
+        }
+    }
+
+    /// Everything that was handed on is worked off; of an open database each then knows the present.
+    private func finishWatchers() {
+        for watcher in watchers {
+            // Who must load anew, after a clearing, asks for a version twice.
+            for _ in 0..<3 {
+                if !isClosed { watcher.settle() }
+                while !watcher.isIdle { watcher.step(readsFirst: random.chance(30)) }
+            }
+            #expect(watcher.faults == [], "seed \(seed)")
+            if isClosed || watcher.hasLeft { continue }
+            var version: Int64 = 0
+            database.changes.withVersion { version = $0 }
+            #expect(watcher.observations.last?.version == version, "seed \(seed): a watcher fell behind")
+        }
+    }
+
     // MARK: The judgement
+
+    /// What watchers said of a version is what the writer had made by then.
+    private func checkWatchers(_ states: [(version: Int64, numbers: [String: Int64])]) {
+        for watcher in watchers {
+            observations += watcher.observations.count
+            for observation in watcher.observations {
+                let state = states.last { $0.version <= observation.version }?.numbers ?? [:]
+                let wanted = state.filter { watcher.names.contains($0.key) }
+                #expect(observation.numbers == wanted, "seed \(seed): a watcher at \(observation.version)")
+            }
+        }
+    }
 
     /// Replays what the writer made, in its order.
     func check() throws {
         var state: [String: Int64] = [:]
+        var states: [(version: Int64, numbers: [String: Int64])] = []
+        defer { checkWatchers(states) }
         for entry in log {
-            guard case .committed(let set) = entry else {
+            let set: ChangeSet
+            switch entry {
+            case .committed(let committed): set = committed
+            case .cleared(let version):
                 state = [:]
+                states.append((version, state))
                 continue
             }
             if let event = events.removeValue(forKey: set.version) { apply(event, to: &state) }
@@ -357,6 +417,7 @@ private final class InterleavedWorld: @unchecked Sendable {
                 #expect(state[name] == after, "seed \(seed): \(name) at \(set.version)")
                 state[name] = after
             }
+            states.append((set.version, state))
         }
         let left = events
         events = [:]

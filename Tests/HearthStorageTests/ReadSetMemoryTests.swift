@@ -13,7 +13,7 @@ import Testing
     let database: Database
 
     init() throws {
-        database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock, readSets: budget)
+        database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock, memory: DatabaseMemory(readSets: budget))
         try database.commit([set("c/a", 1)])
     }
 
@@ -126,8 +126,8 @@ import Testing
     @Test func aTransactionMayReadAsManyDocumentsAsItsLimitSays() throws {
         let database = try Database(
             name: testDatabaseName, store: MemoryStore(), clock: clock,
-            readSets: MemoryBudget(
-                bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax))
+            memory: DatabaseMemory(
+                readSets: MemoryBudget(bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax)))
         let id = try database.begin(.readWrite(retry: nil), requester: client(1, 1))
         let most = (0..<Limits.transactionReadSetMax).map {
             Database.ReadTarget.document(resource("collection/a-document-\($0)").path)

@@ -4,21 +4,16 @@ import Testing
 
 @testable import HearthSync
 
-/// Data that lies beside the repository; a test that needs it fails where it is absent.
+/// The outside vectors of `Tests/Vectors`. A test that does not find its own fails.
 enum Conformance {
-    static func folder(_ name: String, environment: String? = nil) throws -> URL {
+    static func folder(_ name: String, environment: String? = nil) -> URL {
         if let environment, let path = ProcessInfo.processInfo.environment[environment] { return URL(filePath: path) }
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardizedFileURL
-        let candidates = ["../shared/conformance", "../../shared/conformance"]
-        for candidate in candidates {
-            let folder = URL(filePath: candidate, relativeTo: root).appending(path: name)
-            if FileManager.default.fileExists(atPath: folder.path()) { return folder }
-        }
-        throw Status.notFound("The folder conformance/\(name) isn't beside the repository (\(root.path())).")
+        return URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors").standardizedFileURL
+            .appending(path: name)
     }
 
     static func json(_ folder: String, _ file: String) throws -> Any {
-        let url = try self.folder(folder).appending(path: file)
+        let url = self.folder(folder).appending(path: file)
         return try JSONSerialization.jsonObject(with: Data(contentsOf: url))
     }
 }

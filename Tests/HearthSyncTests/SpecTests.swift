@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The reference SDKs' scripted tests of the sync engine: see `sync-spec-test-format.md`.
+/// The reference SDKs' scripted tests of the sync engine: see `Tests/Vectors/sync-spec`.
 ///
 /// `SYNC_SPEC_DIR` names another folder with them.
 @Suite("Sync spec tests")
@@ -14,7 +14,7 @@ struct SpecTests {
 
     /// Tests of one file; one that isn't there is an error.
     static func tests(_ file: String) throws -> [(name: String, test: SpecRunner.Object)] {
-        let url = try Conformance.folder("sync-spec", environment: "SYNC_SPEC_DIR").appending(path: file)
+        let url = Conformance.folder("sync-spec", environment: "SYNC_SPEC_DIR").appending(path: file)
         let json = try JSONSerialization.jsonObject(with: Data(contentsOf: url))
         guard let object = json as? [String: SpecRunner.Object] else {
             throw SpecFailure("\(file) is no object of tests.")
@@ -62,7 +62,7 @@ struct SpecTests {
 
     @Test("The folder has no file that isn't run")
     func allFiles() throws {
-        let folder = try Conformance.folder("sync-spec", environment: "SYNC_SPEC_DIR")
+        let folder = Conformance.folder("sync-spec", environment: "SYNC_SPEC_DIR")
         let present = try FileManager.default.contentsOfDirectory(atPath: folder.path())
             .filter { $0.hasSuffix("_spec_test.json") && $0 != "perf_spec_test.json" }
         #expect(Set(present) == Set(Self.files))

@@ -3,11 +3,10 @@ import HearthWire
 import Testing
 
 /// The public vectors, as far as they are about what travels: values, requests, queries, Listen responses, bundles.
-@Suite(.enabled(if: TestData.hasConformanceData, "../shared/conformance is absent"))
 struct ConformanceTests {
     @Test func valuesKeepTheirOrderThroughBothForms() throws {
         // The file is JSON around proto3 JSON; a Struct reads the outside.
-        let file = try StructMessage(json: TestData.conformance("value-ordering/groups.json"))
+        let file = try StructMessage(json: TestData.vector("value-ordering/groups.json"))
         var previous: [Value] = []
         for group in file.list("groups") {
             let values = try group.list("values").map { member throws -> Value in
@@ -32,8 +31,8 @@ struct ConformanceTests {
 
     @Test func clientRequestsSurviveBothForms() throws {
         var counts = (commits: 0, queries: 0, responses: 0)
-        for name in try TestData.conformanceFiles("firestore-client") where name.hasSuffix(".json") {
-            let file = try StructMessage(json: TestData.conformance("firestore-client/" + name))
+        for name in try TestData.vectorFiles("firestore-client") where name.hasSuffix(".json") {
+            let file = try StructMessage(json: TestData.vector("firestore-client/" + name))
             for test in file.list("tests") {
                 for member in test.fields {
                     guard case .object(let body) = member.value else { continue }
@@ -61,7 +60,7 @@ struct ConformanceTests {
     }
 
     @Test func bundlesAreReadElementByElement() throws {
-        let bundle = try TestData.conformance("bundle/example.bundle")
+        let bundle = try TestData.vector("bundle/example.bundle")
         var rest = bundle[...]
         var names: [String] = []
         while !rest.isEmpty {

@@ -88,6 +88,21 @@ import Testing
         }
     }
 
+    /// A mask of many paths costs a document what its own fields cost.
+    @Test(arguments: [10, 1000, 100_000]) func aFieldIsFoundAmongManyPathsByLeaps(count: Int) {
+        for wanted in [0, 1, 7, count / 2, count - 1, count] {
+            for start in [0, wanted / 2, wanted] {
+                var looked = 0
+                let found = Projection.firstIndex(from: start, count: count) {
+                    looked += 1
+                    return $0 < wanted
+                }
+                #expect(found == wanted)
+                #expect(looked <= 2 * (Int.bitWidth - count.leadingZeroBitCount) + 2)
+            }
+        }
+    }
+
     @Test func damagedFieldsAreDataLoss() {
         let damaged: [UInt8] = [0x12, 200, 1, 0x0a]
         do throws(Status) {

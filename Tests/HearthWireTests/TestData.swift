@@ -2,7 +2,7 @@ import Foundation
 import HearthModel
 import HearthWire
 
-/// Files beside the tests, and the public conformance data beside the checkout.
+/// Files beside the tests, and the outside vectors of `Tests/Vectors`.
 enum TestData {
     struct Golden: Sendable {
         var type: String
@@ -23,26 +23,16 @@ enum TestData {
         }
     }()
 
-    // MARK: Conformance data
+    // MARK: Outside vectors
 
-    /// The public conformance data, which lies beside the checkout; nil when it isn't there.
-    private static let conformanceFolder: URL? = {
-        let root = folder.deletingLastPathComponent().deletingLastPathComponent()
-        return ["../shared/conformance", "../../shared/conformance"].map { root.appending(path: $0) }
-            .first { FileManager.default.fileExists(atPath: $0.path()) }
-    }()
+    private static let vectorFolder = folder.deletingLastPathComponent().appending(path: "Vectors")
 
-    static var hasConformanceData: Bool { conformanceFolder != nil }
-
-    static func conformance(_ path: String) throws -> [UInt8] {
-        guard let conformanceFolder else { throw CocoaError(.fileNoSuchFile) }
-        return [UInt8](try Data(contentsOf: conformanceFolder.appending(path: path)))
+    static func vector(_ path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: vectorFolder.appending(path: path)))
     }
 
     /// The names of the files of a folder, sorted.
-    static func conformanceFiles(_ path: String) throws -> [String] {
-        guard let conformanceFolder else { throw CocoaError(.fileNoSuchFile) }
-        return try FileManager.default.contentsOfDirectory(atPath: conformanceFolder.appending(path: path).path())
-            .sorted()
+    static func vectorFiles(_ path: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: vectorFolder.appending(path: path).path()).sorted()
     }
 }

@@ -61,19 +61,33 @@ public struct Projection: Sendable {
         var index = 0
         while index < members.count, let entry = try reader.nextEntry(tag: tag) {
             let name = reader.slice(entry.name)
-            var order = compare(members[index].name, name)
-            while order < 0 {
-                index += 1
-                if index == members.count { return }
-                order = compare(members[index].name, name)
-            }
-            if order > 0 { continue }
+            index = firstIndex(from: index, count: members.count) { compare(members[$0].name, name) < 0 }
+            guard index < members.count, compare(members[index].name, name) == 0 else { continue }
             switch members[index].node {
             case .whole: writer.bytes.append(contentsOf: reader.slice(entry.entry))
             case .members(let inner): try project(reader.bytes, entry, tag, inner, &writer)
             }
             index += 1
         }
+    }
+
+    /// Leaps over what a document doesn't have, farther and farther: so a mask of thousands of paths costs a small document what
+    /// its own fields cost.
+    package static func firstIndex(from start: Int, count: Int, isBefore: (Int) -> Bool) -> Int {
+        var low = start
+        var high = start
+        var step = 1
+        while high < count, isBefore(high) {
+            low = high + 1
+            high += step
+            step *= 2
+        }
+        high = min(high, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(middle) { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Appends an entry with what is left of its map; nothing when nothing is left.

@@ -86,6 +86,8 @@ extension RealtimeSession {
 
     /// Runs `job` when the client has taken what is large and was made for it before; the job has to call `largeIsMade`.
     func whenLargeMayBeMade(_ job: @escaping () -> Void) {
+        // The job holds the session, which would hold it for ever.
+        if isEnded { return }
         postponed.append(job)
         makeLarge()
     }

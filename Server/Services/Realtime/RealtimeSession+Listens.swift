@@ -6,7 +6,8 @@ import HearthTreeStorage
 /// A listen of a session.
 final class SessionListen: ListenReceiver, @unchecked Sendable {
     // Belongs to the session's loop.
-    private unowned let session: RealtimeSession
+    /// Jobs of this may run when its session has ended: they hold it, and its end lets go of all its listens.
+    private let session: RealtimeSession
     let target: RealtimeTarget
     /// Chosen by the client; comes back with every push.
     let tag: Int64?

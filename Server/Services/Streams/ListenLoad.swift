@@ -32,6 +32,7 @@ final class ListenLoad: MessageSource {
     }
 
     var isLight: Bool { results.isLight }
+    var isPaused: Bool { results.isPaused }
 
     var isSuspended: Bool { results.isSuspended }
     func hold(_ read: LongRead) { results.hold(read) }
@@ -39,8 +40,8 @@ final class ListenLoad: MessageSource {
     func suspend() { results.suspend() }
     func resume(_ read: LongRead) throws(Status) { try results.resume(read) }
 
-    func next() throws(Status) -> [UInt8]? {
-        guard let result = try results.next() else { return nil }
+    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
+        guard let result = try results.next(onLoop: onLoop) else { return nil }
         count += 1
         try window?.note(result.key, result.document.updateVersion)
         let encoded = try FirestoreService.encoded(result.document, name: try names.name(key: result.key), projection)

@@ -72,6 +72,7 @@ final class ListenResume: MessageSource {
     }
 
     var isLight: Bool { false }
+    var isPaused: Bool { false }
 
     var isSuspended: Bool { view == nil }
 
@@ -92,7 +93,7 @@ final class ListenResume: MessageSource {
         self.view = view
     }
 
-    func next() throws(Status) -> [UInt8]? {
+    func next(onLoop: Bool) throws(Status) -> [UInt8]? {
         guard let view else { throw .internalError("A suspended resume was asked for a message.") }
         if let past, !isPrepared {
             try prepare(view, past)

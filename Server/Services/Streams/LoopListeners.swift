@@ -24,6 +24,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// What is to be worked in, in the order of commits; see `work`.
     private var jobs = Queue<Job>()
     private var present: Progress?
+    /// The change of it that is being shown to those whom it concerns.
+    private var matching: ChangeMatching?
     private var toBeJudged = Queue<(target: ListenTarget, stream: ListenStream)>()
     private var touched: [ObjectIdentifier: ListenStream] = [:]
     private var toProceed = Queue<ListenStream>()
@@ -81,9 +83,11 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// So many changes of a commit are looked at by the writer's thread; larger commits go to every loop that watches one of
     /// their collections.
     private static let changesLookedAtMax = 64
+    /// Likewise of so many bytes of documents.
+    private static let bytesLookedAtMax = 256 << 10
 
     func receive(_ event: ChangeEvent) {
-        if case .committed(let set, let scopes) = event, set.changes.count <= Self.changesLookedAtMax {
+        if case .committed(let set, let scopes) = event, Self.isSmall(set) {
             let isOfConcern = tables.withLock { tables in
                 do throws(Status) {
                     for (change, scopes) in zip(set.changes, scopes) where try tables.concerns(change, scopes) {
@@ -98,6 +102,13 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             if !isOfConcern { return }
         }
         loop.execute { [self] in add(.event(event)) }
+    }
+
+    private static func isSmall(_ set: ChangeSet) -> Bool {
+        if set.changes.count > changesLookedAtMax { return false }
+        var bytes = 0
+        for change in set.changes { bytes += (change.before?.fields.count ?? 0) + (change.after?.fields.count ?? 0) }
+        return bytes <= bytesLookedAtMax
     }
 
     func add(_ stream: ListenStream) { streams[ObjectIdentifier(stream)] = stream }
@@ -207,6 +218,9 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     private(set) var leavingCount = 0
     /// For tests: how often documents, or queries, were judged again.
     private(set) var judgementCount = 0
+    /// For tests: queries and targets to which changes were shown, and most of them in one turn.
+    private(set) var matchingSteps = 0
+    private(set) var matchingStepsOfTurnMax = 0
 
     private func removeNextLeaving(_ steps: inout Int) {
         guard var next = leaving.popFirst(), let target = next.targets.popLast() else { return }
@@ -217,6 +231,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     }
 
     func remove(_ target: ListenTarget) {
+        // A change that is on its way to it is not noted.
+        target.since = .max
         forgetDependencies(of: target)
         database.changes.remove(target.scopes, for: self)
         forget(target)
@@ -273,6 +289,8 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         isWorking = true
         var steps = Self.sliceSteps
         let end = MonotonicTime.now.advanced(milliseconds: Self.sliceMilliseconds)
+        let matchingStepsBefore = matchingSteps
+        defer { matchingStepsOfTurnMax = max(matchingStepsOfTurnMax, matchingSteps - matchingStepsBefore) }
         var isOver = false
         while steps > 0, !isOver {
             isOver = !step(&steps)
@@ -342,8 +360,9 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         }
     }
 
-    /// Works in the next change of a commit.
+    /// Works in the next part of a commit: finds whom a change concerns, or shows it to one of them.
     private func takeNext(_ steps: inout Int) {
+        if let matching { return show(matching, &steps) }
         guard var progress = present else { return }
         guard progress.next < progress.set.changes.count else {
             present = nil
@@ -354,15 +373,29 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         progress.next += 1
         present = progress
         do throws(Status) {
+            steps -= 5
             // Before anything of the new state is told.
-            for target in try take(change, scopes, progress.set.version, &steps) {
-                judgeAgain(target)
-            }
+            for target in try take(change, scopes, progress.set.version) { judgeAgain(target) }
         } catch {
-            // What is stored can't be read: nobody can be told the truth.
-            present = nil
-            for stream in streams.values { stream.end(error) }
+            giveUp(error)
         }
+    }
+
+    private func show(_ change: ChangeMatching, _ steps: inout Int) {
+        steps -= 2
+        matchingSteps += 1
+        do throws(Status) {
+            if try !change.step({ touched[ObjectIdentifier($0)] = $0 }) { matching = nil }
+        } catch {
+            giveUp(error)
+        }
+    }
+
+    /// What is stored can't be read: nobody can be told the truth.
+    private func giveUp(_ status: Status) {
+        present = nil
+        matching = nil
+        for stream in streams.values { stream.end(status) }
     }
 
     /// The state that is told next, for judgements about it: what a later commit says must not decide about what an earlier
@@ -393,10 +426,9 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         }
     }
 
+    /// Finds whom a change concerns; `matching` notifies them.
     /// - Returns: targets of which the change may decide who may see them.
-    private func take(
-        _ change: Change, _ scopes: [WatchScope], _ version: Int64, _ steps: inout Int
-    ) throws(Status) -> [ListenTarget] {
+    private func take(_ change: Change, _ scopes: [WatchScope], _ version: Int64) throws(Status) -> [ListenTarget] {
         let (watching, dependents, queries) = try tables.withLock { tables throws(Status) in
             var queries: [SharedQuery] = []
             for scope in scopes {
@@ -405,35 +437,11 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
             let key = ByteKey(change.key)
             return (tables.documents[key], tables.dependents[key], queries)
         }
-        steps -= 5
-        let was = change.before != nil
-        let now = change.after != nil
-        for target in (watching ?? [:]).values where version > target.since {
-            target.stream.note(change.key, target, was: was, now: now, change.after)
-            steps -= 1
-            touched[ObjectIdentifier(target.stream)] = target.stream
+        if watching != nil || !queries.isEmpty {
+            matching = ChangeMatching(
+                change, version, watching: watching.map { Array($0.values) } ?? [], queries: queries)
         }
-        for shared in queries { try take(change, version, shared, &steps) }
         return dependents.map { Array($0.values) } ?? []
-    }
-
-    private func take(
-        _ change: Change, _ version: Int64, _ shared: SharedQuery, _ steps: inout Int
-    ) throws(Status) {
-        steps -= 2
-        let was = try shared.live.matches(change.before, key: change.key)
-        let now = try shared.live.matches(change.after, key: change.key)
-        guard was || now else { return }
-        if shared.live.isWindow, try !shared.isInWindow(change, version) { return }
-        for target in shared.targets.values where version > target.since {
-            if shared.live.isWindow {
-                target.stream.noteWindow(target)
-            } else {
-                target.stream.note(change.key, target, was: was, now: now, change.after)
-            }
-            steps -= 1
-            touched[ObjectIdentifier(target.stream)] = target.stream
-        }
     }
 }
 

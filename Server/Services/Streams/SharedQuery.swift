@@ -30,10 +30,10 @@ final class SharedQuery: @unchecked Sendable {
     func remove(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = nil }
 
     /// Whether a change of a matching document can be seen in the window of a query with a limit or an offset.
-    func isInWindow(_ change: Change, _ version: Int64) throws(Status) -> Bool {
-        if let edge, try live.isBehind(edge, change.before, key: change.key),
-            try live.isBehind(edge, change.after, key: change.key)
-        {
+    func isInWindow(
+        key: [UInt8], before: FieldTable?, after: FieldTable?, _ version: Int64
+    ) throws(Status) -> Bool {
+        if let edge, try live.isBehind(edge, before, key: key), try live.isBehind(edge, after, key: key) {
             return false
         }
         edge = nil
@@ -73,8 +73,9 @@ final class SharedQuery: @unchecked Sendable {
             let memory = service.memory.sorting.reservation(for: requester)
             let run = try WindowRun(live, listeners.database.view(atVersion: version), memory)
             let size = (live.query.query.limit ?? .max).addingReportingOverflow(live.query.query.offset)
-            if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax {
-                let result = try run.finish()
+            if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax,
+                let result = try run.finish(onLoop: true)
+            {
                 try noteEdge(of: result)
                 // For the other streams of this turn; it holds a snapshot.
                 window = result
@@ -101,7 +102,12 @@ final class SharedQuery: @unchecked Sendable {
                     pool.run(.short, for: requester, refused: { found(.failure($0)) }) {
                         found(
                             Result { () throws(Status) in
-                                try WindowRun(live, try database.view(atVersion: version, under: read), memory).finish()
+                                let run = try WindowRun(
+                                    live, try database.view(atVersion: version, under: read), memory)
+                                guard let result = try run.finish(onLoop: false) else {
+                                    throw .internalError("A window has ended early.")
+                                }
+                                return result
                             })
                     }
                 }
@@ -167,7 +173,9 @@ private final class WindowRun: @unchecked Sendable {
 
     var isLight: Bool { execution.isLight }
 
-    func finish() throws(Status) -> WindowResult {
+    /// - Returns: nil when that is too much work for a loop.
+    func finish(onLoop: Bool) throws(Status) -> WindowResult? {
+        meter.mayPause = onLoop
         var documents: [WindowResult.Entry] = []
         var documentBytes = 0
         var last: QueryResult?
@@ -182,6 +190,7 @@ private final class WindowRun: @unchecked Sendable {
                     document: isKept ? result.document : nil))
             last = result
         }
+        if meter.isPaused { return nil }
         return WindowResult(version: view.version, documents, last: last, view, meter)
     }
 }

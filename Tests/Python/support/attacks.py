@@ -229,6 +229,32 @@ def grpc_commits_of_nulls(attacker: Attacker) -> None:
     attacker.many(8, one)
 
 
+def commits_into_many_databases(attacker: Attacker) -> None:
+    """6,000 commits at a time of 31,000 values in 124 KB each, into 30 databases."""
+    nulls = _field(9, _field(1, b"\x58\0") * 31_000)
+    fields = _field(2, _field(1, b"v") + _field(2, nulls))
+
+    def one(connection: int) -> None:
+        database = f"projects/demo-hearth/databases/many{connection}"
+        with grpc.insecure_channel(
+            f"127.0.0.1:{attacker.port}", options=[("grpc.use_local_subchannel_pool", 1)]
+        ) as channel:
+            commit = channel.unary_unary("/google.firestore.v1.Firestore/Commit")
+            calls = []
+            for number in range(200):
+                document = _field(1, f"{database}/documents/c/{number}".encode()) + fields
+                message = _field(1, database.encode()) + _field(2, _field(1, document))
+                calls.append(commit.future(message, timeout=WAIT_SECONDS_MAX))
+            for call in calls:
+                try:
+                    call.result()
+                    attacker.note("OK")
+                except grpc.RpcError as error:
+                    attacker.note(error.code().name)
+
+    attacker.many(30, one)
+
+
 def large_deletes(attacker: Attacker) -> None:
     body = {"writes": [{"delete": f"{ROOT}/gone/{number}"} for number in range(16_000)]}
     data = json.dumps(body).encode()
@@ -411,6 +437,7 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     "1,600 queries into windows of 0 bytes": closed_windows,
     "12 commits of 500,000 nulls": commits_of_nulls,
     "8 commits of 3,000,000 nulls over gRPC": grpc_commits_of_nulls,
+    "6,000 commits of 31,000 nulls into 30 databases": commits_into_many_databases,
     "4 commits of 16,000 deletes": large_deletes,
     "32 commits in flight of 18,000 elements": commits_in_flight,
     "40 sessions with 20 MB ahead of their turn": early_messages,

@@ -1,0 +1,55 @@
+import HearthModel
+import HearthStorage
+
+/// One change of a commit on its way to the targets that it concerns, a step at a time: a step looks at one query, or notes the
+/// change for one target. Belongs to the loop.
+final class ChangeMatching {
+    private let change: Change
+    private let version: Int64
+    private let before: FieldTable?
+    private let after: FieldTable?
+    private var queries: ArraySlice<SharedQuery>
+    /// Those of the query that was looked at last, or of the document itself.
+    private var targets: ArraySlice<ListenTarget>
+    private var was: Bool
+    private var now: Bool
+    private var isWindow = false
+
+    /// - Parameters:
+    ///   - watching: targets that name the document.
+    ///   - queries: those that the change may concern.
+    init(_ change: Change, _ version: Int64, watching: [ListenTarget], queries: [SharedQuery]) {
+        self.change = change
+        self.version = version
+        self.queries = queries[...]
+        targets = watching[...]
+        was = change.before != nil
+        now = change.after != nil
+        before = queries.isEmpty ? nil : change.before.map { FieldTable($0) }
+        after = queries.isEmpty ? nil : change.after.map { FieldTable($0) }
+    }
+
+    /// - Parameter noted: called with the stream of a target that the change concerns.
+    /// - Returns: false when there is nothing left to do.
+    func step(_ noted: (ListenStream) -> Void) throws(Status) -> Bool {
+        if let target = targets.popFirst() {
+            guard version > target.since else { return true }
+            if isWindow {
+                target.stream.noteWindow(target)
+            } else {
+                target.stream.note(change.key, target, was: was, now: now, change.after)
+            }
+            noted(target.stream)
+        } else if let shared = queries.popFirst() {
+            was = try shared.live.matches(before, key: change.key)
+            now = try shared.live.matches(after, key: change.key)
+            guard was || now else { return true }
+            isWindow = shared.live.isWindow
+            if isWindow, try !shared.isInWindow(key: change.key, before: before, after: after, version) { return true }
+            targets = Array(shared.targets.values)[...]
+        } else {
+            return false
+        }
+        return true
+    }
+}
