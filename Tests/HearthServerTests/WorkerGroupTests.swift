@@ -185,10 +185,10 @@ struct WorkingMemoryTests {
         #expect(memory.waitingCount == 5)
         shares.end("a0")
         shares.end("a1")
-        shares.end("a2")
-        #expect(shares.names == ["a0", "a1", "a2", "b"])
+        // The other one's turn: the first has been given memory twice.
         shares.end("b")
-        for number in 3..<5 { shares.end("a\(number)") }
+        #expect(shares.names == ["a0", "a1", "b", "a2"])
+        for number in 2..<5 { shares.end("a\(number)") }
         #expect(shares.names.count == 6)
         #expect(memory.usedBytes == 0)
     }
