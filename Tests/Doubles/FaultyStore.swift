@@ -30,6 +30,9 @@ package final class FaultyStore: Store {
         plan.withLock { $0 = Plan(countdown: operation, status: status) }
     }
 
+    /// Records that one transaction has put or deleted at most.
+    package let changesMax = Atomic(0)
+
     /// Lets so many of the writer's transactions fail before they begin, from now on.
     package func refuse(transactions: Int) { plan.withLock { $0.refusals = transactions } }
 
@@ -72,7 +75,9 @@ package final class FaultyStore: Store {
         }
         if let refusal { throw refusal }
         return try inner.write { transaction throws(Status) in
-            let result = try body(FaultyTransaction(transaction, self))
+            let shown = FaultyTransaction(transaction, self)
+            let result = try body(shown)
+            changesMax.max(shown.changes, ordering: .relaxed)
             try step()
             return result
         }
@@ -85,6 +90,7 @@ package final class FaultyStore: Store {
 private final class FaultyTransaction: StoreTransaction {
     private let inner: any StoreTransaction
     private let store: FaultyStore
+    private(set) var changes = 0
 
     init(_ inner: any StoreTransaction, _ store: FaultyStore) {
         self.inner = inner
@@ -110,17 +116,21 @@ private final class FaultyTransaction: StoreTransaction {
 
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
         try store.step()
+        changes += 1
         try inner.put(keyspace, key, value)
     }
 
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
         try store.step()
+        changes += 1
         try inner.delete(keyspace, key)
     }
 
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         try store.step()
-        return try inner.delete(keyspace, range, limit: limit)
+        let count = try inner.delete(keyspace, range, limit: limit)
+        changes += count
+        return count
     }
 
     func close() { inner.close() }

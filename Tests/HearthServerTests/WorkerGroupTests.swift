@@ -185,8 +185,9 @@ struct WorkingMemoryTests {
         #expect(memory.waitingCount == 5)
         shares.end("a0")
         shares.end("a1")
-        #expect(shares.names == ["a0", "a1", "b"])
+        // The other one's turn: the first has been given memory twice.
         shares.end("b")
+        #expect(shares.names == ["a0", "a1", "b", "a2"])
         for number in 2..<5 { shares.end("a\(number)") }
         #expect(shares.names.count == 6)
         #expect(memory.usedBytes == 0)

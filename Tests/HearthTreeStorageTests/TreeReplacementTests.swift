@@ -179,6 +179,31 @@ import Testing
         #expect(large.wait().commit != nil)
     }
 
+    /// However much is written or removed, and at however many locations, one transaction does no more than a slice.
+    @Test(arguments: [1, 100, 500], [false, true])
+    func noTransactionDoesMoreThanASlice(places: Int, isRemoval: Bool) throws {
+        var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
+        options.groupCostMax = 50
+        let store = FaultyStore()
+        let database = try open(store, options)
+        defer { database.close() }
+        let count = 10_000 / places
+        var before: [TreeChange] = []
+        for place in 0..<places {
+            let path = TreePath("a/p\(place)")
+            before.append(TreeChange(path: path, node: children(count, 1)))
+            try database.write(TreeWrite(changes: [before[place]], nowMilliseconds: testNow))
+        }
+        database.finishSettling()
+        store.changesMax.store(0, ordering: .relaxed)
+        let after = before.map { TreeChange(path: $0.path, node: isRemoval ? .empty : children(count, 2)) }
+        try database.write(TreeWrite(changes: after, nowMilliseconds: testNow))
+        database.finishSettling()
+        #expect(try database.read { try $0.node(at: .root) } == Node.empty.applying(after))
+        // Of a slice each record is put and deleted; what a graft notes of itself comes to it.
+        #expect(store.changesMax.load(ordering: .relaxed) <= 2 * 50 + 10)
+    }
+
     @Test func aConnectionsWritesStayInTheirOrder() throws {
         let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
         defer { database.close() }
