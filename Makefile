@@ -5,6 +5,7 @@
 #   make fuzz TARGET=json SECONDS=600   look for inputs that break a promise (docs/abuse.md)
 #   make sanitize                     the Swift tests under ThreadSanitizer and AddressSanitizer
 #   make test-deep                    ThreadSanitizer on the store and the server, each fuzz target for a moment
+#   make test-threads test-fuzz       the same in a short form, as CI runs it
 #   make bench ARGS="get --runs 5"    measure
 #   make format                       format the sources in place
 #   make lint                         what CI checks of the sources' form
@@ -18,10 +19,22 @@ SWIFT_FLAGS ?=
 # How many requests `make test` compares with Google's emulator, where that is installed.
 DIFFERENTIAL_REQUESTS ?= 3000
 
-# How long `make test-deep` gives each fuzz target.
+# How long `make test-fuzz` gives each fuzz target; how it builds them: `debug` takes a third of the time of `release`, and is
+# slower at what it does; and what it says to libFuzzer besides.
 FUZZ_SECONDS ?= 8
+FUZZ_CONFIGURATION ?= release
+FUZZ_FLAGS ?=
 # Whose seams are looked at by ThreadSanitizer in `make test-deep`.
 THREAD_TARGETS ?= HearthConcurrencyTests HearthStorageTests HearthSQLiteTests HearthServerTests
+# Those of their suites that are about threads, without the long ones, for `make test-threads`. Seeded interleavings run a
+# thread at a time and order all of them, so that ThreadSanitizer has nothing to see there.
+THREAD_SUITES ?= $(CONCURRENCY_SUITES)|$(STORAGE_SUITES)|$(SERVER_SUITES)
+CONCURRENCY_SUITES := WorkerThreadTests|MemoryBudgetTests
+STORAGE_SUITES := ChangeHubTests|ClockTests|DeferredStoreTests|FairCommitTests|FairnessTests|LongReadsTests|$\
+	SerializabilityTests|StoreFailureTests|TransactionTests|$\
+	CheckpointerTests|LogResetTests|PageCacheTests|ReaderPoolTests|StoreHealthTests
+SERVER_SUITES := AdminDatabaseTests|ListenBoundaryTests|ListenResumeTests|ListenResumeQueueTests|LogWriterTests|$\
+	MessageStreamTests|RegistryTests|SessionTableTests|StreamRequestTests|WorkerGroupTests|WorkingMemoryTests
 
 VENV := .venv
 TIMED := Tools/scripts/timed.sh
@@ -31,7 +44,7 @@ SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift
 RELEASE := swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \
 	-Xswiftc -enforce-exclusivity=unchecked --product hearth
 
-.PHONY: setup setup-build serve test test-swift test-python test-deep fuzz sanitize bench format lint release clean
+.PHONY: setup setup-build serve test test-swift test-python test-deep test-threads test-fuzz fuzz sanitize bench format lint release clean
 
 setup:
 	@Tools/scripts/setup.sh all
@@ -67,9 +80,17 @@ test-python: setup
 # The order of threads and the form of input are left to chance by all other tests.
 test-deep: setup-build
 	@$(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS)
-	@for target in $(patsubst Tests/Fuzz/%/seeds,%,$(wildcard Tests/Fuzz/*/seeds)); do \
+	@$(MAKE) --no-print-directory test-fuzz
+
+test-threads: setup-build
+	@SUITES='$(THREAD_SUITES)' $(TIMED) "ThreadSanitizer" Tools/scripts/sanitize.sh thread $(THREAD_TARGETS)
+	@$(TIMED) --summary
+
+test-fuzz: setup-build
+	@FUZZ_CONFIGURATION=$(FUZZ_CONFIGURATION) $(TIMED) "build for fuzzing" Tools/scripts/fuzz.sh --build
+	@export FUZZ_CONFIGURATION=$(FUZZ_CONFIGURATION); for target in $(patsubst Tests/Fuzz/%/seeds,%,$(wildcard Tests/Fuzz/*/seeds)); do \
 		log=.build/fuzz-$$target.log; \
-		if $(TIMED) "fuzz $$target" Tools/scripts/fuzz.sh "$$target" "$(FUZZ_SECONDS)" >$$log 2>&1; then \
+		if $(TIMED) "fuzz $$target" Tools/scripts/fuzz.sh "$$target" "$(FUZZ_SECONDS)" $(FUZZ_FLAGS) >$$log 2>&1; then \
 			echo "fuzz $$target: clean"; \
 		else \
 			tail -n 60 $$log; exit 1; \

@@ -1,8 +1,22 @@
 #!/bin/sh
 # Fuzzes one entry point with libFuzzer and AddressSanitizer, from the kept seeds; new inputs stay in .build/fuzz.
 # Usage: fuzz.sh TARGET [SECONDS] [arguments for libFuzzer]     TARGET: a folder of Tests/Fuzz that has seeds
+#        fuzz.sh --build                                        only builds
+# FUZZ_CONFIGURATION is `release`, which runs faster, or `debug`, which is built faster.
 set -eu
 
+build() {
+    export HEARTH_FUZZ=1
+    swift build --scratch-path "$scratch" --configuration "$configuration" --product HearthFuzz \
+        -Xswiftc -sanitize=fuzzer,address -Xswiftc -g "$@"
+}
+
+scratch=.build/fuzz
+configuration=${FUZZ_CONFIGURATION:-release}
+if [ "$1" = --build ]; then
+    build
+    exit
+fi
 target=$1
 seconds=${2:-600}
 shift
@@ -13,13 +27,10 @@ if [ -z "$target" ] || [ ! -d "$seeds" ]; then
     echo "fuzz: TARGET is one of:" $(cd Tests/Fuzz && ls -d */seeds | cut -d/ -f1) >&2
     exit 64
 fi
-scratch=.build/fuzz
 corpus=$scratch/corpus/$target
 mkdir -p "$corpus"
-export HEARTH_FUZZ=1
-swift build --scratch-path "$scratch" --configuration release --product HearthFuzz \
-    -Xswiftc -sanitize=fuzzer,address -Xswiftc -g
-binary=$(swift build --scratch-path "$scratch" --configuration release --show-bin-path)/HearthFuzz
+build
+binary=$(build --show-bin-path)/HearthFuzz
 # Swift's own backtracer copies memory that AddressSanitizer guards, and so hides the fault and hangs.
 export SWIFT_BACKTRACE=enable=no
 # What a finding leaves behind belongs into the seeds once it is mended.

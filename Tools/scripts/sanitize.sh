@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the Swift tests under ThreadSanitizer, then under AddressSanitizer, a target at a time.
-# Usage: sanitize.sh [thread|address] [target…]       by default both, and all test targets
+# Usage: [SUITES='A|B'] sanitize.sh [thread|address] [target…]     by default both, and all test targets with all suites
 set -eu
 
 sanitizers="thread address"
@@ -24,6 +24,7 @@ clang -O1 -g -shared -fPIC -o "$folder/mutex.so" Tests/Sanitizers/mutex.c -ldl
 # Swift's own backtracer copies memory that AddressSanitizer guards, and so hides the fault and hangs.
 export SWIFT_BACKTRACE=enable=no
 
+suites=${SUITES:+"($SUITES)/"}
 failures=0
 run() {
     sanitizer=$1
@@ -31,8 +32,8 @@ run() {
     shift 2
     log=$folder/$sanitizer-$target.log
     if env "$@" nice -n 10 swift test --skip-build --sanitize="$sanitizer" --scratch-path "$folder/$sanitizer" \
-        --filter "^$target\." >"$log" 2>&1; then
-        echo "$sanitizer $target: clean"
+        --filter "^$target\.$suites" >"$log" 2>&1 && grep -q "Test run with [1-9]" "$log"; then
+        echo "$sanitizer $target: clean, $(grep -oE "[0-9]+ tests? in .* seconds" "$log" | tail -n 1)"
     else
         failures=$((failures + 1))
         echo "$sanitizer $target: see $log"
