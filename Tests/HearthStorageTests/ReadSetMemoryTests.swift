@@ -13,7 +13,8 @@ import Testing
     let database: Database
 
     init() throws {
-        database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock, memory: DatabaseMemory(readSets: budget))
+        database = try Database(
+            name: testDatabaseName, store: MemoryStore(), clock: clock, memory: DatabaseMemory(readSets: budget))
         try database.commit([set("c/a", 1)])
     }
 

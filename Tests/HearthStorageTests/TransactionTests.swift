@@ -72,7 +72,8 @@ import Testing
         var seconds = 0.0
         var plain = database.submit([set("c/a", number)])
         while seconds < 60 {
-            database.drain()
+            // No time passes while the writer overtakes one reader after the other.
+            for _ in 0..<30 { database.drain() }
             if plain.isGiven {
                 if plain.wait().failure == nil { return seconds }
                 plain = database.submit([set("c/a", number)])
