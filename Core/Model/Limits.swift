@@ -187,6 +187,9 @@ public enum Limits {
     /// After so many of them it takes the locks of its documents, so that it comes through (ours).
     public static let commitPreparationsFreeMax = 2
 
+    /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little (ours).
+    public static let recentChangesBytesMax = 64 << 20
+
     // MARK: Listeners; bounds of ours
 
     /// Targets of one Listen stream.

@@ -27,8 +27,8 @@ final class Connection: @unchecked Sendable {
     private var commitsSeen: UInt64 = 0
     /// The read transaction's number.
     private var read: UInt64 = 0
-    /// A reader's: what bounds its cache, and the bound that is in force.
-    private let memory: ReaderMemory?
+    /// What bounds its cache, and the bound that is in force.
+    private let cache: CacheBudget?
     private var cachePages = 0
     /// Set when the bound became smaller during a call; the end of a call looks at it.
     private let isCacheTooLarge = Atomic(false)
@@ -44,11 +44,11 @@ final class Connection: @unchecked Sendable {
 
     /// - Parameters:
     ///   - isReadOnly: leaves the files as they are: a missing one isn't made, and the log isn't copied at the end.
-    ///   - memory: of readers, whose cache has a bound in common.
+    ///   - cache: of those whose caches have a bound in common.
     init(
-        path: String, configuration: [String], isReadOnly: Bool = false, memory: ReaderMemory? = nil
+        path: String, configuration: [String], isReadOnly: Bool = false, cache: CacheBudget? = nil
     ) throws(Status) {
-        self.memory = memory
+        self.cache = cache
         statements = Array(repeating: nil, count: StatementKind.indexCount)
         controls = Array(repeating: nil, count: TransactionControl.allCases.count)
         idleScans = Array(repeating: [], count: StatementShape.indexCount)
@@ -81,11 +81,11 @@ final class Connection: @unchecked Sendable {
 
     // MARK: The cache
 
-    /// Keeps as many pages as a reader may at present; what is too much is freed now.
+    /// Keeps as many pages as it may at present; what is too much is freed now, of a writer when its transaction has ended.
     private func fitCache() {
-        guard let memory, handle != nil else { return }
+        guard let cache, handle != nil, !isWriting else { return }
         isCacheTooLarge.store(false, ordering: .relaxed)
-        let pages = memory.pagesPerReader
+        let pages = cache.pagesEach
         if pages == cachePages { return }
         // It only fails without memory, and is tried again at the next renewal.
         if sqlite3_exec(handle, "PRAGMA cache_size = \(pages)", nil, nil, nil) == SQLITE_OK { cachePages = pages }
@@ -106,12 +106,15 @@ final class Connection: @unchecked Sendable {
     private static let configureProcess: Bool =
         hearth_sqlite3_disable_memory_statistics() == SQLITE_OK && PageCache.install()
 
+    private var isWriting: Bool { isLeased && !isPinned && isInTransaction }
+
     // MARK: Leases
 
     /// Gives out the writer's connection; the number goes into each call.
     func beginLease() throws(Status) -> Int {
         monitor.lock()
         defer { monitor.unlock() }
+        fitCache()
         return try startLease()
     }
 

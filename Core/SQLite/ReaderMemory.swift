@@ -3,21 +3,17 @@ import Synchronization
 
 /// One budget of memory for the page caches of all readers of the process, and a bound on their number.
 ///
-/// The fewer readers there are, the more pages each may keep. When a reader is opened, what the others may keep
-/// shrinks at once, also of those that are idle or wait for somebody; a reader whose call is running shrinks at its next call.
+/// While many are open at once there is one too many for a moment: each counts as opening until its cache counts.
 final class ReaderMemory: @unchecked Sendable {
     /// That of the process.
     static let process = ReaderMemory()
 
     // Guards the fields below.
     private let monitor = Monitor()
-    private var readers: [ObjectIdentifier: Connection] = [:]
     private var pools: [ObjectIdentifier: WeakPool] = [:]
     private var opening = 0
-    /// What each reader may keep at present.
-    private let pagesEach: Atomic<Int>
+    let cache: CacheBudget
 
-    private let bytesMax: Int
     private let readersMax: Int
     /// From here on a reader that is opened closes idle ones of other databases.
     private let readersIdleMax: Int
@@ -32,16 +28,16 @@ final class ReaderMemory: @unchecked Sendable {
     private static let readerBytesMin = 64 << 10
 
     init(bytesMax: Int = 64 << 20, readersMax: Int = 512, readersIdleMax: Int = 128) {
-        self.bytesMax = bytesMax
+        cache = CacheBudget(
+            bytesMax: bytesMax, eachBytesMax: Self.readerBytesMax, eachBytesMin: Self.readerBytesMin)
         self.readersMax = readersMax
         self.readersIdleMax = readersIdleMax
-        pagesEach = Atomic(Self.readerBytesMax / FileFormat.pageSizeBytes)
     }
 
     /// Pages that a reader may keep.
-    var pagesPerReader: Int { pagesEach.load(ordering: .relaxed) }
+    var pagesPerReader: Int { cache.pagesEach }
 
-    var readerCount: Int { monitor.withLock { readers.count } }
+    var readerCount: Int { cache.count }
 
     func add(_ pool: ReaderPool) {
         monitor.withLock { pools[ObjectIdentifier(pool)] = WeakPool(pool: pool) }
@@ -55,7 +51,7 @@ final class ReaderMemory: @unchecked Sendable {
     func beginOpening(for pool: ReaderPool) -> Bool {
         let (count, others) = monitor.withLock { () -> (Int, [ReaderPool]) in
             opening += 1
-            let count = readers.count + opening
+            let count = cache.count + opening
             return (count, count > readersIdleMax ? pools.values.compactMap(\.pool).filter { $0 !== pool } : [])
         }
         if count <= readersIdleMax { return true }
@@ -63,7 +59,7 @@ final class ReaderMemory: @unchecked Sendable {
         for other in others { other.closeIdle(keeping: count > readersMax ? 0 : 1) }
         if count <= readersMax { return true }
         return monitor.withLock {
-            if readers.count + opening <= readersMax { return true }
+            if cache.count + opening <= readersMax { return true }
             opening -= 1
             return false
         }
@@ -72,27 +68,9 @@ final class ReaderMemory: @unchecked Sendable {
     func cancelOpening() { monitor.withLock { opening -= 1 } }
 
     func add(_ reader: Connection) {
-        let others = monitor.withLock { () -> [Connection] in
-            opening -= 1
-            readers[ObjectIdentifier(reader)] = reader
-            return setPages() ? Array(readers.values) : []
-        }
-        for other in others { other.shrinkCacheUnlessBusy() }
+        cache.add(reader)
+        cancelOpening()
     }
 
-    func remove(_ reader: Connection) {
-        monitor.withLock {
-            readers[ObjectIdentifier(reader)] = nil
-            // They grow when they are next renewed.
-            _ = setPages()
-        }
-    }
-
-    /// Whether each may keep less than before. By halves, so that the others hear of it seldom.
-    private func setPages() -> Bool {
-        var bytes = Self.readerBytesMax
-        while bytes * readers.count > bytesMax, bytes > Self.readerBytesMin { bytes /= 2 }
-        let pages = bytes / FileFormat.pageSizeBytes
-        return pagesEach.exchange(pages, ordering: .relaxed) > pages
-    }
+    func remove(_ reader: Connection) { cache.remove(reader) }
 }

@@ -216,8 +216,8 @@ public struct SQLiteStoreOptions: Sendable {
     /// Snapshots of long reads at a time. `LongReads` lets half as many begin in the whole process, each of which has one, or
     /// two that it compares; so none is refused for it.
     public var longReadersMax = 2 * Limits.longReadsMax
-    /// Bytes of pages that the writer keeps in memory.
-    public var writerCacheBytes = 32 << 20
+    /// What bounds the pages that writers keep in memory.
+    var writerCache = CacheBudget.writers
     /// What bounds the pages that readers keep in memory.
     var readerMemory = ReaderMemory.process
     /// Bytes of the file that are seen as memory. Halves the time of reads while nothing is written; but a mapped page is
@@ -246,7 +246,6 @@ public struct SQLiteStoreOptions: Sendable {
         var texts = [
             // Overwriting what is deleted costs writes of pages that are otherwise only unlinked.
             "PRAGMA secure_delete = OFF",
-            "PRAGMA cache_size = \(-writerCacheBytes / 1024)",
             "PRAGMA mmap_size = \(mappedBytes)",
             "PRAGMA temp_store = MEMORY",
         ]

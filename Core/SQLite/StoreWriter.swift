@@ -31,11 +31,12 @@ final class StoreWriter: @unchecked Sendable {
         if options.isReadOnly { throw .failedPrecondition("\(path) was opened for reading only.") }
         try DataFolder.makeFile(path)
         // Not even the making of the file may copy the log beside the checkpointer.
-        let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
+        let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"], cache: options.writerCache)
         try FileFormat.prepare(opened, path: path)
         for text in options.writerConfiguration { try opened.execute(text, "cannot open \(path)") }
         let counters = Unmanaged.passUnretained(counters).toOpaque()
         sqlite3_wal_hook(opened.handle, walWasWritten, counters)
+        options.writerCache.add(opened)
         connection = opened
         return opened
     }
@@ -47,9 +48,14 @@ final class StoreWriter: @unchecked Sendable {
             try connection.control(.rollBack)
         } catch {
             // Closing rolls back as well; the next commit opens another connection.
-            connection.close()
-            self.connection = nil
+            forget(connection)
         }
+    }
+
+    private func forget(_ connection: Connection) {
+        connection.close()
+        options.writerCache.remove(connection)
+        self.connection = nil
     }
 
     /// A commit has failed: its pages may stand in the WAL.
@@ -94,10 +100,7 @@ final class StoreWriter: @unchecked Sendable {
         gate.lock()
         defer { gate.unlock() }
         guard let connection else { return }
-        defer {
-            connection.close()
-            self.connection = nil
-        }
+        defer { forget(connection) }
         _ = try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
     }
 }

@@ -39,14 +39,28 @@ final class RecentChanges: Sendable {
 
     /// Bytes of documents that are held before the oldest commits are let go.
     static let sizeBytesMax = 16 << 20
+    /// What each database may hold although all together hold too much.
+    static let sharedBytesMin = 256 << 10
     static let chunkSetsMax = 128
     private static let chunkBytesMax = sizeBytesMax / 16
 
     private let state: Mutex<State>
+    /// Bytes that those of all databases of the process hold, and may.
+    private let shared: SharedBytes
 
-    init(since version: Int64) {
-        state = Mutex(State(completeSince: version, latest: version))
+    final class SharedBytes: Sendable {
+        let used = Atomic<Int>(0)
+        let max: Int
+
+        init(max: Int) { self.max = max }
     }
+
+    init(since version: Int64, shared: SharedBytes = SharedBytes(max: .max)) {
+        state = Mutex(State(completeSince: version, latest: version))
+        self.shared = shared
+    }
+
+    deinit { shared.used.subtract(state.withLock { $0.bytes }, ordering: .relaxed) }
 
     func append(_ set: ChangeSet) {
         let bytes = set.sizeBytes
@@ -62,12 +76,19 @@ final class RecentChanges: Sendable {
             }
             state.latest = set.version
             state.bytes += bytes
-            while state.bytes > Self.sizeBytesMax, let first = state.chunks.first {
+            shared.used.add(bytes, ordering: .relaxed)
+            while isTooLarge(state.bytes), let first = state.chunks.first {
                 state.completeSince = first.sets[first.sets.count - 1].version
                 state.bytes -= first.bytes
+                shared.used.subtract(first.bytes, ordering: .relaxed)
                 state.chunks.removeFirst()
             }
         }
+    }
+
+    private func isTooLarge(_ bytes: Int) -> Bool {
+        bytes > Self.sizeBytesMax
+            || bytes > Self.sharedBytesMin && shared.used.load(ordering: .relaxed) > shared.max
     }
 
     /// Whether all commits after a version are held.
@@ -90,7 +111,10 @@ final class RecentChanges: Sendable {
 
     /// Forgets everything: what happened up to `version` can't be told any more.
     func reset(to version: Int64) {
-        state.withLock { $0 = State(completeSince: version, latest: version) }
+        state.withLock { state in
+            shared.used.subtract(state.bytes, ordering: .relaxed)
+            state = State(completeSince: version, latest: version)
+        }
     }
 }
 

@@ -68,7 +68,7 @@ public final class Database: Sendable {
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
         transactions = TransactionTable(clock: clock, database: name, readSets: memory.readSets)
-        recent = RecentChanges(since: version)
+        recent = RecentChanges(since: version, shared: memory.recent)
         changes = ChangeHub(version: version)
         incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(

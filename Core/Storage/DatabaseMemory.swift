@@ -7,6 +7,8 @@ package struct DatabaseMemory: Sendable {
     package let readSets: MemoryBudget
     /// Commits that wait for the writers.
     package let commits: MemoryBudget
+    /// Documents of the latest commits.
+    let recent = RecentChanges.SharedBytes(max: Limits.recentChangesBytesMax)
 
     package init(
         readSets: MemoryBudget = MemoryBudget(

@@ -10,7 +10,7 @@ struct PageCacheTests {
 
     @Test(arguments: [1 << 20, 64 << 20]) func whatWasRolledBackIsNotRemembered(cacheBytes: Int) throws {
         var options = SQLiteStoreOptions()
-        options.writerCacheBytes = cacheBytes
+        options.writerCache = CacheBudget(bytesMax: cacheBytes, eachBytesMax: cacheBytes, eachBytesMin: cacheBytes)
         let path = folder.path + "/a.sqlite"
         let store = try SQLiteStore(path: path, options: options)
         var model: [[UInt8]: [UInt8]] = [:]

@@ -86,6 +86,33 @@ struct ReaderPoolTests {
         #expect(memory.readerCount == 0 && memory.pagesPerReader * FileFormat.pageSizeBytes == 8 << 20)
     }
 
+    @Test func writersOfAllDatabasesShareOneBudget() throws {
+        let folder = TemporaryFolder()
+        let cache = CacheBudget(bytesMax: 8 << 20, eachBytesMax: 4 << 20, eachBytesMin: 64 << 10)
+        var options = SQLiteStoreOptions()
+        options.writerCache = cache
+        var stores: [SQLiteStore] = []
+        for number in 0..<20 {
+            let store = try SQLiteStore(path: folder.path + "/\(number).sqlite", options: options)
+            stores.append(store)
+            // Another one is opened amid a transaction, too.
+            try store.write { transaction throws(Status) in
+                for index in 0..<50 { try transaction.put(.entries, key(index), Array(repeating: 1, count: 3000)) }
+                if number > 0 {
+                    try stores[number - 1].write { other throws(Status) in try other.put(.entries, key(1), [1]) }
+                }
+                try transaction.put(.entries, key(50), [2])
+            }
+            #expect(cache.count == number + 1)
+            #expect(cache.pagesEach * FileFormat.pageSizeBytes * cache.count <= 8 << 20)
+        }
+        for store in stores { try store.write { other throws(Status) in try other.put(.entries, key(2), [1]) } }
+        for connection in cache.all { #expect(connection.cachePagesNow == cache.pagesEach) }
+        for store in stores { #expect(try store.damage(max: 3) == []) }
+        for store in stores { store.close() }
+        #expect(cache.count == 0 && cache.pagesEach * FileFormat.pageSizeBytes == 4 << 20)
+    }
+
     @Test func manySnapshotsShowTheirOwnStates() throws {
         let folder = TemporaryFolder()
         let store = try SQLiteStore(path: folder.path + "/a.sqlite", options: .shortWAL)

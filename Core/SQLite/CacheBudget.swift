@@ -1,0 +1,63 @@
+import HearthConcurrency
+import Synchronization
+
+/// One budget of memory for the page caches of some connections.
+///
+/// The fewer there are, the more pages each may keep. When one is opened, what the others may keep shrinks at once, also of
+/// those that are idle or wait for somebody; one that is busy shrinks when it no longer is.
+final class CacheBudget: @unchecked Sendable {
+    /// That of the connections that write, one for each database which was written to. Half of it for one database makes
+    /// commits no slower than more would.
+    static let writers = CacheBudget(bytesMax: 64 << 20, eachBytesMax: 32 << 20, eachBytesMin: 512 << 10)
+
+    // Guards the field below.
+    private let monitor = Monitor()
+    private var connections: [ObjectIdentifier: Connection] = [:]
+    private let pages: Atomic<Int>
+    private let bytesMax: Int
+    private let eachBytesMax: Int
+    private let eachBytesMin: Int
+
+    /// - Parameters:
+    ///   - bytesMax: of all together, as long as each can have `eachBytesMin`.
+    ///   - eachBytesMax: of one.
+    ///   - eachBytesMin: what one needs for a walk over a tree; the bound where there are very many.
+    init(bytesMax: Int, eachBytesMax: Int, eachBytesMin: Int) {
+        self.bytesMax = bytesMax
+        self.eachBytesMax = eachBytesMax
+        self.eachBytesMin = eachBytesMin
+        pages = Atomic(eachBytesMax / FileFormat.pageSizeBytes)
+    }
+
+    /// Pages that one may keep.
+    var pagesEach: Int { pages.load(ordering: .relaxed) }
+
+    var count: Int { monitor.withLock { connections.count } }
+
+    /// For tests.
+    var all: [Connection] { monitor.withLock { Array(connections.values) } }
+
+    func add(_ connection: Connection) {
+        let others = monitor.withLock { () -> [Connection] in
+            connections[ObjectIdentifier(connection)] = connection
+            return setPages() ? Array(connections.values) : []
+        }
+        for other in others { other.shrinkCacheUnlessBusy() }
+    }
+
+    func remove(_ connection: Connection) {
+        monitor.withLock {
+            connections[ObjectIdentifier(connection)] = nil
+            // They grow when they are next used.
+            _ = setPages()
+        }
+    }
+
+    /// Whether each may keep less than before. By halves, so that the others hear of it seldom.
+    private func setPages() -> Bool {
+        var bytes = eachBytesMax
+        while bytes * connections.count > bytesMax, bytes > eachBytesMin { bytes /= 2 }
+        let pagesNow = bytes / FileFormat.pageSizeBytes
+        return pages.exchange(pagesNow, ordering: .relaxed) > pagesNow
+    }
+}

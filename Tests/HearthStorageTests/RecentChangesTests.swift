@@ -1,0 +1,30 @@
+import HearthModel
+import Testing
+
+@testable import HearthStorage
+
+/// Documents of the latest commits, which all databases of a process hold together.
+@Suite struct RecentChangesTests {
+    private func set(_ version: Int64, bytes: Int) -> ChangeSet {
+        let document = StoredDocument(
+            createVersion: 1, updateVersion: version, fields: Array(repeating: 0, count: bytes))
+        return ChangeSet(version: version, changes: [Change(key: [1], before: nil, after: document)])
+    }
+
+    @Test(arguments: [1, 10, 100]) func whatAllHoldIsBoundedHoweverManyTheyAre(count: Int) {
+        let shared = RecentChanges.SharedBytes(max: 8 << 20)
+        var all = (0..<count).map { _ in RecentChanges(since: 0, shared: shared) }
+        for version in 1...200 as ClosedRange<Int64> {
+            for recent in all {
+                recent.append(set(version, bytes: 100_000))
+                let held = recent.changes(after: version - 1, through: version).map { $0.map(\.version) }
+                #expect(held == nil || held == [version])
+            }
+        }
+        // A chunk is let go as a whole.
+        #expect(shared.used.load(ordering: .relaxed) <= 8 << 20 + count * (1 << 20 + RecentChanges.sharedBytesMin))
+        if count > 1 { all[0].reset(to: 300) }
+        all = []
+        #expect(shared.used.load(ordering: .relaxed) == 0)
+    }
+}
