@@ -9,7 +9,7 @@ import HearthWire
 /// smaller ones, which a loop decodes: thousands of them may wait for a writer or a long read.
 struct LargeRequests: Sendable {
     /// Above this a request costs more than the hop to another thread.
-    static let sizeBytesMin = 128 << 10
+    static let sizeBytesMin = 32 << 10
     /// Below this a request isn't counted while it is carried out.
     static let countedBytesMin = 2 << 10
 
