@@ -89,7 +89,8 @@ final class ReaderPool: @unchecked Sendable {
         }
         let opened: Connection
         do throws(Status) {
-            opened = try Connection(path: path, configuration: configuration, isReadOnly: isReadOnly, cache: memory.cache)
+            opened = try Connection(
+                path: path, configuration: configuration, isReadOnly: isReadOnly, cache: memory.cache)
         } catch {
             memory.cancelOpening()
             throw error
