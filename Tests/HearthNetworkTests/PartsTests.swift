@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func heldInputIsCountedInSteps() {
-        let budget = MemoryBudget(bytesMax: 100 << 10, shareBytesMax: 100 << 10)
+        let budget = MemoryBudget(bytesMax: 100 << 10, clientsBytesMax: 100 << 10, shareBytesMax: 100 << 10)
         let input = HeldInput(budget, address: "192.0.2.1:5", connection: 7)
         // Requests in one piece cost no lock.
         #expect(input.take(HeldInput.freeBytes))
