@@ -11,6 +11,8 @@ final class TreeIndexBuilder: @unchecked Sendable {
     private let store: any Store
     /// Where the walk for the index that is being filled goes on.
     private var position: (index: UInt32, place: [UInt8])?
+    /// Indexes that are complete or gone, of which the list isn't told yet: to make a new one costs as much as there are indexes.
+    private var finished: Set<UInt32> = []
 
     init(store: any Store) { self.store = store }
 
@@ -22,6 +24,8 @@ final class TreeIndexBuilder: @unchecked Sendable {
             throw .invalidArgument(
                 "A database may have at most \(Limits.treeIndexesMax) indexes; these are \(definitions.count).")
         }
+        let indexes = withoutFinished(indexes)
+        finished = []
         return try store.write { transaction throws(Status) in
             var next = try transaction.get(.meta, TreeMeta.nextIndex).map { TreeMeta.id($0) } ?? 0
             var all: [TreeIndex] = indexes.all.filter { $0.state == .going }
@@ -59,15 +63,25 @@ final class TreeIndexBuilder: @unchecked Sendable {
     /// Does a part of what there is to do. Indexes with few children share a part: each of them costs a few steps.
     /// - Returns: the indexes, others than before when some are complete or gone.
     func slice(of indexes: TreeIndexes) throws(Status) -> TreeIndexes {
-        let due = indexes.all.filter { $0.state == .going } + indexes.all.filter { $0.state == .building }
+        let open = indexes.all.filter { !finished.contains($0.id) }
+        let due = open.filter { $0.state == .going } + open.filter { $0.state == .building }
         let progress = try store.write { transaction throws(Status) in
             try work(on: due, TreeView(transaction, version: 0, indexes: indexes, isOwner: false), transaction)
         }
         position = progress.position
-        if progress.done.isEmpty { return indexes }
+        finished.formUnion(progress.done)
+        // A new list is made when half of what is due is done, and before an index that takes more than a slice.
+        if progress.position == nil, finished.count < due.count - progress.done.count { return indexes }
+        let changed = withoutFinished(indexes)
+        finished = []
+        return changed
+    }
+
+    private func withoutFinished(_ indexes: TreeIndexes) -> TreeIndexes {
+        if finished.isEmpty { return indexes }
         return TreeIndexes(
             indexes.all.compactMap { index in
-                guard progress.done.contains(index.id) else { return index }
+                guard finished.contains(index.id) else { return index }
                 if index.state == .going { return nil }
                 var index = index
                 index.state = .ready

@@ -134,6 +134,41 @@ import Testing
         #expect(try contents(store) != before)
     }
 
+    /// A list of all indexes is made anew a few times only while they are filled, however many there are.
+    @Test(arguments: [10, 100, 1000]) func manyEmptyIndexesMakeFewLists(count: Int) throws {
+        let store = MemoryStore()
+        let builder = TreeIndexBuilder(store: store)
+        func definitions(_ range: Range<Int>) -> [TreeIndexDefinition] {
+            range.map { TreeIndexDefinition(pattern: ["p\($0)"], index: .value) }
+        }
+        func finish(_ indexes: TreeIndexes) throws -> (indexes: TreeIndexes, lists: Int) {
+            var (indexes, lists) = (indexes, 0)
+            while !indexes.all.allSatisfy({ $0.state == .ready }) {
+                let next = try builder.slice(of: indexes)
+                if next !== indexes { lists += 1 }
+                indexes = next
+            }
+            return (indexes, lists)
+        }
+        let (built, lists) = try finish(try builder.change(TreeIndexes([]), to: definitions(0..<count)))
+        #expect(lists <= 12)
+        #expect(built.all.count == count)
+        // Others are wanted while some are complete that the list doesn't know to be.
+        var half = try builder.slice(of: try builder.change(built, to: definitions(count..<3 * count)))
+        half = try builder.change(half, to: definitions(0..<count))
+        let (again, more) = try finish(half)
+        #expect(more <= 14)
+        #expect(again.all.count == count && again.all.allSatisfy { $0.definition.pattern[0].count <= 4 })
+        #expect(try entries(store).isEmpty)
+        let kept = try store.snapshot()
+        defer { kept.close() }
+        let cursor = try kept.scan(.meta, KeyRange(prefix: TreeMeta.indexPrefix), reverse: false, values: true)
+        defer { cursor.close() }
+        var stored = 0
+        while try cursor.next() { stored += 1 }
+        #expect(stored == count)
+    }
+
     @Test func tooManyDefinitionsAreRefused() throws {
         let database = try TreeDatabase(name: "test", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }
