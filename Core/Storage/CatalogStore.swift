@@ -5,7 +5,8 @@ import HearthWire
 ///
 ///     key "catalog": {next: integer, definitions: [{id, collection, scope, name, state, fields: [{path, kind, dimension}]}],
 ///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}],
-///                     changes: [{collection, earlier: [{overrides: […]}]}]}, the last only while overrides change
+///                     changes: [{collection, earlier: [{overrides: […]}]}], removed: [a definition]}, the last two
+///                     only while overrides change, and while entries of definitions that are gone are deleted
 enum CatalogStore {
     static let key = Array("catalog".utf8)
 
@@ -15,12 +16,13 @@ enum CatalogStore {
         let definitions = maps(fields["definitions"])
         let overrides = maps(fields["overrides"])
         let changes = maps(fields["changes"])
+        let removed = maps(fields["removed"])
         let catalog = IndexCatalog(
             definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override),
-            changes: changes.compactMap(change))
+            changes: changes.compactMap(change), removed: removed.compactMap(definition))
         // Entries of a definition that is left out would be taken for strays, and no longer be kept up.
         guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count,
-            catalog.changes.count == changes.count
+            catalog.changes.count == changes.count, catalog.removed.count == removed.count
         else {
             throw Status(.dataLoss, "The index catalog holds a definition that can't be read.")
         }
@@ -42,6 +44,9 @@ enum CatalogStore {
         ])
         if !catalog.changes.isEmpty {
             fields.set("changes", .array(catalog.changes.map { .map(encode($0)) }))
+        }
+        if !catalog.removed.isEmpty {
+            fields.set("removed", .array(catalog.removed.map { .map(encode($0)) }))
         }
         try transaction.put(.meta, key, FieldsCodec.encode(fields))
     }

@@ -76,7 +76,9 @@ public final class Database: Sendable {
             observers: observers, hub: changes, incarnation: incarnationNumber, memory: memory.commits, drivers: drivers
         )
         // What an earlier run of the process left unfinished. When it fails, the next opening goes on with it.
-        if !catalog.changes.isEmpty { IndexBuilder(database: self, pipeline: pipeline).finishChanges { _ in } }
+        if !catalog.changes.isEmpty || !catalog.removed.isEmpty {
+            IndexBuilder(database: self, pipeline: pipeline).finishChanges { _ in }
+        }
     }
 
     deinit { pipeline.stop() }

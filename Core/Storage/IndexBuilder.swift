@@ -6,15 +6,16 @@ import Synchronization
 ///
 /// First the new catalog is put in force, with new definitions as CREATING: from then on writers maintain their entries.
 /// Then the documents concerned are visited in small transactions, and their entries added; in the end the definitions
-/// are READY and queries use them. What a definition that is gone has left is deleted at once. Changed overrides are applied in
-/// small transactions, too: the catalog notes the earlier ones until all documents have been visited, and an opened
-/// database goes on with that.
+/// are READY and queries use them. Changed overrides are applied in small transactions, too, and so is deleted what definitions that
+/// are gone have left: the catalog notes the earlier ones until that is done, and an opened database goes on with it.
 struct IndexBuilder: Sendable {
     let database: Database
     let pipeline: CommitPipeline
 
     /// Documents that one transaction of a build visits.
     static let stepDocumentsMax = 500
+    /// Entries after which such a transaction ends before, and those that one deletes.
+    static let stepEntriesMax = 2_000
 
     /// What a change makes of a catalog.
     typealias Change =
@@ -36,10 +37,6 @@ struct IndexBuilder: Sendable {
                 let wanted = try change(old)
                 let (catalog, added) = try merge(
                     wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
-                let kept = Set(catalog.definitions.map(\.id))
-                for definition in old.definitions where !kept.contains(definition.id) {
-                    try deleteEntries(of: definition, transaction)
-                }
                 building.value.withLock { $0 = added }
                 return catalog
             },
@@ -124,18 +121,15 @@ struct IndexBuilder: Sendable {
                 changes.append(IndexCatalog.Change(collectionID: collectionID, earlier: [earlier]))
             }
         }
-        let catalog = IndexCatalog(definitions: merged, overrides: overrides, changes: changes)
+        let kept = Set(merged.map(\.id))
+        let removed = old.removed + old.definitions.filter { !kept.contains($0.id) }
+        let catalog = IndexCatalog(definitions: merged, overrides: overrides, changes: changes, removed: removed)
         try CatalogStore.save(catalog, nextID: next, to: transaction)
         return (catalog, added)
     }
 
     /// Changes of one collection's overrides that may be under way at a time.
     private static let changesMax = 16
-
-    private func deleteEntries(of definition: IndexDefinition, _ transaction: any StoreTransaction) throws(Status) {
-        let prefix = IndexKey.idPrefix(definition)
-        try transaction.delete(.entries, KeyRange(prefix: prefix), limit: .max)
-    }
 
     // MARK: Building
 
@@ -163,13 +157,11 @@ struct IndexBuilder: Sendable {
                     throw Status(.cancelled, "The index was deleted while it was built.")
                 }
                 let only = IndexCatalog(definitions: [definition])
-                let keys = try Self.documentKeys(
-                    of: definition.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
-                for key in keys {
+                let next = try visit(definition.collectionID, after: position, transaction) { key throws(Status) in
                     try addEntries(key, catalog: only, transaction)
                 }
-                reached.value.withLock { $0 = keys.count == Self.stepDocumentsMax ? keys.last : nil }
-                return keys.count < Self.stepDocumentsMax ? try ready(definition, transaction) : nil
+                reached.value.withLock { $0 = next }
+                return next == nil ? try ready(definition, transaction) : nil
             },
             completion: { result in
                 switch result {
@@ -184,12 +176,35 @@ struct IndexBuilder: Sendable {
             })
     }
 
-    private func addEntries(_ key: [UInt8], catalog: IndexCatalog, _ transaction: any StoreTransaction) throws(Status) {
-        guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return }
+    /// Visits documents of a collection, as many as a transaction may.
+    /// - Parameter body: returns how much work a document was, in entries.
+    /// - Returns: the last of them when there may be more.
+    private func visit(
+        _ collectionID: String, after position: [UInt8]?, _ transaction: any StoreTransaction,
+        _ body: ([UInt8]) throws(Status) -> Int
+    ) throws(Status) -> [UInt8]? {
+        let keys = try Self.documentKeys(
+            of: collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
+        var work = 0
+        for (index, key) in keys.enumerated() {
+            work += try body(key)
+            if work >= Self.stepEntriesMax, index + 1 < keys.count { return key }
+        }
+        return keys.count == Self.stepDocumentsMax ? keys.last : nil
+    }
+
+    /// What it costs to read a document, in entries.
+    private static func work(ofReading bytes: [UInt8]) -> Int { 1 + bytes.count / 512 }
+
+    private func addEntries(
+        _ key: [UInt8], catalog: IndexCatalog, _ transaction: any StoreTransaction
+    ) throws(Status) -> Int {
+        guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return 1 }
         let document = try StoredDocument(stored: bytes)
         var entries = IndexEntries(key: key, path: path, catalog: catalog)
         entries.addDefinitions(try FieldsCodec.decode(document.fields))
         for entry in entries.entries { try transaction.put(.entries, entry.key, entry.value) }
+        return entries.entries.count + Self.work(ofReading: bytes)
     }
 
     /// The catalog with a definition that is READY, noted in the store.
@@ -202,16 +217,18 @@ struct IndexBuilder: Sendable {
             if present.id == definition.id { present.state = .ready }
             return present
         }
-        let ready = IndexCatalog(definitions: definitions, overrides: catalog.overrides, changes: catalog.changes)
+        let ready = IndexCatalog(
+            definitions: definitions, overrides: catalog.overrides, changes: catalog.changes, removed: catalog.removed)
         try CatalogStore.save(ready, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
         return ready
     }
 
     // MARK: Overrides
 
-    /// Brings the automatic entries in line with overrides that have changed, of all collections where they have.
+    /// Brings the automatic entries in line with overrides that have changed, of all collections where they have, and deletes
+    /// what definitions that are gone have left.
     func finishChanges(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
-        guard let change = database.catalog.changes.first else { return completion(.success(())) }
+        guard let change = database.catalog.changes.first else { return finishRemovals(completion) }
         visit(change, after: nil) { result in
             switch result {
             case .failure(let status): completion(.failure(status))
@@ -231,13 +248,14 @@ struct IndexBuilder: Sendable {
             { transaction throws(Status) in
                 let catalog = database.catalog
                 guard catalog.change(of: change.collectionID) == change else { return nil }
-                let keys = try Self.documentKeys(
-                    of: change.collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
                 // Only the automatic entries: definitions are built or deleted on their own.
-                let automatic = IndexCatalog(definitions: [], overrides: catalog.overrides, changes: catalog.changes)
-                for key in keys { try updateEntries(key, catalog: automatic, transaction) }
-                reached.value.withLock { $0 = keys.count == Self.stepDocumentsMax ? keys.last : nil }
-                return keys.count < Self.stepDocumentsMax ? try finished(change, transaction) : nil
+                let automatic = IndexCatalog(
+                    definitions: [], overrides: catalog.overrides, changes: catalog.changes, removed: [])
+                let next = try visit(change.collectionID, after: position, transaction) { key throws(Status) in
+                    try updateEntries(key, catalog: automatic, transaction)
+                }
+                reached.value.withLock { $0 = next }
+                return next == nil ? try finished(change, transaction) : nil
             },
             completion: { result in
                 switch result {
@@ -254,8 +272,8 @@ struct IndexBuilder: Sendable {
 
     private func updateEntries(
         _ key: [UInt8], catalog: IndexCatalog, _ transaction: any StoreTransaction
-    ) throws(Status) {
-        guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return }
+    ) throws(Status) -> Int {
+        guard let path = DocumentKey.decode(key), let bytes = try transaction.get(.documents, key) else { return 1 }
         let fields = try FieldsCodec.decode(StoredDocument(stored: bytes).fields)
         var possible = IndexEntries(key: key, path: path, catalog: catalog, extent: .possible)
         var present = IndexEntries(key: key, path: path, catalog: catalog)
@@ -264,6 +282,7 @@ struct IndexBuilder: Sendable {
         let kept = Set(present.entries.map(\.key))
         for entry in possible.entries where !kept.contains(entry.key) { try transaction.delete(.entries, entry.key) }
         for entry in present.entries { try transaction.put(.entries, entry.key, entry.value) }
+        return possible.entries.count + present.entries.count + Self.work(ofReading: bytes)
     }
 
     /// The catalog without a change that is done, noted in the store.
@@ -273,9 +292,42 @@ struct IndexBuilder: Sendable {
         let catalog = database.catalog
         let finished = IndexCatalog(
             definitions: catalog.definitions, overrides: catalog.overrides,
-            changes: catalog.changes.filter { $0 != change })
+            changes: catalog.changes.filter { $0 != change }, removed: catalog.removed)
         try CatalogStore.save(finished, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
         return finished
+    }
+
+    // MARK: Removals
+
+    private func finishRemovals(_ completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+        if database.catalog.removed.isEmpty { return completion(.success(())) }
+        perform(
+            { transaction throws(Status) in
+                let catalog = database.catalog
+                // Two that remove at the same time share the work.
+                guard let definition = catalog.removed.first else { return nil }
+                let range = KeyRange(prefix: IndexKey.idPrefix(definition))
+                let deleted = try transaction.delete(.entries, range, limit: Self.stepEntriesMax)
+                return deleted < Self.stepEntriesMax ? try forgotten(definition, transaction) : nil
+            },
+            completion: { result in
+                switch result {
+                case .failure(let status): completion(.failure(status))
+                case .success: finishRemovals(completion)
+                }
+            })
+    }
+
+    /// The catalog without a definition of which nothing is left, noted in the store.
+    private func forgotten(
+        _ definition: IndexDefinition, _ transaction: any StoreTransaction
+    ) throws(Status) -> IndexCatalog {
+        let catalog = database.catalog
+        let forgotten = IndexCatalog(
+            definitions: catalog.definitions, overrides: catalog.overrides, changes: catalog.changes,
+            removed: catalog.removed.filter { $0.id != definition.id })
+        try CatalogStore.save(forgotten, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
+        return forgotten
     }
 
     /// The documents of all collections with an id, root collection first.

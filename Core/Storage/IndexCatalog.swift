@@ -145,24 +145,30 @@ public struct IndexCatalog: Sendable, Equatable {
     public private(set) var definitions: [IndexDefinition] = []
     public private(set) var overrides: [FieldOverride] = []
     private(set) var changes: [Change] = []
+    /// Definitions that are gone, and of which there still are entries.
+    private(set) var removed: [IndexDefinition] = []
     // By the bytes of collection ids: to Swift, two spellings of "é" are one string.
     private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
     private var overridesByCollection: [[UInt8]: [FieldOverride]] = [:]
 
     public init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
-        self.init(definitions: definitions, overrides: overrides, changes: [])
+        self.init(definitions: definitions, overrides: overrides, changes: [], removed: [])
     }
 
-    init(definitions: [IndexDefinition], overrides: [FieldOverride], changes: [Change]) {
+    init(
+        definitions: [IndexDefinition], overrides: [FieldOverride], changes: [Change], removed: [IndexDefinition]
+    ) {
         self.definitions = definitions
         self.overrides = overrides
         self.changes = changes
+        self.removed = removed
         byCollection = Dictionary(grouping: definitions) { Array($0.collectionID.utf8) }
         overridesByCollection = Dictionary(grouping: overrides) { Array($0.collectionID.utf8) }
     }
 
     public static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
         lhs.definitions == rhs.definitions && lhs.overrides == rhs.overrides && lhs.changes == rhs.changes
+            && lhs.removed == rhs.removed
     }
 
     /// Whether any definition or override touches a collection id: the common answer no makes writes cheap.

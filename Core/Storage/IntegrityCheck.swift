@@ -271,8 +271,13 @@ public struct IntegrityCheck {
         if report.feedRecords != recordsFound {
             note("feed: \(report.feedRecords - recordsFound) records belong to no document or deletion")
         }
-        if report.entries != entriesFound {
-            noteEntry("entries: \(report.entries - entriesFound) index entries belong to no document")
+        // Those of definitions that are gone are still being deleted.
+        var strays = report.entries - entriesFound
+        for definition in catalog.removed {
+            strays -= try snapshot.count(.entries, KeyRange(prefix: IndexKey.idPrefix(definition)), limit: .max)
+        }
+        if strays != 0 {
+            noteEntry("entries: \(strays) index entries belong to no document")
             try nameStrayEntries()
         }
     }
@@ -283,6 +288,7 @@ public struct IntegrityCheck {
         defer { cursor.close() }
         while report.problems.count < Self.problemsMax, try cursor.next() {
             let entry = cursor.key
+            if catalog.removed.contains(where: { entry.starts(with: IndexKey.idPrefix($0)) }) { continue }
             guard let key = IndexKey.documentKey(of: entry, catalog: catalog), let path = DocumentKey.decode(key),
                 path.isDocument
             else {

@@ -52,6 +52,42 @@ import Testing
         #expect(try IntegrityCheck.run(database).isSound)
     }
 
+    private static let definition = IndexDefinition(
+        id: 0, collectionID: "c", scope: .collection,
+        fields: [
+            IndexField(path: FieldPath("b"), kind: .ascending), IndexField(path: FieldPath("a"), kind: .contains),
+        ],
+        nameDescending: false)
+
+    /// What an index that is removed has left is deleted in slices, also by the next start; meanwhile it is nobody's.
+    @Test func aRemovedIndexIsDeletedInSlices() throws {
+        try fill(1500)
+        let before = try entries()
+        try database.setCatalog([Self.definition])
+        #expect(try entries() == before + 2 * 1500)
+        // A document is visited as a whole.
+        #expect(store.changesMax.load(ordering: .relaxed) < IndexBuilder.stepEntriesMax + 10)
+        var operation = 0
+        var leftOver = 0
+        while true {
+            store.fail(at: operation)
+            let status = statusOf { () throws(Status) in try database.setCatalog([]) }
+            store.fail(at: nil)
+            #expect(try IntegrityCheck.run(database).isSound, "operation \(operation)")
+            if !database.catalog.removed.isEmpty { leftOver += 1 }
+            if status == nil { break }
+            // The index may be wanted again while the last one is being deleted; it has entries of its own.
+            try database.setCatalog([Self.definition])
+            #expect(database.catalog.removed.isEmpty)
+            #expect(try entries() == before + 2 * 1500)
+            #expect(try IntegrityCheck.run(database).isSound, "operation \(operation)")
+            operation += 1
+        }
+        #expect(leftOver > 0)
+        #expect(try entries() == before)
+        #expect(store.changesMax.load(ordering: .relaxed) < IndexBuilder.stepEntriesMax + 10)
+    }
+
     /// A failure anywhere leaves a store in which queries find everything, and an opened database goes on.
     @Test func anInterruptedChangeIsContinued() throws {
         try fill(30)
