@@ -241,6 +241,8 @@ public enum Limits {
     public static let receivedSmallBytesMax = 64 << 10
     /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
     public static let workingBytesMax = 96 << 20
+    /// The same of requests that are small enough for a loop to decode.
+    public static let workingOnLoopsBytesMax = 32 << 20
     /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
     public static let sortingBytesMax = 128 << 20
 

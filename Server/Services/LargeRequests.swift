@@ -29,16 +29,18 @@ struct LargeRequests: Sendable {
         if message.count < Self.countedBytesMin { return try body(message, call) }
         if message.count >= Self.sizeBytesMin { return runOnWorker(message, call, body) }
         let parsed = Self.parsedSize(of: message, isJSON: call.format.isJSON)
-        if let share = memory.working.takeNow(parsed) {
+        if let share = memory.workingOnLoops.takeNow(parsed) {
             return try body(message, CountedCall(call, share, message.count, memory.received))
         }
         let held = memory.received.reservation(for: call.requester)
         guard held.grow(by: message.count) else { throw Self.tooMany }
-        take(parsed, for: call.requester, on: call.loop) { [memory] share in
-            held.resize(to: 0)
-            if call.isFinished { return }
-            let counted = CountedCall(call, share, message.count, memory.received)
-            do throws(Status) { try body(message, counted) } catch { counted.finish(error) }
+        memory.workingOnLoops.take(parsed, for: call.requester) { [memory] share in
+            call.loop.execute {
+                held.resize(to: 0)
+                if call.isFinished { return }
+                let counted = CountedCall(call, share, message.count, memory.received)
+                do throws(Status) { try body(message, counted) } catch { counted.finish(error) }
+            }
         }
     }
 

@@ -51,7 +51,7 @@ public final class Server: Sendable {
 
     public let registry: DatabaseRegistry
     private let pool: WorkerPool
-    private let memory: ServerMemory
+    let memory: ServerMemory
     private let longReads: LongReads
     private let streams: OpenStreams
     private let network: NetworkServer

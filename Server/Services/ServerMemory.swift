@@ -13,6 +13,8 @@ final class ServerMemory: Sendable {
     let received: MemoryBudget
     /// What large requests become when they are decoded.
     let working: WorkingMemory
+    /// The same of those that loops decode: none of them waits for a large one to have its turn.
+    let workingOnLoops: WorkingMemory
     /// Messages of the Realtime Database that wait for clients which don't read, or don't poll.
     let unread: MemoryBudget
     /// What queries hold while they sort, and while they wait for their clients.
@@ -33,6 +35,7 @@ final class ServerMemory: Sendable {
             bytesMax: Limits.receivedBytesMax, shareBytesMax: Limits.receivedShareBytesMax,
             smallBytesMax: Limits.receivedSmallBytesMax),
         working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
+        workingOnLoops: WorkingMemory = WorkingMemory(bytesMax: Limits.workingOnLoopsBytesMax),
         unread: MemoryBudget = MemoryBudget(
             bytesMax: Limits.realtimeUnreadBytesMax, shareBytesMax: Limits.realtimeUnreadShareBytesMax,
             smallBytesMax: Limits.realtimeUnreadSmallBytesMax),
@@ -54,6 +57,7 @@ final class ServerMemory: Sendable {
     ) {
         self.received = received
         self.working = working
+        self.workingOnLoops = workingOnLoops
         self.unread = unread
         self.sorting = sorting
         self.listening = listening

@@ -34,7 +34,8 @@ struct WorkloadMetrics: Sendable {
         text.sample("hearth_long_reads", [("state", "waiting")], reads.waitingCount)
         text.family("hearth_held_bytes", .gauge, "Bytes that peers make the process hold, by what they are.")
         text.sample("hearth_held_bytes", [("kind", "received")], memory.received.usedBytes)
-        text.sample("hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes)
+        text.sample(
+            "hearth_held_bytes", [("kind", "decoded")], memory.working.usedBytes + memory.workingOnLoops.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "sorted")], memory.sorting.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)

@@ -1,0 +1,53 @@
+import HearthModel
+import HearthWire
+import Testing
+
+@testable import HearthServer
+
+/// Requests that loops decode count as what they become, from 2 KiB on, and wait for room for that in turn.
+@Suite struct CountedRequestTests {
+    private static let database = "projects/p/databases/(default)"
+    private static let method = "/\(FirestoreService.name)/Commit"
+
+    private static func commit(_ id: String, textBytes: Int) throws -> [UInt8] {
+        let text = String(repeating: "x", count: textBytes)
+        return try encoded(
+            CommitRequest.self,
+            """
+            {"database":"\(database)","writes":[{"update":{"name":"\(database)/documents/c/\(id)",
+            "fields":{"t":{"stringValue":"\(text)"}}}}]}
+            """)
+    }
+
+    @Test func waitForRoomWhileSmallOnesDoNot() async throws {
+        let server = try await ServedServer()
+        defer { server.stop() }
+        let memory = server.server.memory
+        let all = try #require(memory.workingOnLoops.takeNow(memory.workingOnLoops.bytesMax))
+        let middle = try Self.commit("middle", textBytes: 5000)
+        async let waiting = server.call(Self.method, [middle])
+        await until { memory.workingOnLoops.waitingCount == 1 }
+        #expect(memory.received.usedBytes >= 5000)
+        let small = await server.call(Self.method, [try Self.commit("small", textBytes: 100)])
+        #expect(small.status.code == .ok)
+        #expect(memory.workingOnLoops.waitingCount == 1)
+        all.end()
+        #expect(await waiting.status.code == .ok)
+        await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
+    }
+
+    /// A large request that waits for all of the memory to itself keeps none of these waiting.
+    @Test func doNotWaitForLargeOnes() async throws {
+        let server = try await ServedServer()
+        defer { server.stop() }
+        let memory = server.server.memory
+        let some = try #require(memory.working.takeNow(1))
+        memory.working.take(.max, for: .server) { $0.end() }
+        #expect(memory.working.waitingCount == 1)
+        let middle = await server.call(Self.method, [try Self.commit("middle", textBytes: 5000)])
+        #expect(middle.status.code == .ok)
+        #expect(memory.working.waitingCount == 1)
+        some.end()
+        await until { memory.working.waitingCount == 0 && memory.workingOnLoops.usedBytes == 0 }
+    }
+}
