@@ -28,7 +28,8 @@ final class Connection: @unchecked Sendable {
     /// The read transaction's number.
     private var read: UInt64 = 0
     /// What bounds its cache, and the bound that is in force.
-    private let cache: CacheBudget?
+    private var cache: CacheBudget?
+    private var isWriter = false
     private var cachePages = 0
     /// Set when the bound became smaller during a call; the end of a call looks at it.
     private let isCacheTooLarge = Atomic(false)
@@ -91,11 +92,23 @@ final class Connection: @unchecked Sendable {
         if sqlite3_exec(handle, "PRAGMA cache_size = \(pages)", nil, nil, nil) == SQLITE_OK { cachePages = pages }
     }
 
-    /// For other threads than the one that reads. A call that runs isn't waited for.
+    /// For other threads than the one that reads or writes. A call that runs isn't waited for. A writer lets go of its pages, and
+    /// keeps fewer from its next use on: nothing of the file is touched here.
     func shrinkCacheUnlessBusy() {
         guard monitor.tryLock() else { return isCacheTooLarge.store(true, ordering: .relaxed) }
         defer { monitor.unlock() }
-        fitCache()
+        if !isWriter { return fitCache() }
+        isCacheTooLarge.store(true, ordering: .relaxed)
+        if handle != nil, !isLeased { sqlite3_db_release_memory(handle) }
+    }
+
+    /// Makes this a writer, whose file is ready.
+    func write(within cache: CacheBudget) {
+        monitor.withLock {
+            self.cache = cache
+            isWriter = true
+            fitCache()
+        }
     }
 
     /// The bound in force; for tests.

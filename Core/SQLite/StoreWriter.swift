@@ -31,12 +31,12 @@ final class StoreWriter: @unchecked Sendable {
         if options.isReadOnly { throw .failedPrecondition("\(path) was opened for reading only.") }
         try DataFolder.makeFile(path)
         // Not even the making of the file may copy the log beside the checkpointer.
-        let opened = try Connection(
-            path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"], cache: options.writerCache)
+        let opened = try Connection(path: path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
         try FileFormat.prepare(opened, path: path)
         for text in options.writerConfiguration { try opened.execute(text, "cannot open \(path)") }
         let counters = Unmanaged.passUnretained(counters).toOpaque()
         sqlite3_wal_hook(opened.handle, walWasWritten, counters)
+        opened.write(within: options.writerCache)
         options.writerCache.add(opened)
         connection = opened
         return opened
