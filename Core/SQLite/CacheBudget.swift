@@ -1,6 +1,16 @@
 import HearthConcurrency
 import Synchronization
 
+/// Whoever has a connection whose page cache a budget bounds.
+///
+/// SQLite's holders are for one thread at a time, so each holder enters its own way.
+protocol CacheHolder: AnyObject {
+    /// Frees what the cache has too much. Never waits: one that is busy does it when it no longer is.
+    func shrinkCacheUnlessBusy()
+    /// The bound in force, in pages; for tests.
+    var cachePagesNow: Int { get }
+}
+
 /// One budget of memory for the page caches of some connections.
 ///
 /// The fewer there are, the more pages each may keep. When one is opened, what the others may keep shrinks at once, also of
@@ -12,7 +22,7 @@ final class CacheBudget: @unchecked Sendable {
 
     // Guards the field below.
     private let monitor = Monitor()
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    private var holders: [ObjectIdentifier: any CacheHolder] = [:]
     private let pages: Atomic<Int>
     private let bytesMax: Int
     private let eachBytesMax: Int
@@ -32,22 +42,22 @@ final class CacheBudget: @unchecked Sendable {
     /// Pages that one may keep.
     var pagesEach: Int { pages.load(ordering: .relaxed) }
 
-    var count: Int { monitor.withLock { connections.count } }
+    var count: Int { monitor.withLock { holders.count } }
 
     /// For tests.
-    var all: [Connection] { monitor.withLock { Array(connections.values) } }
+    var all: [any CacheHolder] { monitor.withLock { Array(holders.values) } }
 
-    func add(_ connection: Connection) {
-        let others = monitor.withLock { () -> [Connection] in
-            connections[ObjectIdentifier(connection)] = connection
-            return setPages() ? Array(connections.values) : []
+    func add(_ holder: any CacheHolder) {
+        let others = monitor.withLock { () -> [any CacheHolder] in
+            holders[ObjectIdentifier(holder)] = holder
+            return setPages() ? Array(holders.values) : []
         }
         for other in others { other.shrinkCacheUnlessBusy() }
     }
 
-    func remove(_ connection: Connection) {
+    func remove(_ holder: any CacheHolder) {
         monitor.withLock {
-            connections[ObjectIdentifier(connection)] = nil
+            holders[ObjectIdentifier(holder)] = nil
             // They grow when they are next used.
             _ = setPages()
         }
@@ -56,7 +66,7 @@ final class CacheBudget: @unchecked Sendable {
     /// Whether each may keep less than before. By halves, so that the others hear of it seldom.
     private func setPages() -> Bool {
         var bytes = eachBytesMax
-        while bytes * connections.count > bytesMax, bytes > eachBytesMin { bytes /= 2 }
+        while bytes * holders.count > bytesMax, bytes > eachBytesMin { bytes /= 2 }
         let pagesNow = bytes / FileFormat.pageSizeBytes
         return pages.exchange(pagesNow, ordering: .relaxed) > pagesNow
     }

@@ -210,6 +210,8 @@ final class Checkpointer: @unchecked Sendable {
     private func open() throws(Status) -> Connection {
         if let connection { return connection }
         let opened = try Connection(path: writer.path, configuration: ["PRAGMA wal_autocheckpoint = 0"])
+        // As of readers: after a failure it is closed beside others that are opened.
+        _ = hearth_sqlite3_keep_log_on_close(opened.handle)
         // The log's index is there once something was read.
         _ = try opened.number("SELECT count(*) FROM sqlite_schema", "cannot checkpoint")
         options.checkpointConnectionOpened?(opened)

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// A failure of the engine ends the use of a lease: SQLite may have rolled the transaction back on its own, and what was
 /// run after it would be a transaction of its own.
-final class Connection: @unchecked Sendable {
+final class Connection: CacheHolder, @unchecked Sendable {
     // Guards everything below.
     private let monitor = Monitor()
     private(set) var handle: OpaquePointer?
@@ -28,8 +28,7 @@ final class Connection: @unchecked Sendable {
     /// The read transaction's number.
     private var read: UInt64 = 0
     /// What bounds its cache, and the bound that is in force.
-    private var cache: CacheBudget?
-    private var isWriter = false
+    private let cache: CacheBudget?
     private var cachePages = 0
     /// Set when the bound became smaller during a call; the end of a call looks at it.
     private let isCacheTooLarge = Atomic(false)
@@ -45,7 +44,7 @@ final class Connection: @unchecked Sendable {
 
     /// - Parameters:
     ///   - isReadOnly: leaves the files as they are: a missing one isn't made, and the log isn't copied at the end.
-    ///   - cache: of those whose caches have a bound in common.
+    ///   - cache: of readers, whose caches have a bound in common.
     init(
         path: String, configuration: [String], isReadOnly: Bool = false, cache: CacheBudget? = nil
     ) throws(Status) {
@@ -66,7 +65,9 @@ final class Connection: @unchecked Sendable {
             throw status
         }
         sqlite3_extended_result_codes(handle, 1)
-        if isReadOnly { _ = hearth_sqlite3_keep_log_on_close(handle) }
+        // A reader that is closed leaves the log to the writer. It would ask for the file alone, and for a moment no other
+        // connection could be opened.
+        if isReadOnly || cache != nil { _ = hearth_sqlite3_keep_log_on_close(handle) }
         do throws(Status) {
             // Before anything is written; see `LogBuffer`.
             try execute("PRAGMA synchronous = FULL", "cannot open \(path)")
@@ -82,33 +83,26 @@ final class Connection: @unchecked Sendable {
 
     // MARK: The cache
 
-    /// Keeps as many pages as it may at present; what is too much is freed now, of a writer when its transaction has ended.
+    /// Keeps as many pages as it may at present; what is too much is freed now.
     private func fitCache() {
-        guard let cache, handle != nil, !isWriting else { return }
+        guard let cache, handle != nil else { return }
         isCacheTooLarge.store(false, ordering: .relaxed)
+        fitCache(to: cache)
+    }
+
+    /// Of the writer, which calls it between transactions, under its own lock.
+    func fitCache(to cache: CacheBudget) {
         let pages = cache.pagesEach
         if pages == cachePages { return }
         // It only fails without memory, and is tried again at the next renewal.
         if sqlite3_exec(handle, "PRAGMA cache_size = \(pages)", nil, nil, nil) == SQLITE_OK { cachePages = pages }
     }
 
-    /// For other threads than the one that reads or writes. A call that runs isn't waited for. A writer lets go of its pages, and
-    /// keeps fewer from its next use on: nothing of the file is touched here.
+    /// For other threads than the one that reads. A call that runs isn't waited for.
     func shrinkCacheUnlessBusy() {
         guard monitor.tryLock() else { return isCacheTooLarge.store(true, ordering: .relaxed) }
         defer { monitor.unlock() }
-        if !isWriter { return fitCache() }
-        isCacheTooLarge.store(true, ordering: .relaxed)
-        if handle != nil, !isLeased { sqlite3_db_release_memory(handle) }
-    }
-
-    /// Makes this a writer, whose file is ready.
-    func write(within cache: CacheBudget) {
-        monitor.withLock {
-            self.cache = cache
-            isWriter = true
-            fitCache()
-        }
+        fitCache()
     }
 
     /// The bound in force; for tests.
@@ -119,15 +113,12 @@ final class Connection: @unchecked Sendable {
     private static let configureProcess: Bool =
         hearth_sqlite3_disable_memory_statistics() == SQLITE_OK && PageCache.install()
 
-    private var isWriting: Bool { isLeased && !isPinned && isInTransaction }
-
     // MARK: Leases
 
     /// Gives out the writer's connection; the number goes into each call.
     func beginLease() throws(Status) -> Int {
         monitor.lock()
         defer { monitor.unlock() }
-        fitCache()
         return try startLease()
     }
 

@@ -96,11 +96,12 @@ public final class SQLiteStore: Store, Sendable {
         _ body: (any StoreTransaction) throws(Status) -> Result, _ failure: inout Status?
     ) throws(Status) -> Result {
         writer.gate.lock()
-        defer { writer.gate.unlock() }
+        defer { writer.unlock() }
         if !isOpen { throw writer.closedStatus }
         let connection: Connection
         do throws(Status) {
             connection = try writer.open()
+            writer.fitCache()
             try connection.control(.begin)
         } catch {
             failure = error

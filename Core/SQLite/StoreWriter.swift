@@ -4,7 +4,7 @@ import HearthStorage
 import Synchronization
 
 /// The connection that writes, and its lock.
-final class StoreWriter: @unchecked Sendable {
+final class StoreWriter: CacheHolder, @unchecked Sendable {
     // Guards the fields below it.
     let gate = WriterGate()
     private var connection: Connection?
@@ -12,6 +12,9 @@ final class StoreWriter: @unchecked Sendable {
     private var isTailDoubtful = false
     /// What whoever writes after the store's end fails with.
     var closedStatus = Status.unavailable("The database is closed.")
+
+    /// Set when the cache has to become smaller.
+    private let isCacheTooLarge = Atomic(false)
 
     let path: String
     private let options: SQLiteStoreOptions
@@ -36,9 +39,9 @@ final class StoreWriter: @unchecked Sendable {
         for text in options.writerConfiguration { try opened.execute(text, "cannot open \(path)") }
         let counters = Unmanaged.passUnretained(counters).toOpaque()
         sqlite3_wal_hook(opened.handle, walWasWritten, counters)
-        opened.write(within: options.writerCache)
-        options.writerCache.add(opened)
         connection = opened
+        options.writerCache.add(self)
+        opened.fitCache(to: options.writerCache)
         return opened
     }
 
@@ -55,7 +58,7 @@ final class StoreWriter: @unchecked Sendable {
 
     private func forget(_ connection: Connection) {
         connection.close()
-        options.writerCache.remove(connection)
+        options.writerCache.remove(self)
         self.connection = nil
     }
 
@@ -85,6 +88,37 @@ final class StoreWriter: @unchecked Sendable {
             rollBack()
         }
     }
+
+    // MARK: The cache
+
+    /// Keeps as many pages as it may at present. Under the lock, between transactions.
+    func fitCache() {
+        isCacheTooLarge.store(false, ordering: .relaxed)
+        connection?.fitCache(to: options.writerCache)
+    }
+
+    /// Lets go of its pages; it keeps fewer from its next transaction on. Nothing of the file is touched here.
+    func shrinkCacheUnlessBusy() {
+        isCacheTooLarge.store(true, ordering: .sequentiallyConsistent)
+        shrinkCache()
+    }
+
+    /// Under no lock. Whoever has it looks again after unlocking.
+    private func shrinkCache() {
+        guard gate.tryLock() else { return }
+        if isCacheTooLarge.exchange(false, ordering: .relaxed), let connection {
+            sqlite3_db_release_memory(connection.handle)
+        }
+        gate.unlock()
+    }
+
+    /// Ends the use of the lock by a commit.
+    func unlock() {
+        gate.unlock()
+        if isCacheTooLarge.load(ordering: .sequentiallyConsistent) { shrinkCache() }
+    }
+
+    var cachePagesNow: Int { gate.withLock { connection?.cachePagesNow ?? 0 } }
 
     // MARK: Locking
 

@@ -22,6 +22,12 @@ final class WriterGate: Sendable {
         monitor.signal()
     }
 
+    /// Locks when nobody else has it or waits with a reservation.
+    func tryLock() -> Bool {
+        if isWanted.load(ordering: .acquiring) || !monitor.tryLock() { return false }
+        return true
+    }
+
     func unlock() { monitor.unlock() }
 
     /// Makes others wait until `lockFirst` or `endReservation` was called.

@@ -1,5 +1,7 @@
+import HearthConcurrency
 import HearthModel
 import HearthStorage
+import Synchronization
 import Testing
 
 @testable import HearthSQLite
@@ -86,6 +88,39 @@ struct ReaderPoolTests {
         #expect(memory.readerCount == 0 && memory.pagesPerReader * FileFormat.pageSizeBytes == 8 << 20)
     }
 
+    /// As another database's reads close idle readers of this one.
+    @Test func readersAreOpenedWhileOthersAreClosed() throws {
+        let folder = TemporaryFolder()
+        let store = try SQLiteStore(path: folder.path + "/a.sqlite")
+        try store.write { transaction throws(Status) in try transaction.put(.meta, [1], [1]) }
+        let pool = ReaderPool(path: folder.path + "/a.sqlite", options: SQLiteStoreOptions(), counters: store.counters)
+        let failures = Mutex<[Status]>([])
+        let isOver = Atomic(false)
+        let threads = (0..<2).map { _ in
+            NamedThread.start("reader") {
+                for _ in 0..<5000 {
+                    do throws(Status) {
+                        let snapshot = try pool.snapshot(.short)
+                        if try snapshot.get(.meta, [1]) != [1] { throw Status(.dataLoss, "A value is missing.") }
+                        snapshot.close()
+                    } catch {
+                        failures.withLock { $0.append(error) }
+                    }
+                }
+            }
+        }
+        let closer = NamedThread.start("closer") {
+            while !isOver.load(ordering: .relaxed) { pool.closeIdle(keeping: 0) }
+        }
+        for thread in threads { thread?.join() }
+        isOver.store(true, ordering: .relaxed)
+        closer?.join()
+        #expect(failures.withLock { $0 } == [])
+        pool.close(because: .unavailable("The test is over."))
+        store.close()
+        #expect(folder.size("a.sqlite-wal") == nil)
+    }
+
     @Test func writersOfAllDatabasesShareOneBudget() throws {
         let folder = TemporaryFolder()
         let cache = CacheBudget(bytesMax: 8 << 20, eachBytesMax: 4 << 20, eachBytesMin: 64 << 10)
@@ -107,10 +142,51 @@ struct ReaderPoolTests {
             #expect(cache.pagesEach * FileFormat.pageSizeBytes * cache.count <= 8 << 20)
         }
         for store in stores { try store.write { other throws(Status) in try other.put(.entries, key(2), [1]) } }
-        for connection in cache.all { #expect(connection.cachePagesNow == cache.pagesEach) }
+        for holder in cache.all { #expect(holder.cachePagesNow == cache.pagesEach) }
         for store in stores { #expect(try store.damage(max: 3) == []) }
         for store in stores { store.close() }
         #expect(cache.count == 0 && cache.pagesEach * FileFormat.pageSizeBytes == 4 << 20)
+    }
+
+    /// A connection is for one thread at a time: whoever opens a database leaves those alone that others write by.
+    @Test func cachesShrinkWhileOthersCommit() throws {
+        let folder = TemporaryFolder()
+        let cache = CacheBudget(bytesMax: 1 << 20, eachBytesMax: 1 << 20, eachBytesMin: 64 << 10)
+        var options = SQLiteStoreOptions()
+        options.writerCache = cache
+        let stores = try (0..<2).map { try SQLiteStore(path: folder.path + "/\($0).sqlite", options: options) }
+        let failures = Mutex<[Status]>([])
+        let isOver = Atomic(false)
+        let threads = stores.map { store in
+            NamedThread.start("writer") {
+                var number = 0
+                while !isOver.load(ordering: .relaxed) {
+                    do throws(Status) {
+                        try store.write { transaction throws(Status) in
+                            try transaction.put(
+                                .entries, key(number % 500), Array(repeating: UInt8(number % 251), count: 3000))
+                        }
+                    } catch {
+                        failures.withLock { $0.append(error) }
+                    }
+                    number += 1
+                }
+            }
+        }
+        // Each time the others' bound falls from a half to a fourth, and rises.
+        var round = 0
+        while round < 200 || stores.contains(where: { $0.counters.commits.load(ordering: .relaxed) < 2000 }) {
+            let store = try SQLiteStore(path: folder.path + "/other\(round % 4).sqlite", options: options)
+            store.close()
+            round += 1
+        }
+        isOver.store(true, ordering: .relaxed)
+        for thread in threads { thread?.join() }
+        #expect(failures.withLock { $0 } == [])
+        for store in stores {
+            #expect(try store.damage(max: 3) == [])
+            store.close()
+        }
     }
 
     @Test func manySnapshotsShowTheirOwnStates() throws {
