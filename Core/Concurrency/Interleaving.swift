@@ -10,7 +10,7 @@ import Darwin
 /// Runs threads one at a time, in an order that a seed determines, to find what goes wrong in few orders only.
 ///
 /// For tests; not there in a release build. The threads that take part change at each step of a `Monitor`, at the start and
-/// the end of a `NamedThread`, and at `Interleaving.point()`. Their locks are kept here instead of by the system, and their
+/// the end of a `NamedThread`, and at `Interleaving.point()`. Who gets a lock is decided here, before the system is asked, and their
 /// clock goes to the earliest deadline when all wait, and now and then before. So one seed is one order, at any load of
 /// the machine. A state in which nobody can go on ends the process with the seed.
 package final class Interleaving: @unchecked Sendable {
@@ -139,7 +139,7 @@ package final class Interleaving: @unchecked Sendable {
         locked {
             chooseNext()
             waitForTurn(number)
-            acquire(ObjectIdentifier(monitor), number)
+            acquire(monitor, number)
         }
     }
 
@@ -148,7 +148,7 @@ package final class Interleaving: @unchecked Sendable {
         return locked {
             chooseNext()
             waitForTurn(number)
-            if owners[ObjectIdentifier(monitor)] != nil { return false }
+            if owners[ObjectIdentifier(monitor)] != nil || pthread_mutex_trylock(monitor.mutex) != 0 { return false }
             owners[ObjectIdentifier(monitor)] = number
             return true
         }
@@ -157,7 +157,7 @@ package final class Interleaving: @unchecked Sendable {
     func unlock(_ monitor: Monitor) {
         let number = number
         locked {
-            release(ObjectIdentifier(monitor))
+            release(monitor)
             chooseNext()
             waitForTurn(number)
         }
@@ -174,11 +174,11 @@ package final class Interleaving: @unchecked Sendable {
     func wait(_ monitor: Monitor, until deadline: Int64?) {
         let number = number
         locked {
-            release(ObjectIdentifier(monitor))
+            release(monitor)
             threads[number] = .waiting(ObjectIdentifier(monitor), until: deadline)
             chooseNext()
             waitForTurn(number)
-            acquire(ObjectIdentifier(monitor), number)
+            acquire(monitor, number)
         }
     }
 
@@ -202,19 +202,22 @@ package final class Interleaving: @unchecked Sendable {
         return body()
     }
 
-    private func acquire(_ monitor: ObjectIdentifier, _ number: Int) {
-        while owners[monitor] != nil {
-            threads[number] = .locking(monitor)
+    private func acquire(_ monitor: Monitor, _ number: Int) {
+        while owners[ObjectIdentifier(monitor)] != nil {
+            threads[number] = .locking(ObjectIdentifier(monitor))
             chooseNext()
             waitForTurn(number)
         }
-        owners[monitor] = number
+        owners[ObjectIdentifier(monitor)] = number
+        // Threads that take no part may use it as well.
+        pthread_mutex_lock(monitor.mutex)
     }
 
-    private func release(_ monitor: ObjectIdentifier) {
-        owners[monitor] = nil
+    private func release(_ monitor: Monitor) {
+        pthread_mutex_unlock(monitor.mutex)
+        owners[ObjectIdentifier(monitor)] = nil
         for (number, condition) in threads.enumerated() {
-            if case .locking(monitor) = condition { threads[number] = .ready }
+            if case .locking(ObjectIdentifier(monitor)) = condition { threads[number] = .ready }
         }
     }
 

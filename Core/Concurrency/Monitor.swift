@@ -12,7 +12,7 @@ import Darwin
 /// `Store.write` must.
 package final class Monitor: @unchecked Sendable {
     // Both are made for calls from any thread.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
     package init() {

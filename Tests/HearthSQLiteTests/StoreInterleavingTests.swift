@@ -18,9 +18,16 @@ struct StoreInterleavingTests {
     private final class Run: Sendable {
         let figures = Mutex(CheckpointProbe.Figures())
         let failures = Mutex<[String]>([])
+        let cache = CacheBudget(bytesMax: 256 << 10, eachBytesMax: 256 << 10, eachBytesMin: 32 << 10)
         let round = Atomic(0)
 
         func fail(_ text: String) { failures.withLock { $0.append(text) } }
+    }
+
+    /// The writer of another database.
+    private final class OtherWriter: CacheHolder {
+        func shrinkCacheUnlessBusy() {}
+        var cachePagesNow: Int { 0 }
     }
 
     private static let keys = 4
@@ -37,6 +44,7 @@ struct StoreInterleavingTests {
         options.readersMax = 3
         options.longReadersMax = 2
         options.readerMemory = ReaderMemory(bytesMax: 256 << 10, readersMax: 4, readersIdleMax: 2)
+        options.writerCache = run.cache
         options.checkpointConnectionOpened = { connection in
             CheckpointProbe.install(connection) { change in run.figures.withLock { change(&$0) } }
         }
@@ -94,7 +102,12 @@ struct StoreInterleavingTests {
         let isOver = Atomic(0)
         let closing: @Sendable () -> Void = {
             // The end comes when the writer has ended, or in the midst of everything.
-            while isOver.load(ordering: .relaxed) == 0 { Interleaving.point() }
+            while isOver.load(ordering: .relaxed) == 0 {
+                let other = OtherWriter()
+                run.cache.add(other)
+                Interleaving.point()
+                run.cache.remove(other)
+            }
             store.close()
         }
         Interleaving.run(
@@ -108,6 +121,7 @@ struct StoreInterleavingTests {
         #expect(run.failures.withLock { $0 } == [], "seed \(seed)")
         let statistics = store.statistics
         #expect(statistics.shortSnapshots == 0 && statistics.longSnapshots == 0, "seed \(seed)")
+        #expect(run.cache.count == 0, "seed \(seed)")
         #expect(statistics.unsafeCheckpoints == 0 && statistics.failedCheckpoints == 0, "seed \(seed)")
         #expect(folder.size("a.sqlite-wal") == nil, "seed \(seed)")
         let again = try SQLiteStore(path: folder.path + "/a.sqlite")
