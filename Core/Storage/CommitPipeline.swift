@@ -228,8 +228,8 @@ final class CommitPipeline: Sendable {
             guard let self, let request = self.unpark(ticket) else { return }
             self.enqueue(request)
         }
-        // A commit outside of transactions becomes known when it first has to wait.
-        if request.transaction == nil { locks.add(request.owner, age: request.owner) }
+        // Only transactions that lock are known before they have to wait.
+        locks.add(request.owner, age: request.owner)
         if let key {
             let acquisition = locks.acquire(.document(key), for: request.owner, isCommit: true, granted: resume)
             if case .refused = acquisition, let request = unpark(ticket) {

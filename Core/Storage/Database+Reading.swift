@@ -111,7 +111,7 @@ extension Database {
         }
         try transaction.readSet.checkRoom(for: resources)
         let reserved = try transactions.reserve(resources, for: transaction)
-        let taker = TurnTaker(resources, for: transaction.owner, in: locks)
+        let taker = TurnTaker(transaction.isLocking ? resources : [], for: transaction.owner, in: locks)
         taker.take { [self] accepted in
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }

@@ -248,16 +248,20 @@ public final class Database: Sendable {
     package func begin(_ mode: TransactionMode, requester: Requester) throws(Status) -> [UInt8] {
         var readTime: Timestamp?
         var retry: [UInt8]?
+        var concurrency = TransactionConcurrency.optimistic
         switch mode {
-        case .readWrite(let earlier): retry = earlier
+        case .readWrite(let earlier, let wanted):
+            retry = earlier
+            concurrency = wanted
         case .readOnly(let time?):
             try check(readTime: time)
             readTime = time
         case .readOnly(nil): readTime = try view().readTime
         }
-        let (id, transaction, ended) = try transactions.begin(readTime: readTime, retry: retry, requester: requester)
+        let (id, transaction, ended) = try transactions.begin(
+            readTime: readTime, retry: retry, concurrency: concurrency, requester: requester)
         if let ended { locks.remove(ended) }
-        if !transaction.isReadOnly { locks.add(transaction.owner, age: transaction.age) }
+        if transaction.isLocking { locks.add(transaction.owner, age: transaction.age) }
         return id
     }
 

@@ -5,9 +5,18 @@ import Synchronization
 /// How a transaction was begun. Source: google.firestore.v1.TransactionOptions.
 public enum TransactionMode: Sendable {
     /// - Parameter retry: the id of an earlier attempt, whose age the new one inherits.
-    case readWrite(retry: [UInt8]?)
+    case readWrite(retry: [UInt8]?, concurrency: TransactionConcurrency = .pessimistic)
     /// - Parameter readTime: nil for the time of the beginning.
     case readOnly(readTime: Timestamp?)
+}
+
+/// What a read-write transaction does about others that change what it has read. Its commit fails with ABORTED when that was
+/// changed, in both modes. Source: google.firestore.v1.TransactionOptions.ConcurrencyMode.
+public enum TransactionConcurrency: Sendable {
+    /// Keeps nobody waiting.
+    case optimistic
+    /// Locks what it reads: others wait to write it, for a bounded time.
+    case pessimistic
 }
 
 /// A transaction that is open.
@@ -15,6 +24,8 @@ struct Transaction: Sendable {
     var owner: LockTable.Owner
     var age: UInt64
     var isReadOnly: Bool
+    /// Whether it takes locks on what it reads.
+    var isLocking: Bool
     /// All reads show the state at this version; nil before the first read of a read-write transaction.
     var version: Int64?
     /// Of a read-only transaction from the beginning, of a read-write one that of its last read.
@@ -92,11 +103,13 @@ final class TransactionTable: Sendable {
         }
     }
 
-    /// - Parameter readTime: of a read-only transaction; nil for a read-write one.
+    /// - Parameters:
+    ///   - readTime: of a read-only transaction; nil for a read-write one.
+    ///   - concurrency: of a read-write transaction.
     /// - Returns: with the new transaction the owner of one that had to end for it, when too many were open.
     /// - Throws: INVALID_ARGUMENT for a `retry` id that was never given out; RESOURCE_EXHAUSTED when too many are open.
     func begin(
-        readTime: Timestamp?, retry: [UInt8]?, requester: Requester
+        readTime: Timestamp?, retry: [UInt8]?, concurrency: TransactionConcurrency, requester: Requester
     ) throws(Status) -> (id: [UInt8], transaction: Transaction, ended: LockTable.Owner?) {
         if let retry, !retry.isEmpty, !isWellFormed(retry) { throw .invalidArgument("Invalid transaction.") }
         let owner = nextOwner()
@@ -115,8 +128,9 @@ final class TransactionTable: Sendable {
                 ended = state.close(victim, now: now)
             }
             let transaction = Transaction(
-                owner: owner, age: earlier?.age ?? owner, isReadOnly: readTime != nil, readTime: readTime,
-                requester: requester, startedNanoseconds: now, usedNanoseconds: now)
+                owner: owner, age: earlier?.age ?? owner, isReadOnly: readTime != nil,
+                isLocking: readTime == nil && concurrency == .pessimistic, readTime: readTime, requester: requester,
+                startedNanoseconds: now, usedNanoseconds: now)
             state.open[id] = transaction
             state.holders.add(id, requester)
             return (transaction, ended?.owner)

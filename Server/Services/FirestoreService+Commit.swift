@@ -12,8 +12,7 @@ extension FirestoreService {
                     try DatabaseName(parsing: request.database), for: call,
                     again: { self.beginTransaction(request, call) })
             else { return }
-            let mode = try Self.mode(request.options)
-            try access.requireTransaction(mode, call.identity)
+            let mode = try access.permitted(try Self.mode(request.options), call.identity, database.name)
             let id = try database.begin(mode, requester: call.requester)
             call.respond(BeginTransactionResponse(transaction: id))
         }

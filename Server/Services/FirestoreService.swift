@@ -121,7 +121,9 @@ public final class FirestoreService: Sendable {
             return .readOnly(readTime: try readOnly.readTime.map { time throws(Status) in try precise(time) })
         }
         let retry = options?.readWrite?.retryTransaction ?? []
-        return .readWrite(retry: retry.isEmpty ? nil : retry)
+        return .readWrite(
+            retry: retry.isEmpty ? nil : retry,
+            concurrency: options?.readWrite?.concurrencyMode == .optimistic ? .optimistic : .pessimistic)
     }
 
     private static func precise(_ time: TimestampMessage) throws(Status) -> Timestamp {
@@ -139,6 +141,14 @@ public final class FirestoreService: Sendable {
         return encoded
     }
 
+    /// The same, but that a new transaction locks only what its identity may lock.
+    private func permitted(
+        _ consistency: Database.Consistency, _ call: any ServiceCall, _ database: Database
+    ) throws(Status) -> Database.Consistency {
+        guard case .newTransaction(let mode) = consistency else { return consistency }
+        return .newTransaction(try access.permitted(mode, call.identity, database.name))
+    }
+
     /// Reads in a view, and answers on the call's loop.
     /// - Parameters:
     ///   - judge: whether the read is allowed to see a view. Asked before a transaction takes a lock, and of the view that is
@@ -150,7 +160,7 @@ public final class FirestoreService: Sendable {
         judge: @escaping @Sendable (ReadView) throws(Status) -> Void = { (_) throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
     ) throws(Status) {
-        if case .newTransaction(let mode) = consistency { try access.requireTransaction(mode, call.identity) }
+        let consistency = try permitted(consistency, call, database)
         database.read(consistency, targets, requester: call.requester, judge: judge) { result in
             let handover = GrantBox(result)
             call.onLoop {
@@ -185,7 +195,7 @@ public final class FirestoreService: Sendable {
         _ targets: [Database.ReadTarget], judge: @escaping @Sendable (ReadView) throws(Status) -> Void,
         _ body: @escaping @Sendable (ReadAnswer) -> Void
     ) throws(Status) {
-        if case .newTransaction(let mode) = consistency { try access.requireTransaction(mode, call.identity) }
+        let consistency = try permitted(consistency, call, database)
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
         pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] in
             database.read(consistency, targets, requester: call.requester, judge: judge) { result in

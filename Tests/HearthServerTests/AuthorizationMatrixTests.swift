@@ -119,8 +119,8 @@ enum Outcome: Equatable {
             #"{"parent":"\#(documents)","structuredAggregationQuery":{"structuredQuery":\#(query),"#
                 + #""aggregations":[{"alias":"n","count":{}}]}}"#
         ),
-        // With locks, unless it says otherwise.
-        "BeginTransaction": (.writesData, #"{"database":"\#(database)"}"#),
+        // Without locks for those who may not write.
+        "BeginTransaction": (.readsData, #"{"database":"\#(database)"}"#),
         "Rollback": (.readsData, #"{"database":"\#(database)","transaction":"AAAAAAAAAAA="}"#),
         "CreateDocument": (
             .writesData, #"{"parent":"\#(documents)","collectionId":"c","documentId":"new","document":{}}"#

@@ -272,7 +272,9 @@ private final class InterleavedWorld: @unchecked Sendable {
     private func begin() {
         do throws(Status) {
             let retry = random.chance(30) ? pickTransaction() : nil
-            transactions[try database.begin(.readWrite(retry: retry))] = OpenTransaction()
+            let concurrency: TransactionConcurrency = random.chance(30) ? .optimistic : .pessimistic
+            let id = try database.begin(.readWrite(retry: retry, concurrency: concurrency))
+            transactions[id] = OpenTransaction()
         } catch {
             Issue.record("seed \(seed): \(error)")
         }

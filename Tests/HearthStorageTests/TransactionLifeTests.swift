@@ -243,6 +243,44 @@ import Testing
         #expect(try number("c/a", in: administrator) == 1)
     }
 
+    // MARK: Optimistic transactions
+
+    @Test func anOptimisticTransactionKeepsNobodyWaiting() throws {
+        let transaction = try database.begin(.readWrite(retry: nil, concurrency: .optimistic))
+        #expect(try number("c/a", in: transaction) == 1)
+        let query = try NormalizedQuery(
+            Query(parent: ResourceName(database: testDatabaseName, path: ResourcePath()), scope: .collection("c")))
+        _ = try database.view(.transaction(transaction), [.query(query)])
+        #expect(database.locks.isIdle)
+        try database.commit([set("c/a", 7)])
+        #expect(commitStatus([set("c/b", 1)], in: transaction) == CommitPipeline.contention)
+        // A phantom.
+        let other = try database.begin(.readWrite(retry: transaction, concurrency: .optimistic))
+        _ = try database.view(.transaction(other), [.query(query)])
+        try database.commit([set("c/new", 1)])
+        #expect(commitStatus([set("c/b", 1)], in: other) == CommitPipeline.contention)
+        // What it has read is as it was.
+        let last = try database.begin(.readWrite(retry: other, concurrency: .optimistic))
+        #expect(try number("c/a", in: last) == 7)
+        try database.commit([set("d/a", 1)])
+        try database.commit([set("c/a", 8)], in: last)
+        #expect(try number("c/a") == 8)
+        #expect(database.locks.isIdle && database.openTransactions == 0)
+    }
+
+    /// Its commit waits for the locks of others, as one outside of transactions does.
+    @Test func anOptimisticTransactionWaitsForThoseThatLock() throws {
+        let locking = try database.beginTransaction()
+        _ = try number("c/a", in: locking)
+        let transaction = try database.begin(.readWrite(retry: nil, concurrency: .optimistic))
+        _ = try number("c/b", in: transaction)
+        let pending = database.submit([set("c/a", 8)], in: transaction)
+        try database.rollback(locking)
+        _ = try pending.wait().get()
+        #expect(try number("c/a") == 8)
+        #expect(database.locks.isIdle)
+    }
+
     // MARK: Reads that aren't allowed
 
     private static let no = Status(.permissionDenied, "No.")

@@ -212,9 +212,20 @@ final class AccessControl: Sendable {
 
     // MARK: Writing
 
-    /// Fails unless an identity may begin a transaction: one that may write locks what it reads, so that writers wait.
-    func requireTransaction(_ mode: TransactionMode, _ identity: Identity) throws(Status) {
-        if case .readWrite = mode, case .administrator(let scope) = identity, scope.isReadOnly { throw Self.denied }
+    /// The mode in which an identity's transaction runs. A lock keeps those waiting who may write, so only those get one whom
+    /// neither rules nor a credential keep from writing; the transactions of others are optimistic.
+    /// - Throws: PERMISSION_DENIED for those who have no business in the database at all.
+    func permitted(
+        _ mode: TransactionMode, _ identity: Identity, _ database: DatabaseName
+    ) throws(Status) -> TransactionMode {
+        let mayLock: Bool
+        switch try judge(identity, database) {
+        case .rules: mayLock = false
+        case .nobody:
+            if case .administrator(let scope) = identity { mayLock = !scope.isReadOnly } else { mayLock = true }
+        }
+        guard case .readWrite(let retry, _) = mode, !mayLock else { return mode }
+        return .readWrite(retry: retry, concurrency: .optimistic)
     }
 
     /// What has to be asked before a commit is made; nil when nothing has.

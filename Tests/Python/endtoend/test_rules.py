@@ -474,6 +474,22 @@ def test_transactions(site: Site, alice: Person) -> None:
     assert alice.commit().good
 
 
+@pytest.mark.parametrize("mode", ["OPTIMISTIC", "PESSIMISTIC"])
+def test_who_may_read_keeps_nobody_from_writing(site: Site, alice: Person, mode: str) -> None:
+    site.rules(rule("c/{x}", "read, write"))
+    site.set("c/a", n=1)
+    options = {"readWrite": {"concurrencyMode": mode}}
+    begun = alice.batch_get("c/a", newTransaction=options)
+    transaction = next(one["transaction"] for one in begun.body if "transaction" in one)
+    # Behind a lock this would fail.
+    site.set("c/a", n=2)
+    lost = alice.commit(site.written("c/a", n=3), transaction=transaction)
+    assert lost.code == "ABORTED" and site.read("c/a") == {"n": value(2)}
+    transaction = alice.ask("BeginTransaction", {"database": site.database, "options": options}).body["transaction"]
+    assert alice.batch_get("c/a", transaction=transaction).good
+    assert alice.commit(site.written("c/a", n=3), transaction=transaction).good
+
+
 # What no user may do
 
 
