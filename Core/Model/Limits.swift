@@ -379,6 +379,8 @@ public enum Limits {
     public static let treeIndexesMax = 10_000
     /// Nodes of a write, or of what it replaces, from which on it is made in slices.
     public static let treeReplacementNodesMin = 2_000
+    /// Bytes of a write, or of what it replaces, from which on it is made in slices, however few nodes they are.
+    public static let treeReplacementBytesMin = 512 << 10
     /// Locations that a write may have to be made in slices.
     public static let treeReplacementPlacesMax = 512
     /// What one transaction of background work on a tree may write.

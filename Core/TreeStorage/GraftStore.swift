@@ -113,10 +113,10 @@ final class GraftStore: Store {
     func sweep(_ bounds: SliceBounds) throws(Status) -> Bool {
         let range = KeyRange(prefix: [PathCode.Space.staged])
         return try inner.write { transaction throws(Status) in
-            var left = bounds.recordsMax
+            var slice = Slice(bounds)
             for keyspace in [Keyspace.documents, .entries] {
-                left -= try transaction.delete(keyspace, range, limit: left)
-                if left == 0 { return false }
+                try slice.delete(keyspace, range, in: transaction)
+                if slice.isFull { return false }
             }
             return true
         }
@@ -165,7 +165,7 @@ final class GraftStore: Store {
         if UTF8Order.compare(boundary.key, rest.lower) > 0 { rest.lower = boundary.key }
         if rest.isEmpty { return true }
         if slice.isFull { return false }
-        slice.add(records: try transaction.delete(boundary.keyspace, rest, limit: slice.recordsLeft))
+        try slice.delete(boundary.keyspace, rest, in: transaction)
         if slice.isFull { return false }
         var records: [StoreRecord] = []
         var isWhole = true
@@ -217,6 +217,22 @@ struct Slice {
         bytes += size
         add(records: 1)
     }
+
+    /// Deletes of a range what the slice has room for. Strings are deleted a few at a time, with a look at the clock: each may
+    /// be very long, and the store visits all of it.
+    mutating func delete(
+        _ keyspace: Keyspace, _ range: KeyRange, in transaction: any StoreTransaction
+    ) throws(Status) {
+        while !isFull {
+            let limit = keyspace == .documents ? min(Self.stringsAtATime, recordsLeft) : recordsLeft
+            let count = try transaction.delete(keyspace, range, limit: limit)
+            add(records: count)
+            if count < limit { return }
+            if MonotonicTime.now >= end { isFull = true }
+        }
+    }
+
+    static let stringsAtATime = 4
 
     mutating func add(records count: Int) {
         let before = records

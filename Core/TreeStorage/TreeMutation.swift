@@ -40,12 +40,21 @@ struct TreeMutation {
 
     // MARK: Large replacements
 
-    /// Whether so many nodes, or more, lie at the locations of changes.
-    func hasMany(at changes: [TreeChange], nodes: Int) throws(Status) -> Bool {
-        var left = nodes
+    /// Whether so many nodes or bytes, or more, lie at the locations of changes. Of long strings only the sizes are read.
+    func hasMany(at changes: [TreeChange], nodes: Int, bytes: Int) throws(Status) -> Bool {
+        var nodesLeft = nodes
+        var bytesLeft = bytes
         for change in changes {
-            left -= try transaction.count(.entries, PathCode.below(PathCode.place(change.path)), limit: left)
-            if left <= 0 { return true }
+            let place = PathCode.place(change.path)
+            let cursor = try transaction.scan(
+                .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)
+            defer { cursor.close() }
+            while try cursor.next() {
+                // The location's own record is one of those that every write has.
+                if !cursor.key.isEmpty { nodesLeft -= 1 }
+                bytesLeft -= cursor.key.count + (try TreeRecord(stored: cursor.value).valueSizeBytes)
+                if nodesLeft <= 0 || bytesLeft <= 0 { return true }
+            }
         }
         return false
     }

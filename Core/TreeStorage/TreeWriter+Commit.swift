@@ -163,7 +163,8 @@ extension TreeWriter {
             case .unjudged: return .judge
             }
             if request.replacement == nil, TreeReplacement.isPossible(changes),
-                try mutation.hasMany(at: changes, nodes: options.replacementNodesMin)
+                try mutation.hasMany(
+                    at: changes, nodes: options.replacementNodesMin, bytes: options.replacementBytesMin)
             {
                 return .replace
             }

@@ -117,7 +117,9 @@ final class TreeWriter: Sendable {
     ) {
         let size: TreeWrite.Size
         do throws(Status) { size = try write.checkedSize() } catch { return completion(.failed(error)) }
-        let isLarge = size.nodes >= options.replacementNodesMin && TreeReplacement.isPossible(write.changes)
+        let isLarge =
+            (size.nodes >= options.replacementNodesMin || size.bytes >= options.replacementBytesMin)
+            && TreeReplacement.isPossible(write.changes)
         let refusal: Status? = shared.withLock { shared in
             if shared.isStopped { return Self.closed }
             if let refusal = shared.admission.enter(requester, bytes: size.bytes) { return refusal }

@@ -302,6 +302,7 @@ package struct TreeBackground: Sendable {
 /// How a writer divides its time.
 struct TreeWriterOptions: Sendable {
     var replacementNodesMin = Limits.treeReplacementNodesMin
+    var replacementBytesMin = Limits.treeReplacementBytesMin
     var compareBytesMax = Limits.treeCompareBytesMax
     var judgeStepsMax = Limits.treeJudgeStepsMax
     var groupCostMax = Limits.treeGroupCostMax

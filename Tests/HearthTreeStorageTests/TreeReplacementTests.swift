@@ -151,6 +151,32 @@ import Testing
         #expect(total <= 20 * factor * 6 * 8 + 100)
     }
 
+    /// Nodes may be few and yet large: bytes count as well, of what is written and of what is replaced or removed.
+    @Test(arguments: [10, 100])
+    func fewNodesWithLongStringsAreWrittenAndRemovedInPieces(count: Int) throws {
+        let store = CountingStore()
+        var options = TreeWriterOptions()
+        options.replacementBytesMin = 100_000
+        options.slices.bytesMax = 50_000
+        let database = try open(store, options)
+        defer { database.close() }
+        let strings = { (letter: String) in
+            Node(
+                children: (0..<count).map { number in
+                    (TreeKey("k\(number)"), Node(.string(String(repeating: letter, count: 20_000))))
+                })
+        }
+        for node in [strings("a"), strings("b"), 1, strings("c"), .empty] {
+            store.forget()
+            try database.write(TreeWrite(("big", node)))
+            database.finishSettling()
+            #expect(try database.read { try $0.node(at: "big") } == node)
+            #expect(store.bytesMax < 50_000 + 20_000 + 1_000)
+            #expect(store.stringsMax <= Slice.stringsAtATime)
+        }
+        #expect(try contents(store).isEmpty)
+    }
+
     @Test func othersAreServedWhileALargeWriteIsMade() throws {
         let store = CountingStore()
         var options = TreeWriterOptions()
@@ -287,11 +313,17 @@ final class SeveredStore: Store {
 /// A store in memory that counts what its transactions change.
 final class CountingStore: Store {
     private let inner = MemoryStore()
-    private let counts = Mutex((all: 0, max: 0))
+    private let counts = Mutex((all: 0, max: 0, bytesMax: 0, stringsMax: 0))
 
     var changes: Int { counts.withLock { $0.all } }
     /// Of one transaction.
     var changesMax: Int { counts.withLock { $0.max } }
+    /// Bytes that one transaction has put.
+    var bytesMax: Int { counts.withLock { $0.bytesMax } }
+    /// Long strings that were deleted by one call.
+    var stringsMax: Int { counts.withLock { $0.stringsMax } }
+
+    func forget() { counts.withLock { $0 = (0, 0, 0, 0) } }
 
     func snapshot() throws(Status) -> any Snapshot { try inner.snapshot() }
 
@@ -302,6 +334,8 @@ final class CountingStore: Store {
             counts.withLock { counts in
                 counts.all += counting.changes
                 counts.max = max(counts.max, counting.changes)
+                counts.bytesMax = max(counts.bytesMax, counting.bytes)
+                counts.stringsMax = max(counts.stringsMax, counting.stringsMax)
             }
             return result
         }
@@ -314,6 +348,8 @@ final class CountingStore: Store {
 private final class CountingTransaction: StoreTransaction {
     private let inner: any StoreTransaction
     private(set) var changes = 0
+    private(set) var bytes = 0
+    private(set) var stringsMax = 0
 
     init(_ inner: any StoreTransaction) { self.inner = inner }
 
@@ -330,6 +366,7 @@ private final class CountingTransaction: StoreTransaction {
     }
 
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        bytes += key.count + value.count
         changes += 1
         try inner.put(keyspace, key, value)
     }
@@ -342,6 +379,7 @@ private final class CountingTransaction: StoreTransaction {
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
         let count = try inner.delete(keyspace, range, limit: limit)
         changes += count
+        if keyspace == .documents { stringsMax = max(stringsMax, count) }
         return count
     }
 
