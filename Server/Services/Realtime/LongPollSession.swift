@@ -94,8 +94,8 @@ final class LongPollSession: RealtimeCarrier, @unchecked Sendable {
         self.service = service
         requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         outbox = RealtimeOutbox(.messages, for: requester, service, on: loop)
-        outbox.onReady = { [unowned self] in flushLater() }
-        outbox.onLost = { [unowned self] in session.lostPushes() }
+        outbox.onReady = { [weak self] in self?.flushLater() }
+        outbox.onLost = { [weak self] in self?.session.lostPushes() }
     }
 
     /// - Parameter formerSession: that of the same client's last connection: what it wanted done at its end is done first.

@@ -43,7 +43,10 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
             target: RealtimeTarget(path: target.path, query: query), form: call.parameters.isExport ? .export : .plain,
             required: target.query?.index, cancellation: call.cancellation)
         sender = RealtimeSender(self, .events(depth: target.path.count), for: requester, service)
-        sender.outbox.onLost = { [unowned self] in listenIsStale(handle) }
+        sender.outbox.onLost = { [weak self] in
+            guard let self else { return }
+            listenIsStale(handle)
+        }
     }
 
     /// Answers the request; what can't be streamed is refused.

@@ -76,7 +76,7 @@ final class RealtimeHub: @unchecked Sendable {
             let made = LoopListens(loop, self)
             loops[key] = made
             return made
-        }.listen(to: target, for: requester, receiver)
+        }.listen(to: target, for: requester, of: self, receiver)
     }
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the

@@ -302,7 +302,8 @@ final class SharedListen: @unchecked Sendable {
 /// writer's thread's.
 final class LoopListens: @unchecked Sendable {
     let loop: EventLoop
-    private unowned let hub: RealtimeHub
+    /// The hub holds this object. Each listen holds the hub, so it is there while anybody listens.
+    private weak var hub: RealtimeHub?
     private var shared: [RealtimeTarget: SharedListen] = [:]
     /// What the commits of the present group have to tell, in order.
     var staged: [(listen: SharedListen, event: RealtimeEvent)] = []
@@ -313,7 +314,7 @@ final class LoopListens: @unchecked Sendable {
     }
 
     func listen(
-        to target: RealtimeTarget, for requester: Requester, _ receiver: any ListenReceiver
+        to target: RealtimeTarget, for requester: Requester, of hub: RealtimeHub, _ receiver: any ListenReceiver
     ) -> RealtimeListen {
         let known = shared[target]
         let shared = known ?? SharedListen(target, for: requester, self)
@@ -328,7 +329,7 @@ final class LoopListens: @unchecked Sendable {
 
     fileprivate func forget(_ shared: SharedListen) {
         if self.shared[shared.target] === shared { self.shared[shared.target] = nil }
-        hub.remove(shared)
+        hub?.remove(shared)
     }
 
     /// On the loop.

@@ -24,7 +24,8 @@ final class RealtimeSender: @unchecked Sendable {
     private static let pieceBytes: Int64 = 64 << 10
 
     let outbox: RealtimeOutbox
-    private unowned let output: any RealtimeOutput
+    /// The owner. Jobs of workers hold this object and may outlive the owner.
+    private weak var output: (any RealtimeOutput)?
     private let readers: WorkerGroup
     private var requester: Requester
     private let loop: EventLoop
@@ -42,7 +43,7 @@ final class RealtimeSender: @unchecked Sendable {
         loop = output.loop
         readers = service.pool.group(.short)
         outbox = RealtimeOutbox(style, for: requester, service, on: output.loop)
-        outbox.onReady = { [unowned self] in proceed() }
+        outbox.onReady = { [weak self] in self?.proceed() }
     }
 
     /// Whether all has been given to the output, and that has room.
@@ -53,12 +54,12 @@ final class RealtimeSender: @unchecked Sendable {
 
     func belongs(to requester: Requester) {
         self.requester = requester
-        if !outbox.belongs(to: requester) { output.sendingFailed() }
+        if !outbox.belongs(to: requester) { output?.sendingFailed() }
     }
 
     func send(_ text: [UInt8]) {
-        if isIdle { return hasRoom = output.write(text) }
-        if !outbox.add(text) { output.sendingFailed() }
+        if isIdle { return hasRoom = output?.write(text) ?? false }
+        if !outbox.add(text) { output?.sendingFailed() }
     }
 
     func send(_ message: LargeMessage) {
@@ -69,7 +70,7 @@ final class RealtimeSender: @unchecked Sendable {
     /// False when the client has to be sent the whole when it has taken what waits.
     func send(_ push: RealtimePush, tag: Int64?) -> Bool {
         if isIdle, !push.isLarge {
-            hasRoom = output.write(push, tag: tag)
+            hasRoom = output?.write(push, tag: tag) ?? false
             return true
         }
         guard outbox.add(push, tag: tag) else { return false }
@@ -93,7 +94,7 @@ final class RealtimeSender: @unchecked Sendable {
                     read(message, position)
                 } else {
                     sending = nil
-                    hasRoom = output.end(message)
+                    hasRoom = output?.end(message) ?? false
                     hasSent = true
                 }
             } else {
@@ -103,17 +104,17 @@ final class RealtimeSender: @unchecked Sendable {
             }
         }
         isProceeding = false
-        if hasSent, !isClosed { output.hasSentSome() }
+        if hasSent, !isClosed { output?.hasSentSome() }
     }
 
     private func write(_ next: RealtimeOutbox.Message) {
         outbox.removeFirst()
         switch next {
-        case .small(let text): hasRoom = output.write(text)
-        case .push(let push, let tag): hasRoom = output.write(push, tag: tag)
+        case .small(let text): hasRoom = output?.write(text) ?? false
+        case .push(let push, let tag): hasRoom = output?.write(push, tag: tag) ?? false
         case .large(let message):
             sending = (message, 0)
-            hasRoom = output.begin(message)
+            hasRoom = output?.begin(message) ?? false
         case .unwritten: break
         }
     }
@@ -134,9 +135,9 @@ final class RealtimeSender: @unchecked Sendable {
             if isClosed { return }
             switch piece {
             case .success(let bytes):
-                hasRoom = output.write(piece: bytes)
+                hasRoom = output?.write(piece: bytes) ?? false
                 proceed()
-            case .failure: output.sendingFailed()
+            case .failure: output?.sendingFailed()
             }
         }
     }

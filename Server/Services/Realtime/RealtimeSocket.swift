@@ -48,7 +48,7 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
         self.channel = channel
         let requester = RealtimeIdentity.nobody.requester(at: peer.address, connection: peer.connection)
         sender = RealtimeSender(self, .messages, for: requester, service)
-        sender.outbox.onLost = { [unowned self] in session.lostPushes() }
+        sender.outbox.onLost = { [weak self] in self?.session.lostPushes() }
     }
 
     /// The channel's closures hold the socket until the channel ends.
