@@ -47,11 +47,11 @@ package struct Requester: Hashable, Sendable {
 package enum PeerAddress {
     /// `192.0.2.1` of `192.0.2.1:5000`, `2001:db8:0:1` of `[2001:db8:0:1::5]:5000`; other texts as they are.
     package static func network(of address: String) -> String {
-        let bytes = Array(address.utf8)
-        guard bytes.first == UInt8(ascii: "[") else {
-            guard let colon = bytes.lastIndex(of: UInt8(ascii: ":")) else { return address }
-            return String(decoding: bytes[..<colon], as: UTF8.self)
+        guard address.utf8.first == UInt8(ascii: "[") else {
+            guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")) else { return address }
+            return String(address[..<colon])
         }
+        let bytes = Array(address.utf8)
         let end = bytes.firstIndex(of: UInt8(ascii: "]")) ?? bytes.endIndex
         let host = String(decoding: bytes[1..<end], as: UTF8.self)
         if host.lowercased().hasPrefix("::ffff:") { return String(host.dropFirst("::ffff:".count)) }

@@ -86,8 +86,8 @@ package struct OriginPolicy: Sendable {
     }
 
     static func isLoopback(_ host: String) -> Bool {
-        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
-        return host.hasPrefix("127.") && isIPv4(host)
+        if isIPv4(host) { return host.utf8.starts(with: "127.".utf8) }
+        return host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
     }
 
     private static func isAddress(_ host: String) -> Bool {
@@ -95,20 +95,36 @@ package struct OriginPolicy: Sendable {
     }
 
     private static func isIPv4(_ host: String) -> Bool {
-        let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return parts.count == 4 && parts.allSatisfy { part in UInt8(String(Substring(part))) != nil }
+        var dots = 0
+        var digits = 0
+        var number = 0
+        for byte in host.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                digits += 1
+                number = number * 10 + Int(byte - UInt8(ascii: "0"))
+                if digits > 3 || number > 255 { return false }
+            case UInt8(ascii: ".") where digits > 0:
+                dots += 1
+                digits = 0
+                number = 0
+            default: return false
+            }
+        }
+        return dots == 3 && digits > 0
     }
 
     /// - Parameter authority: `host`, `host:port`, `[address]:port`.
     /// - Returns: without brackets and without the dot that may end a name.
     private static func host(ofAuthority authority: String) -> String {
-        if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
-            return String(authority[authority.index(after: authority.startIndex)..<end])
+        // By bytes, because each request comes by here.
+        let bytes = authority.utf8
+        if bytes.first == UInt8(ascii: "["), let end = bytes.firstIndex(of: UInt8(ascii: "]")) {
+            return String(authority[bytes.index(after: bytes.startIndex)..<end])
         }
-        var host = authority
-        if let colon = host.lastIndex(of: ":") { host = String(host[..<colon]) }
-        if host.hasSuffix(".") { host.removeLast() }
-        return host
+        var host = authority[..<(bytes.lastIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex)]
+        if host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
+        return String(host)
     }
 
     private static func withoutBrackets(_ host: String) -> String {

@@ -28,7 +28,7 @@ import Testing
 
     @Test(arguments: [
         "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "notlocalhost.example",
-        "127.0.0.256.example", "firebaseio.com.evil.example",
+        "127.0.0.256.example", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1..2.3", "1.2.3.", "firebaseio.com.evil.example",
     ])
     func hostsThatAnybodyCanPointHere(_ host: String) {
         #expect(policy.refusal(head(host))?.contains("--allow-host") == true)
