@@ -8,14 +8,10 @@ extension CommitPipeline {
     func write() {
         guard let writer = writer.withLock({ $0 }) else { return }
         while let (job, lane) = writer.next() {
-            var next: Job? = job
-            while let job = next {
-                next = nil
-                switch job {
-                case .commit(let request): next = commit(from: request, writer, lane)
-                case .maintenance(let body, let completion): completion(maintain(body))
-                case .clear(let completion): completion(clear())
-                }
+            switch job {
+            case .commit(let request): commit(from: request, writer, lane)
+            case .maintenance(let body, let completion): completion(maintain(body))
+            case .clear(let completion): completion(clear())
             }
         }
     }
@@ -83,15 +79,13 @@ extension CommitPipeline {
     }
 
     /// Commits a group.
-    /// - Parameter first: the commit whose turn it is; those behind it in the lane come along.
-    /// - Returns: the next job of the lane when that has no place in the group.
-    func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) -> Job? {
-        if isDropped(first) || isHeldBack(first) { return nil }
+    /// - Parameter first: the commit whose turn it is; those behind it in the lane come along while there is room.
+    func commit(from first: Request, _ writer: FairWorker<Job>, _ lane: FairWorker<Job>.Lane) {
+        if isDropped(first) || isHeldBack(first) { return }
         // What comes from now on goes into another group, or the first would wait for as long as others come.
         let countMax = min(Limits.groupCommitRequestsMax, writer.count(lane) + 1)
         let end = clock.monotonicNanoseconds() + UInt64(Limits.groupCommitMillisecondsMax) * 1_000_000
         var group = Group()
-        var leftOver: Job?
         var failure: Status?
         var newIncarnation: Int64?
         commitClock.beginGroup()
@@ -102,7 +96,8 @@ extension CommitPipeline {
                     let job = writer.next(in: lane)
                 {
                     guard case .commit(let request) = job, group.hasRoom(for: request) else {
-                        leftOver = job
+                        // The other lane's turn comes before its.
+                        writer.putBack(job, in: lane)
                         break
                     }
                     if !self.isDropped(request), !self.isHeldBack(request) {
@@ -125,7 +120,6 @@ extension CommitPipeline {
         }
         commitClock.endGroup(committed: failure == nil ? group.sets.last?.version : nil)
         finish(group, failure)
-        return leftOver
     }
 
     func finish(_ group: Group, _ failure: Status?) {

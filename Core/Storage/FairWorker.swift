@@ -32,21 +32,41 @@ final class ThreadDriver: WorkerDriver {
 /// Jobs that requesters queue, and the one worker that takes them, in turn between the requesters.
 ///
 /// There are two lanes. The worker takes from both alternately, so that one who has a quick job waits for one large job at
-/// most, however many are queued.
+/// most, however many are queued. What it takes in one turn comes from one lane.
 final class FairWorker<Job: Sendable>: Sendable {
     enum Lane: Int {
         case quick, large
     }
 
+    private struct LaneState {
+        var queue = FairQueue<Job>()
+        /// What was taken and didn't fit into the turn: the first of the next one.
+        var returned: Job?
+
+        var isEmpty: Bool { returned == nil && queue.isEmpty }
+        var count: Int { queue.count + (returned == nil ? 0 : 1) }
+
+        mutating func pop() -> Job? {
+            guard let job = returned else { return queue.popFirst() }
+            returned = nil
+            return job
+        }
+
+        mutating func removeAll() -> [Job] {
+            defer { returned = nil }
+            return (returned.map { [$0] } ?? []) + queue.removeAll()
+        }
+    }
+
     private struct State {
-        var quick = FairQueue<Job>()
-        var large = FairQueue<Job>()
+        var quick = LaneState()
+        var large = LaneState()
         var last = Lane.large
         /// Whether the body runs, or is about to.
         var isAwake = false
         var isStopped = false
 
-        mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.popFirst() : large.popFirst() }
+        mutating func pop(_ lane: Lane) -> Job? { lane == .quick ? quick.pop() : large.pop() }
 
         mutating func removeAll() -> [Job] { quick.removeAll() + large.removeAll() }
     }
@@ -70,9 +90,9 @@ final class FairWorker<Job: Sendable>: Sendable {
         let (isStopped, mustWake) = state.withLock { state in
             if state.isStopped { return (true, false) }
             if lane == .quick {
-                state.quick.append(job, for: requester, cost: cost)
+                state.quick.queue.append(job, for: requester, cost: cost)
             } else {
-                state.large.append(job, for: requester, cost: cost)
+                state.large.queue.append(job, for: requester, cost: cost)
             }
             defer { state.isAwake = true }
             return (false, !state.isAwake)
@@ -115,6 +135,13 @@ final class FairWorker<Job: Sendable>: Sendable {
 
     /// The next job of one lane, for the body.
     func next(in lane: Lane) -> Job? { state.withLock { $0.pop(lane) } }
+
+    /// For the body: `job`, the last that it took from a lane, belongs to the next turn of that lane.
+    func putBack(_ job: Job, in lane: Lane) {
+        state.withLock { state in
+            if lane == .quick { state.quick.returned = job } else { state.large.returned = job }
+        }
+    }
 
     /// The body ends although there may be more to do; `wake` has it go on.
     func pause() { state.withLock { $0.isAwake = false } }

@@ -94,6 +94,22 @@ import Testing
         #expect(before.max()! <= Limits.commitsPreparedMax + 1)
     }
 
+    /// Also when the next large one has been taken from the queue and found too large for the same group.
+    @Test func aSmallCommitComesBetweenTwoLargeOnes() throws {
+        let log = Gathered<String>()
+        let first = holdWriter()
+        let large = (0..<Limits.commitsPreparedMax).map {
+            submit("large\($0)", Self.client(1, UInt64($0)), log, elements: CommitCost.groupUnitsMax + 1)
+        }
+        while database.pipeline.preparedWaiting.load(ordering: .acquiring) < Limits.commitsPreparedMax { sched_yield() }
+        let small = submit("small", Self.client(1, 100), log)
+        store.release()
+        _ = first.wait()
+        let smallTime = try small.wait().get().commitTime
+        let largeTimes = try large.map { try $0.wait().get().commitTime }.sorted()
+        #expect(largeTimes[0] < smallTime && smallTime < largeTimes[1])
+    }
+
     @Test func aGroupIsBoundedInTime() throws {
         let log = Gathered<String>()
         let first = holdWriter()
