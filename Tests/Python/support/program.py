@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import resource
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,15 +47,12 @@ class Program:
 
         `file_bytes_max` bounds the size of its files, as `ulimit -f` does, so that it can be raised again.
         """
-        def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes_max or 0, resource.RLIM_INFINITY))
-
+        # No Python runs in the child before the server does: what gRPC does in forks has ended such children.
+        limited = [] if file_bytes_max is None else ["prlimit", f"--fsize={file_bytes_max}:unlimited"]
         return subprocess.Popen(
-            [BINARY, "serve", "--port", "0", *options],
+            [*limited, BINARY, "serve", "--port", "0", *options],
             cwd=folder,
             env=environment_of_a_child(environment),
-            # Without it no Python and no gRPC runs in the child: handlers of gRPC's for forks have ended such children.
-            preexec_fn=limit if file_bytes_max is not None else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
