@@ -274,6 +274,22 @@ def commits_in_flight(attacker: Attacker) -> None:
     attacker.many(32, one)
 
 
+def commits_that_change_all(attacker: Attacker) -> None:
+    """Eight documents of 18,000 array elements, all of which change in each commit: 72,000 records a commit."""
+
+    def commit(document: int, first: int) -> bytes:
+        values = [{"integerValue": str(first + number)} for number in range(18_000)]
+        update = {"name": f"{ROOT}/all/{document}", "fields": {"v": {"arrayValue": {"values": values}}}}
+        return json.dumps({"writes": [{"update": update}]}).encode()
+
+    def one(document: int) -> None:
+        bodies = [commit(document, 0), commit(document, 20_000)]
+        for count in range(6):
+            attacker.send("POST", f"/v1/{ROOT}:commit", bodies[count % 2])
+
+    attacker.many(8, one)
+
+
 # Sessions, transactions, databases
 
 
@@ -389,6 +405,17 @@ def large_value(attacker: Attacker) -> None:
     assert send(attacker.port, "PUT", database("large"), b'"' + b"x" * 4_000_000 + b'"')[0] == 200
 
 
+def wide_patches(attacker: Attacker) -> None:
+    """Two updates of 40,000 locations each, some times."""
+    bodies = [json.dumps({f"k{number}": turn for number in range(40_000)}).encode() for turn in (1, 2)]
+
+    def one(place: int) -> None:
+        for turn in range(4):
+            attacker.send("PATCH", database(f"wide/{place}"), bodies[turn % 2])
+
+    attacker.many(2, one)
+
+
 def unread_sockets(attacker: Attacker) -> None:
     large_value(attacker)
 
@@ -440,6 +467,7 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     "6,000 commits of 31,000 nulls into 30 databases": commits_into_many_databases,
     "4 commits of 16,000 deletes": large_deletes,
     "32 commits in flight of 18,000 elements": commits_in_flight,
+    "48 commits that change 18,000 elements altogether": commits_that_change_all,
     "40 sessions with 20 MB ahead of their turn": early_messages,
     "forms of 36 MB": large_forms,
     "24,000 sessions": many_sessions,
@@ -449,6 +477,7 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     "8 puts of 2 MB of ones": puts_of_ones,
     "6 puts of 60 MB of ones": puts_of_too_many_ones,
     "6 puts of 14 MB of ones over sockets": socket_puts,
+    "8 patches of 40,000 locations": wide_patches,
     "60 sockets with 36 MB each, unread": unread_sockets,
     "60 event streams of 4 MB, unread": unread_streams,
     "60 polls of 4 MB, not fetched": unfetched_polls,
