@@ -162,8 +162,10 @@ public final class Database: Sendable {
         try snapshot.get(.meta, versionKey).map(decode) ?? 0
     }
 
-    /// The state at the version of a commit: the present with its read time, when nothing came after it.
-    /// - Throws: FAILED_PRECONDITION when the history doesn't reach back so far.
+    /// The state at the version of a commit, for those who go on with what they were shown: the present with its read time, when
+    /// nothing came after it.
+    /// - Throws: UNAVAILABLE when the history doesn't reach back so far. They have named no time that could be too old: the database
+    ///   was cleared meanwhile, and clients who connect again get what there is now.
     public func view(atVersion version: Int64) throws(Status) -> ReadView {
         try view(atVersion: version, .short)
     }
@@ -181,8 +183,14 @@ public final class Database: Sendable {
             if present.version == version { return present }
             // It is closed before another one is opened: a read has one snapshot.
         }
-        return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)), use)
+        do throws(Status) {
+            return try view(at: version, readTime: Timestamp(microseconds: max(version, 1)), use)
+        } catch {
+            throw error == Self.tooOld ? Self.cleared : error
+        }
     }
+
+    static let cleared = Status.unavailable("The database was cleared meanwhile.")
 
     /// The state at a version within the retention.
     func view(

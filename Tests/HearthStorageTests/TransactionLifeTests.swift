@@ -120,6 +120,15 @@ import Testing
                 == .failedPrecondition("The requested 'read_time' is too old."))
     }
 
+    /// Who goes on with what was shown before has named no time.
+    @Test func aVersionThatWasClearedIsUnavailable() throws {
+        let then = try database.view().version
+        try database.commit([set("c/a", 10)])
+        #expect(try number("c/a", database.view(atVersion: then)) == 1)
+        try database.clear()
+        #expect(statusOf { () throws(Status) in _ = try database.view(atVersion: then) } == Database.cleared)
+    }
+
     /// The store may have been idle for longer than its history reaches, or be new, when the first commit is on its way.
     @Test(arguments: [false, true]) func readTimesAreOfNowWhileCommitsAreOnTheirWay(_ hadCommits: Bool) throws {
         let store = FaultyStore()

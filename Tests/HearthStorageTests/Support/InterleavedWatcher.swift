@@ -92,9 +92,9 @@ final class InterleavedWatcher: ChangeReceiver, @unchecked Sendable {
             }
         } catch {
             // It was cleared, or closed, since that version was named: the event says so.
-            if error.code != .failedPrecondition && error.code != .unavailable { faults.append("\(error)") }
+            if error.code != .unavailable { faults.append("\(error)") }
             load = nil
-            isClosed = error.code == .unavailable
+            isClosed = error != Database.cleared
             seen = nil
         }
     }
