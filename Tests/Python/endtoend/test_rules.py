@@ -657,6 +657,11 @@ service cloud.firestore {
 """
 
 
+def pass_a_millisecond() -> None:
+    """What was written before has another time than the next request: these are rounded down to milliseconds."""
+    time.sleep(0.002)
+
+
 def test_cities_and_countries(site: Site, alice: Person, nobody: Person) -> None:
     site.rules(ATOMIC)
     now = [{"fieldPath": "last_updated", "setToServerValue": "REQUEST_TIME"}]
@@ -666,12 +671,13 @@ def test_cities_and_countries(site: Site, alice: Person, nobody: Person) -> None
     assert is_denied(nobody.commit(city, country))
     assert is_denied(alice.commit(city, site.written("countries/USA", last_updated=1)))
     assert alice.commit(country).good
-    # At that time, and not at an earlier one; times of requests are rounded down to milliseconds.
-    time.sleep(0.002)
+    # At that time, and not at an earlier one.
+    pass_a_millisecond()
     assert is_denied(alice.commit(city))
     assert alice.commit(city, country).good
     assert alice.commit(country, city).good
     other = {**site.written("countries/France", mask=[]), "updateTransforms": now}
+    pass_a_millisecond()
     assert is_denied(alice.commit(city, other))
 
 
@@ -687,6 +693,7 @@ def test_cities_and_countries_with_googles_client(site: Site) -> None:
         return batch
 
     batch_of(db, "USA").commit()
+    pass_a_millisecond()
     for client, country in ((db, None), (db, "France"), (site.client(None), "USA")):
         with pytest.raises(exceptions.PermissionDenied):
             batch_of(client, country).commit()
@@ -698,6 +705,7 @@ def test_cities_and_countries_with_googles_client(site: Site) -> None:
             transaction.set(db.document("countries/USA"), {"last_updated": firestore.SERVER_TIMESTAMP})
 
     rename(db.transaction(), True)
+    pass_a_millisecond()
     with pytest.raises(exceptions.PermissionDenied):
         rename(db.transaction(), False)
     with pytest.raises(exceptions.PermissionDenied):
