@@ -3,7 +3,7 @@ import Synchronization
 
 /// Whoever has a connection whose page cache a budget bounds.
 ///
-/// SQLite's holders are for one thread at a time, so each holder enters its own way.
+/// SQLite's connections are for one thread at a time, so each holder enters its own way.
 protocol CacheHolder: AnyObject {
     /// Frees what the cache has too much. Never waits: one that is busy does it when it no longer is.
     func shrinkCacheUnlessBusy()
