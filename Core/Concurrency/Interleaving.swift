@@ -10,9 +10,9 @@ import Darwin
 /// Runs threads one at a time, in an order that a seed determines, to find what goes wrong in few orders only.
 ///
 /// For tests; not there in a release build. The threads that take part change at each step of a `Monitor`, at the start and
-/// the end of a `NamedThread`, and at `Interleaving.point()`. Who gets a lock is decided here, before the system is asked, and their
-/// clock goes to the earliest deadline when all wait, and now and then before. So one seed is one order, at any load of
-/// the machine. A state in which nobody can go on ends the process with the seed.
+/// the end of a `NamedThread`, and at `Interleaving.point()`. Who gets a lock is decided here, before the system is asked,
+/// and their clock goes to the earliest deadline when all wait, and now and then before. So one seed is one order, at any
+/// load of the machine. A state in which nobody can go on ends the process with the seed.
 package final class Interleaving: @unchecked Sendable {
     private enum Condition {
         case ready

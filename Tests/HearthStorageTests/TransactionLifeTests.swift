@@ -137,13 +137,13 @@ import Testing
         clock.advance(seconds: 2 * Double(Limits.retentionSeconds))
         store.hold()
         let pending = database.submit([set("c/a", 2)])
-        for _ in 0..<20 {
+        for round in 0..<20 {
             let transaction = try database.begin(.readOnly(readTime: nil))
             let view = try database.beginRead(.strong).wait()
             #expect(abs(view.readTime.microseconds - clock.now().microseconds) < 1_000_000)
             #expect((try view.document(resource("c/a").path) != nil) == hadCommits)
-            // As the commit is taken up by another thread, some reads come before and some after it.
-            usleep(1000)
+            // Some reads come before the commit is taken up by the writer's thread, and some after it.
+            if round == 10 { store.waitForWriter() }
             try database.rollback(transaction)
         }
         let before = try database.begin(.readOnly(readTime: nil))

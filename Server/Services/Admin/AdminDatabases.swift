@@ -269,7 +269,8 @@ extension AdminService {
             case "point_in_time_recovery_enablement", "pointInTimeRecoveryEnablement", "etag", "name": break
             case "concurrency_mode", "concurrencyMode":
                 if wanted.concurrencyMode != .pessimistic {
-                    throw .unimplemented("Hearth has one concurrency mode, which serves both kinds of client.")
+                    throw .unimplemented(
+                        "The concurrency mode of a database is PESSIMISTIC; a transaction may ask for OPTIMISTIC.")
                 }
             default: throw .invalidArgument("The field \"\(field)\" of a database can't be changed.")
             }
