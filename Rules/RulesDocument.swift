@@ -5,10 +5,21 @@ public final class RulesDocument {
     public let path: ResourcePath
     private var decoded: Result<MapValue, Status>?
     private let decode: () throws(Status) -> MapValue
+    /// The fields, when they are large.
+    let large: LargeMap?
 
     public init(path: ResourcePath, fields: @escaping () throws(Status) -> MapValue) {
         self.path = path
         decode = fields
+        large = nil
+    }
+
+    /// A document of which only those fields are decoded that rules look at.
+    public init(path: ResourcePath, large fields: any LargeFields) {
+        self.path = path
+        let map = LargeMap(fields)
+        large = map
+        decode = { () throws(Status) in try map.whole() }
     }
 
     public convenience init(path: ResourcePath, fields: MapValue) {

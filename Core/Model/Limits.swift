@@ -234,6 +234,8 @@ public enum Limits {
     /// Entries of indexes, and bytes of documents, that a read may take before it is left to threads for long reads.
     public static let briefEntriesMax = 1024
     public static let briefBytesMax = 2 << 20
+    /// Of stored documents that rules may make an event loop decode for one read.
+    public static let judgedOnLoopBytesMax = 256 << 10
     /// Jobs that wait for a group of workers.
     public static let workerJobsWaitingMax = 10_000
     /// Jobs of a group of workers that have begun and let others go on.

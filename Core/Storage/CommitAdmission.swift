@@ -71,6 +71,14 @@ final class CommitAdmission: Sendable {
 
     var queued: (count: Int, bytes: Int) { state.withLock { ($0.total.count, $0.total.bytes) } }
 
+    /// For tests: whether nothing is counted.
+    var isIdle: Bool {
+        state.withLock { state in
+            let loads = [state.total, state.clients]
+            return state.accounts.isEmpty && loads.allSatisfy { $0.count == 0 && $0.cost == 0 && $0.slow == 0 }
+        }
+    }
+
     static let isFull = Status.resourceExhausted("Too many commits are waiting for the disk.")
     static let isOverShare = Status.resourceExhausted(
         "Too many commits of this client are waiting while others wait, too.")
@@ -172,6 +180,31 @@ final class CommitAdmission: Sendable {
             }
             return held.requests.sorted { $0.sequence < $1.sequence }
         }
+    }
+
+    /// A commit turns out to rest on large documents: it goes by the preparer, and what comes behind it does.
+    func grown(_ request: CommitRequest) -> CommitRequest {
+        var grown = request
+        grown.restsOnLargeDocuments = true
+        grown.isSlow = true
+        grown.cost = max(request.cost, CommitCost.largeUnitsMin)
+        state.withLock { [grown] state in
+            func replace(_ load: inout Load) {
+                load.remove(request)
+                load.add(grown)
+            }
+            let requester = request.requester
+            replace(&state.total)
+            if !requester.isAdministrator { replace(&state.clients) }
+            guard var account = state.accounts.removeValue(forKey: requester.account) else { return }
+            replace(&account.load)
+            if var connection = account.connections[requester.connection] {
+                replace(&connection)
+                account.connections[requester.connection] = connection
+            }
+            state.accounts[requester.account] = account
+        }
+        return grown
     }
 
     func leave(_ request: CommitRequest) {

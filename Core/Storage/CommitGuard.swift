@@ -41,7 +41,13 @@ public struct GuardedCommit {
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)
         // Most that is asked for is what the commit writes to, and known already.
-        return isStaged ? staged.original(of: key) : try snapshot.document(key)
+        return isStaged ? staged.original(of: key) : try read(key)
+    }
+
+    private func read(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+        let document = try snapshot.document(key)
+        try reads.charge(document?.fields.count ?? 0)
+        return document
     }
 
     /// The fields of a document after the commit; nil when there is none.
@@ -51,6 +57,6 @@ public struct GuardedCommit {
         reads.note(key, isStaged: isStaged)
         reads.noteAfter(path)
         if isStaged { return try staged.fields(of: key) }
-        return try snapshot.document(key).map { document throws(Status) in try FieldsCodec.decode(document.fields) }
+        return try read(key).map { document throws(Status) in try FieldsCodec.decode(document.fields) }
     }
 }

@@ -47,12 +47,11 @@ extension CommitPipeline {
         pushToWriter(request)
     }
 
-    /// Takes the locks of what a commit rests on, which was changed before it came to the writer some times: so that others wait until
-    /// it has come through, as it waits for them.
+    /// Takes the locks of what a commit writes to, which was changed before it came to the writer some times: so that others wait
+    /// until it has come through, as it waits for them. What rules only look at is others' to change.
     private func claimDocuments(of request: Request) {
         locks.add(request.owner, age: request.owner)
-        var keys = request.guardReads
-        for write in request.writes { keys.insert(DocumentKey.encode(write.document.path)) }
+        let keys = Set(request.writes.map { DocumentKey.encode($0.document.path) })
         for key in keys.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
             // What another one has is waited for at the writer.
             _ = locks.acquire(.document(key), for: request.owner, isCommit: true) {}
@@ -78,11 +77,17 @@ extension CommitPipeline {
     }
 
     /// Whether nothing has changed that a preparation rests on. For the writer.
-    func isFresh(_ prepared: PreparedCommit, earlier sets: [ChangeSet]) -> Bool {
+    func freshness(of prepared: PreparedCommit, earlier sets: [ChangeSet]) -> PreparedCommit.Freshness {
         guard prepared.catalogEpoch == catalog.epoch,
             let since = recent.changes(after: prepared.version, through: commitClock.committed)
-        else { return false }
-        func rests(on set: ChangeSet) -> Bool { set.changes.contains { prepared.rests(on: $0.key) } }
-        return !since.contains(where: rests) && !sets.contains(where: rests)
+        else { return .outdated }
+        var most = PreparedCommit.Freshness.fresh
+        for set in since + sets {
+            for change in set.changes {
+                most = max(most, prepared.meaning(of: change.key))
+                if most == .outdated { return most }
+            }
+        }
+        return most
     }
 }

@@ -59,6 +59,16 @@ extension CommitPipeline {
         case parked(holder: LockTable.Owner, key: [UInt8]?)
         /// What it was prepared on has changed.
         case outdated
+        /// It rests on large documents, and has to be worked out beside the writer.
+        case large
+
+        /// Whether the commit goes back to the preparer.
+        var goesBack: Bool {
+            switch self {
+            case .outdated, .large: true
+            case .committed, .failed, .parked: false
+            }
+        }
     }
 
     /// Commits that become durable together.
@@ -130,10 +140,12 @@ extension CommitPipeline {
         for (index, request) in group.requests.enumerated() {
             // The last of a failed group may have none.
             let verdict = index < group.verdicts.count ? group.verdicts[index] : nil
-            if case .outdated = verdict {
-                prepareAgain(request)
-                continue
+            switch verdict {
+            case .outdated: prepareAgain(request)
+            case .large: prepareAgain(admission.grown(request))
+            default: break
             }
+            if verdict?.goesBack ?? false { continue }
             if let failure {
                 answer(request, .failure(Status(.unavailable, failure.message)))
                 continue
@@ -142,7 +154,7 @@ extension CommitPipeline {
             case .committed(let outcome): answer(request, .success(outcome))
             case .failed(let status): answer(request, .failure(status))
             case .parked(let holder, let key): park(request, holder, key)
-            case .outdated, nil: break
+            case .outdated, .large, nil: break
             }
         }
         counters.count(group: group.requests.count, failed: failure != nil)
@@ -192,7 +204,6 @@ extension CommitPipeline {
         begun(request)
         var kept = request
         kept.prepared = nil
-        kept.guardReads = request.prepared?.guardReads ?? []
         group.requests.append(kept)
         group.bytes += request.sizeBytes
         group.cost += request.cost
@@ -237,19 +248,10 @@ extension CommitPipeline {
                 try validate(read.readSet, since: read.version, group, in: transaction)
             }
         }
-        let prepared: PreparedCommit
-        if let known = request.prepared, isFresh(known, earlier: group.sets) {
-            prepared = known
-        } else if request.prepared != nil {
+        guard let prepared = try prepared(request, in: transaction, group) else {
             // Before the writer comes to the next one of its connection.
             admission.holdOthers(behind: request)
-            return .no(.outdated)
-        } else {
-            if request.isLarge { counters.largeOnWriter.add(1, ordering: .relaxed) }
-            let (catalog, epoch) = catalog.valueAndEpoch
-            prepared = try PreparedCommit(
-                request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
-                latest: commitClock.latest)
+            return .no(request.prepared == nil ? .large : .outdated)
         }
         if !locks.isIdle(except: request.owner) {
             // The version is given only when the commit no longer waits; until then 0 stands for it.
@@ -263,6 +265,34 @@ extension CommitPipeline {
         }
         let version = commitClock.nextVersion(notBefore: request.requestTime.microseconds)
         return .yes(prepared, ChangeSet(version: version, changes: prepared.staged.changes(version: version)))
+    }
+
+    /// What a commit will do.
+    /// - Returns: nil when that has to be worked out beside the writer, again or for the first time.
+    private func prepared(
+        _ request: Request, in transaction: any StoreTransaction, _ group: borrowing Group
+    ) throws(Status) -> PreparedCommit? {
+        if let known = request.prepared {
+            switch freshness(of: known, earlier: group.sets) {
+            case .fresh: return known
+            case .toBeJudged where known.judgedNanoseconds <= CommitCost.judgeAgainNanosecondsMax:
+                try known.judgeAgain(request, on: transaction)
+                return known
+            case .toBeJudged, .outdated: return nil
+            }
+        }
+        if request.isLarge { counters.largeOnWriter.add(1, ordering: .relaxed) }
+        let (catalog, epoch) = catalog.valueAndEpoch
+        do throws(Status) {
+            return try PreparedCommit(
+                request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
+                latest: commitClock.latest,
+                storedBytesMax: request.isLarge ? .max : CommitCost.storedBytesOnWriterMax)
+        } catch {
+            if error != StagedCommit.isTooMuch { throw error }
+            counters.leftToPreparer.add(1, ordering: .relaxed)
+            return nil
+        }
     }
 
     // MARK: Storing

@@ -36,8 +36,6 @@ struct CommitRequest: Sendable {
     var isReturning = false
     /// What was found wrong with it then: it fails at the writer, at its place in the order of its connection.
     var failure: Status?
-    /// Documents that rules looked at when it was prepared last.
-    var guardReads: Set<[UInt8]> = []
     /// What it takes in memory while it waits.
     var heldBytes: Int { max(sizeBytes, decodedBytes) }
     /// That memory, among all databases of the process.
@@ -46,6 +44,8 @@ struct CommitRequest: Sendable {
     var isSlow = false
     /// Whether its transaction has read what must be looked up in the history.
     var restsOnOldReads = false
+    /// Whether the writer has found that it rests on documents that take long to work on.
+    var restsOnLargeDocuments = false
     /// What was worked out beside the writer.
     var prepared: PreparedCommit?
     /// How often that was done.
@@ -55,7 +55,8 @@ struct CommitRequest: Sendable {
 
     /// Whether it is worked out beside the writer, which then only checks that nothing of it has changed since.
     var isLarge: Bool {
-        restsOnOldReads || cost >= CommitCost.largeUnitsMin || arrayOperations >= CommitCost.largeArrayOperationsMin
+        restsOnOldReads || restsOnLargeDocuments || cost >= CommitCost.largeUnitsMin
+            || arrayOperations >= CommitCost.largeArrayOperationsMin
             || writes.count >= (`guard` == nil ? CommitCost.largeWritesMin : CommitCost.largeJudgedWritesMin)
     }
 }
@@ -71,6 +72,10 @@ enum CommitCost {
     static let largeWritesMin = 100
     /// The same of writes that rules judge.
     static let largeJudgedWritesMin = 20
+    /// The writer works on stored documents of so many bytes for one commit, about 5 ms; the request doesn't tell their sizes.
+    static let storedBytesOnWriterMax = 128 << 10
+    /// Judging takes the writer so long at most, again, when only what rules look at has changed since a commit was prepared.
+    static let judgeAgainNanosecondsMax: UInt64 = 20_000_000
     /// From so many operations on arrays on, because the stored arrays may be large: each may take a millisecond.
     static let largeArrayOperationsMin = 8
 

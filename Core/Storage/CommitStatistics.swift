@@ -9,6 +9,8 @@ final class CommitCounters: Sendable {
     let groups = Atomic<Int>(0)
     /// Large commits that were worked out by the writer itself, for want of a snapshot or at the end.
     let largeOnWriter = Atomic<Int>(0)
+    /// Commits that the writer left to the preparer because they rest on large documents.
+    let leftToPreparer = Atomic<Int>(0)
     private let histogram = Mutex([Int](repeating: 0, count: bucketCount))
 
     /// - Parameter size: the commits of one durable transaction.

@@ -25,6 +25,12 @@ extension Database {
         public var newTransaction: [UInt8]?
         package fileprivate(set) var undo: @Sendable () -> Void = {}
 
+        package init(_ view: ReadView, newTransaction: [UInt8]? = nil, undo: @escaping @Sendable () -> Void = {}) {
+            self.view = view
+            self.newTransaction = newTransaction
+            self.undo = undo
+        }
+
         /// Gives up the locks that the read has taken, and ends the transaction that it has begun: for a read that turns out
         /// not to be allowed, or that nobody waits for.
         public func withdraw() { undo() }
@@ -53,7 +59,7 @@ extension Database {
     ) {
         do throws(Status) {
             switch consistency {
-            case .strong: body(.success(ViewGrant(view: try view())))
+            case .strong: body(.success(ViewGrant(try view())))
             case .readTime(let time): try read(at: time, newTransaction: nil, body)
             case .transaction(let id):
                 if try !transactions.use(id).isReadOnly { try judge(try view()) }
@@ -86,7 +92,7 @@ extension Database {
         commitClock.whenSettled { [self] in
             do throws(Status) {
                 let view = try view(at: time.microseconds, readTime: time)
-                var grant = ViewGrant(view: view, newTransaction: newTransaction)
+                var grant = ViewGrant(view, newTransaction: newTransaction)
                 if let newTransaction { grant.undo = { [self] in abandon(newTransaction) } }
                 body(.success(grant))
             } catch {
@@ -116,7 +122,7 @@ extension Database {
             do throws(Status) {
                 if !accepted { throw .resourceExhausted("Too many transactions wait for what this one reads.") }
                 let view = try extend(id, reading: resources, reserved)
-                var grant = ViewGrant(view: view, newTransaction: isNew ? id : nil)
+                var grant = ViewGrant(view, newTransaction: isNew ? id : nil)
                 grant.undo = { [self] in
                     if isNew { abandon(id) } else { locks.release(taker.taken, of: transaction.owner) }
                 }

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -12,34 +13,70 @@ struct PreparedCommit: Sendable {
     let catalogEpoch: UInt64
     /// The keys of documents that only the guard looked at.
     let guardReads: Set<[UInt8]>
+    /// What the guard took.
+    let judgedNanoseconds: UInt64
 
     /// - Parameters:
+    ///   - storedBytesMax: of the documents that it works on, as they are stored.
     ///   - snapshot: shows the state before the commit.
     ///   - version: that of the snapshot; any when nothing can come between the preparation and the commit.
-    /// - Throws: why the commit can't be made.
+    /// - Throws: why the commit can't be made; `StagedCommit.isTooMuch`.
     init(
         _ request: CommitRequest, on snapshot: any Snapshot, version: Int64, catalog: IndexCatalog,
-        catalogEpoch: UInt64, latest: Int64, isWanted: () -> Bool = { true }
+        catalogEpoch: UInt64, latest: Int64, storedBytesMax: Int = .max, isWanted: () -> Bool = { true }
     ) throws(Status) {
         self.version = version
         self.catalogEpoch = catalogEpoch
         staged = try StagedCommit(
             request.writes, on: snapshot, catalog: catalog, requestTime: request.requestTime, latest: latest,
-            defersPreconditions: request.guard != nil, isWanted: isWanted)
-        let reads = GuardReads()
-        if let commitGuard = request.guard {
+            defersPreconditions: request.guard != nil, storedBytesMax: storedBytesMax, isWanted: isWanted)
+        let began = MonotonicTime.now
+        guardReads = try Self.judge(request, staged, on: snapshot, storedBytesMax: storedBytesMax)
+        judgedNanoseconds = UInt64(max(0, MonotonicTime.now.nanoseconds - began.nanoseconds))
+        differences = try staged.differences(isWanted: isWanted)
+    }
+
+    /// Has the guard judge what was worked out.
+    /// - Returns: what it looked at besides.
+    private static func judge(
+        _ request: CommitRequest, _ staged: StagedCommit, on snapshot: any Snapshot, storedBytesMax: Int
+    ) throws(Status) -> Set<[UInt8]> {
+        guard let commitGuard = request.guard else { return [] }
+        let reads = GuardReads(bytesMax: storedBytesMax == .max ? .max : storedBytesMax - staged.storedBytes)
+        do throws(Status) {
             // Before the preconditions: whoever may not write learns nothing of what is stored.
             try commitGuard.check(
                 GuardedCommit(
                     request.writes, on: snapshot, staged: staged, requestTime: request.requestTime, reads: reads))
-            if let failure = staged.deferredFailure { throw failure }
+        } catch {
+            throw reads.isTooMuch ? StagedCommit.isTooMuch : error
         }
-        guardReads = reads.keys
-        differences = try staged.differences(isWanted: isWanted)
+        // A rule may go on without what it couldn't read.
+        if reads.isTooMuch { throw StagedCommit.isTooMuch }
+        if let failure = staged.deferredFailure { throw failure }
+        return reads.keys
     }
 
-    /// Whether what was worked out rests on a document.
-    func rests(on key: [UInt8]) -> Bool { staged.touches(key) || guardReads.contains(key) }
+    /// Has the guard judge again, when only what it looked at has changed since.
+    /// - Throws: why the commit can't be made.
+    func judgeAgain(_ request: CommitRequest, on snapshot: any Snapshot) throws(Status) {
+        _ = try Self.judge(request, staged, on: snapshot, storedBytesMax: .max)
+    }
+
+    /// What a change of a document means for what was worked out.
+    func meaning(of key: [UInt8]) -> Freshness {
+        if staged.touches(key) { return .outdated }
+        return guardReads.contains(key) ? .toBeJudged : .fresh
+    }
+
+    enum Freshness: Int, Comparable {
+        case fresh
+        /// Only what the guard looked at has changed.
+        case toBeJudged
+        case outdated
+
+        static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
+    }
 
     /// Has the guard judge the first write alone, which costs next to nothing: a commit that is refused for it needs no
     /// further work, however many writes it has.
@@ -75,6 +112,23 @@ struct PreparedCommit: Sendable {
 /// Notes which documents a guard looks at. Used by one thread.
 final class GuardReads {
     fileprivate(set) var keys: Set<[UInt8]> = []
+    private let bytesMax: Int
+    private var bytes = 0
+    /// Whether it wanted to see more than `bytesMax`.
+    private(set) var isTooMuch = false
+
+    /// - Parameter bytesMax: of the documents that the commit doesn't write to, as they are stored.
+    init(bytesMax: Int = .max) {
+        self.bytesMax = bytesMax
+    }
+
+    func charge(_ bytes: Int) throws(Status) {
+        self.bytes += bytes
+        guard self.bytes > bytesMax else { return }
+        isTooMuch = true
+        throw StagedCommit.isTooMuch
+    }
+
     /// Those whose state after the commit it wanted to see.
     fileprivate(set) var pathsAfter: Set<ResourcePath> = []
 

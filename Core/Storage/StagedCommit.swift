@@ -70,18 +70,21 @@ struct StagedCommit: Sendable {
     /// again and again.
     private(set) var workBytes = 0
     /// Bytes of stored documents that are held.
-    private var storedBytes = 0
+    private(set) var storedBytes = 0
+    private let storedBytesMax: Int
 
     /// - Parameters:
     ///   - snapshot: shows the state before the commit.
+    ///   - storedBytesMax: of the documents, as they are stored; more fails with `isTooMuch`.
     ///   - defersPreconditions: those that don't hold are kept in `deferredFailure`.
     ///   - isWanted: asked now and then.
     /// - Throws: the status of the first write that fails; CANCELLED when the commit is no longer wanted.
     init(
         _ writes: [Write], on snapshot: any Snapshot, catalog: IndexCatalog, requestTime: Timestamp, latest: Int64,
-        defersPreconditions: Bool = false, isWanted: () -> Bool = { true }
+        defersPreconditions: Bool = false, storedBytesMax: Int = .max, isWanted: () -> Bool = { true }
     ) throws(Status) {
         self.defersPreconditions = defersPreconditions
+        self.storedBytesMax = storedBytesMax
         self.latest = latest
         self.catalog = catalog
         self.requestTime = requestTime
@@ -94,6 +97,9 @@ struct StagedCommit: Sendable {
     }
 
     private static let writesBetweenChecks = 256
+
+    /// What is worked out at the writer fails with this when it rests on large documents.
+    static let isTooMuch = Status(.aborted, "The commit rests on large documents.")
 
     static let tooBig = Status.invalidArgument("Transaction too big. Decrease transaction size.")
 
@@ -130,6 +136,7 @@ struct StagedCommit: Sendable {
         if let known = place(of: key) { return known }
         let original = try snapshot.document(key)
         storedBytes += original?.fields.count ?? 0
+        if storedBytes > storedBytesMax { throw Self.isTooMuch }
         if storedBytes > Limits.commitBytesMax { throw Self.tooBig }
         let place = states.count
         states.append(

@@ -116,7 +116,7 @@ final class Evaluation {
             case .documentName: .path(path(of: document))
             default: nil
             }
-        case .stored, .built: nil
+        case .stored, .built, .large: nil
         }
     }
 
@@ -154,6 +154,7 @@ final class Evaluation {
     }
 
     private func fields(of document: RulesDocument) -> RuleValue {
+        if let large = document.large { return .map(.large(large)) }
         do throws(Status) {
             return .map(.stored(try document.fields()))
         } catch {
@@ -179,7 +180,7 @@ final class Evaluation {
         case .auth: [.token, .uid]
         case .query: [.limit, .offset, .orderBy]
         case .document: [.documentName, .data, .id]
-        case .stored, .built: []
+        case .stored, .built, .large: []
         }
     }
 
@@ -187,6 +188,7 @@ final class Evaluation {
     func entries(of map: RuleMap) -> [(name: String, value: RuleValue)] {
         switch map {
         case .stored(let map): return map.fields.map { ($0.name, RuleValue($0.value)) }
+        case .large(let map): return whole(map).fields.map { ($0.name, RuleValue($0.value)) }
         case .built(let map): return map.entries
         case .request, .auth, .query, .document:
             return knownMembers(map).compactMap { known in member(known, of: map).map { (known.rawValue, $0) } }
@@ -197,14 +199,34 @@ final class Evaluation {
     func member(named name: String, of map: RuleMap) -> RuleValue? {
         switch map {
         case .stored(let map): map[name].map { RuleValue($0) }
+        case .large(let map): member(name, of: map)
         case .built(let map): map[name]
         case .request, .auth, .query, .document: member(KnownMember(rawValue: name), of: map)
+        }
+    }
+
+    func member(_ name: String, of map: LargeMap) -> RuleValue? {
+        do throws(Status) {
+            return try map.member(name)
+        } catch {
+            return fail(error)
+        }
+    }
+
+    /// - Returns: an empty map when the evaluation has failed.
+    private func whole(_ map: LargeMap) -> MapValue {
+        do throws(Status) {
+            return try map.whole()
+        } catch {
+            _ = fail(error)
+            return MapValue()
         }
     }
 
     func count(of map: RuleMap) -> Int {
         switch map {
         case .stored(let map): map.count
+        case .large(let map): whole(map).count
         case .built(let map): map.entries.count
         case .request, .auth, .query, .document: entries(of: map).count
         }

@@ -19,6 +19,7 @@ final class MemberNode: CompiledNode, @unchecked Sendable {
         let member: RuleValue? =
             switch map {
             case .stored(let map): map[name].map { RuleValue($0) }
+            case .large(let map): evaluation.member(name, of: map)
             case .built(let map): map[name]
             default: evaluation.member(known, of: map)
             }

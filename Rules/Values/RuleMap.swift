@@ -4,6 +4,7 @@ import HearthModel
 /// they are, and their members are made when a rule reads them.
 enum RuleMap {
     case stored(MapValue)
+    case large(LargeMap)
     case built(BuiltMap)
     /// `request`
     case request

@@ -152,23 +152,31 @@ public final class FirestoreService: Sendable {
     /// Reads in a view, and answers on the call's loop.
     /// - Parameters:
     ///   - judge: whether the read is allowed to see a view. Asked before a transaction takes a lock, and of the view that is
-    ///     read. A read that is refused, or that fails before it has answered anything, leaves no lock and no transaction.
+    ///     read. A read that is refused, or that fails before it has answered anything, leaves no lock and no transaction. When
+    ///     it fails with `WorkMeter.isHeavier`, a worker asks.
     ///   - body: on the loop when the view was there at once, else on the loop later.
     func read(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
         _ targets: [Database.ReadTarget],
-        judge: @escaping @Sendable (ReadView) throws(Status) -> Void = { (_) throws(Status) in },
+        judge: @escaping ReadJudge = { (_, _) throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
     ) throws(Status) {
-        let consistency = try permitted(consistency, call, database)
-        database.read(consistency, targets, requester: call.requester, judge: judge) { result in
+        let permitted = try permitted(consistency, call, database)
+        let onLoop: Database.Judge = { view throws(Status) in try judge(view, Limits.judgedOnLoopBytesMax) }
+        database.read(permitted, targets, requester: call.requester, judge: onLoop) { [self] result in
             let handover = GrantBox(result)
             call.onLoop {
                 do throws(Status) {
+                    if case .failure(WorkMeter.isHeavier) = handover.result {
+                        return try self.readOnWorker(call, database, consistency, targets, judge, body)
+                    }
                     let grant = try handover.result.get()
                     if call.isFinished { return grant.withdraw() }
                     do throws(Status) {
-                        try judge(grant.view)
+                        try judge(grant.view, Limits.judgedOnLoopBytesMax)
+                    } catch WorkMeter.isHeavier {
+                        grant.withdraw()
+                        return try self.readOnWorker(call, database, consistency, targets, judge, body)
                     } catch {
                         grant.withdraw()
                         throw error
@@ -187,15 +195,35 @@ public final class FirestoreService: Sendable {
         }
     }
 
+    /// The same for reads that rules judge by more than a loop may decode.
+    private func readOnWorker(
+        _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
+        _ targets: [Database.ReadTarget], _ judge: @escaping ReadJudge,
+        _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
+    ) throws(Status) {
+        if call.isFinished { return }
+        try readOnWorker(call, database, consistency, targets, judge: judge) { answer in
+            do throws(Status) {
+                let view = try database.pastView(at: answer.readTime)
+                try body(
+                    Database.ViewGrant(view, newTransaction: answer.newTransaction, undo: answer.withdraw))
+            } catch {
+                if answer.newTransaction != nil { answer.withdraw() }
+                call.finish(error)
+            }
+        }
+    }
+
     /// The same for reads that cost more than a loop may do before they have answered anything: judged and locked by a worker, and
     /// answered with the state that was judged.
     /// - Parameter body: on the loop.
     func readOnWorker(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
-        _ targets: [Database.ReadTarget], judge: @escaping @Sendable (ReadView) throws(Status) -> Void,
+        _ targets: [Database.ReadTarget], judge bounded: @escaping ReadJudge,
         _ body: @escaping @Sendable (ReadAnswer) -> Void
     ) throws(Status) {
         let consistency = try permitted(consistency, call, database)
+        let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in try bounded(view, .max) }
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
         pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] in
             database.read(consistency, targets, requester: call.requester, judge: judge) { result in
@@ -234,6 +262,10 @@ public final class FirestoreService: Sendable {
         }
     }
 }
+
+/// Decides whether a read may see a view.
+/// - Parameter decodedBytesMax: of stored documents; more fails with `WorkMeter.isHeavier`.
+typealias ReadJudge = @Sendable (_ view: ReadView, _ decodedBytesMax: Int) throws(Status) -> Void
 
 /// What a read answers with besides what it has read, when its view isn't held.
 struct ReadAnswer: Sendable {

@@ -35,6 +35,23 @@ public struct FieldsReader {
         }
     }
 
+    public enum Part {
+        /// - sizeBytes: in wire form.
+        case value(Value, sizeBytes: Int)
+        /// A map that wasn't decoded.
+        case largeMap
+    }
+
+    /// The same, but that maps which take more bytes in wire form aren't decoded.
+    public func part(at path: FieldPath, mapSizeBytesMax: Int) throws(Status) -> Part? {
+        try reading { buffer throws(Status) in
+            guard let range = try Self.locate(path, in: buffer) else { return nil }
+            if range.count > mapSizeBytesMax, try Self.mapEntries(buffer, range) != nil { return .largeMap }
+            var reader = ProtobufReader(buffer, range)
+            return .value(try reader.readValue(depth: 1 + 3 * path.segments.count), sizeBytes: range.count)
+        }
+    }
+
     /// The range of the value at a path: the content of a google.firestore.v1.Value.
     public func locate(_ path: FieldPath) throws(Status) -> Range<Int>? {
         try reading { buffer throws(Status) in try Self.locate(path, in: buffer) }

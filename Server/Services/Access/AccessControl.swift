@@ -129,13 +129,17 @@ final class AccessControl: Sendable {
     typealias Dependencies = [ResourcePath]
 
     /// Judges the reading of documents, each for itself.
-    /// - Parameter view: the state that is read.
+    /// - Parameters:
+    ///   - view: the state that is read.
+    ///   - decodedBytesMax: of stored documents that rules make the caller's thread decode; more fails with
+    ///     `WorkMeter.isHeavier`.
     /// - Throws: PERMISSION_DENIED.
     @discardableResult
     func get(
-        _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ view: ReadView
+        _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ view: ReadView,
+        decodedBytesMax: Int = .max
     ) throws(Status) -> Dependencies {
-        try get(paths, identity, database, StateReader(view))
+        try get(paths, identity, database, StateReader(view, decodedBytesMax: decodedBytesMax))
     }
 
     /// - Parameter reader: of the state; what rules ask it for is kept for further judgements.
@@ -160,9 +164,9 @@ final class AccessControl: Sendable {
     /// - Throws: PERMISSION_DENIED.
     @discardableResult
     func list(
-        _ query: Query, _ identity: Identity, _ view: ReadView
+        _ query: Query, _ identity: Identity, _ view: ReadView, decodedBytesMax: Int = .max
     ) throws(Status) -> Dependencies {
-        try list(query, identity, StateReader(view))
+        try list(query, identity, StateReader(view, decodedBytesMax: decodedBytesMax))
     }
 
     /// - Parameter reader: of the state; what rules ask it for is kept for further judgements.
@@ -269,10 +273,4 @@ private struct Lent<Value>: @unchecked Sendable {
     let value: Value
 
     init(_ value: Value) { self.value = value }
-}
-
-extension RulesDocument {
-    convenience init(path: ResourcePath, _ document: StoredDocument) {
-        self.init(path: path) { () throws(Status) in try FieldsCodec.decode(document.fields) }
-    }
 }

@@ -12,13 +12,18 @@ final class StateReader: DocumentReader {
     /// Of documents that may be large.
     private static let documentsMax = 16
 
-    init(_ view: ReadView) {
+    private let allowance: DecodingAllowance?
+
+    /// - Parameter decodedBytesMax: of stored documents that rules may make the reader decode; more fails with
+    ///   `WorkMeter.isHeavier`.
+    init(_ view: ReadView, decodedBytesMax: Int = .max) {
         self.view = view
+        allowance = decodedBytesMax == .max ? nil : DecodingAllowance(bytesMax: decodedBytesMax)
     }
 
     /// A document that is itself judged.
     func resource(_ path: ResourcePath) throws(Status) -> RulesDocument? {
-        try view.document(path).map { RulesDocument(path: path, $0) }
+        try view.document(path).map { RulesDocument(path: path, $0, allowance) }
     }
 
     /// A read changes nothing: before and after are the same.

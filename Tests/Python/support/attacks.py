@@ -161,6 +161,25 @@ def queued_aggregations(attacker: Attacker) -> None:
     attacker.many(250, lambda _: attacker.ask_and_not_read(f"/v1/{ROOT}:runAggregationQuery", body))
 
 
+def sums_of_much(attacker: Attacker) -> None:
+    """Eight clients each of which sums 60,000 documents twice."""
+    for start in range(0, 60_000, 10_000):
+        writes = [
+            {"update": {"name": f"{ROOT}/much/d{number:06}", "fields": {"n": {"integerValue": str(number)}}}}
+            for number in range(start, start + 10_000)
+        ]
+        attacker.send("POST", f"/v1/{ROOT}:commit", json.dumps({"writes": writes}).encode())
+    sums = [{"alias": "a", "sum": {"field": {"fieldPath": "n"}}}]
+    asked = {"structuredQuery": {"from": [{"collectionId": "much"}]}, "aggregations": sums}
+    body = json.dumps({"structuredAggregationQuery": asked}).encode()
+
+    def one(_: int) -> None:
+        for _ in range(2):
+            attacker.send("POST", f"/v1/{ROOT}:runAggregationQuery", body)
+
+    attacker.many(8, one)
+
+
 def large_batches(attacker: Attacker) -> None:
     names = [f"{ROOT}/c/{number % 500:05d}" for number in range(20_000)]
     body = json.dumps({"documents": names}).encode()
@@ -288,6 +307,29 @@ def commits_that_change_all(attacker: Attacker) -> None:
             attacker.send("POST", f"/v1/{ROOT}:commit", bodies[count % 2])
 
     attacker.many(8, one)
+
+
+def small_changes_of_large_documents(attacker: Attacker) -> None:
+    """Four clients that change one number in each of six documents with a map of 60,000 nulls, some times."""
+    nulls = {f"f{number}": {"nullValue": None} for number in range(60_000)}
+    value = {"arrayValue": {"values": [{"mapValue": {"fields": nulls}}]}}
+
+    def name(place: int, number: int) -> str:
+        return f"{ROOT}/heavy/{place}-{number}"
+
+    def one(place: int) -> None:
+        for number in range(6):
+            update = {"name": name(place, number), "fields": {"v": value}}
+            attacker.send("POST", f"/v1/{ROOT}:commit", json.dumps({"writes": [{"update": update}]}).encode())
+        for turn in range(6):
+            changed = {"n": {"integerValue": str(turn)}}
+            writes = [
+                {"update": {"name": name(place, number), "fields": changed}, "updateMask": {"fieldPaths": ["n"]}}
+                for number in range(6)
+            ]
+            attacker.send("POST", f"/v1/{ROOT}:commit", json.dumps({"writes": writes}).encode())
+
+    attacker.many(4, one)
 
 
 # Sessions, transactions, databases
@@ -460,6 +502,7 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     "nobody": lambda attacker: None,
     "64 slow readers of a sorted query": slow_sorted_readers,
     "250 aggregations": queued_aggregations,
+    "16 sums of 60,000 documents": sums_of_much,
     "16 batches of 20,000 documents, unread": large_batches,
     "1,600 queries into windows of 0 bytes": closed_windows,
     "12 commits of 500,000 nulls": commits_of_nulls,
@@ -468,6 +511,7 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     "4 commits of 16,000 deletes": large_deletes,
     "32 commits in flight of 18,000 elements": commits_in_flight,
     "48 commits that change 18,000 elements altogether": commits_that_change_all,
+    "24 small changes of six large documents": small_changes_of_large_documents,
     "40 sessions with 20 MB ahead of their turn": early_messages,
     "forms of 36 MB": large_forms,
     "24,000 sessions": many_sessions,

@@ -24,11 +24,19 @@ from support import servers
 from support.attacks import ATTACKS, CHANNEL, ROOT, Attacker, database, fill, send
 
 SECONDS = 4.0
-WAYS = ("read", "commit", "begin", "database")
+WAYS = ("read", "query", "commit", "begin", "database")
 HEAD = (
-    "| attack | reads | commits | sessions and transactions | database | refused | peak MB | descriptors | files MB "
-    "| the attacker's answers |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| attack | reads | queries | commits | sessions and transactions | database | refused | peak MB | descriptors | files MB "
+    "| the attacker's answers |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
+
+
+SMALL = [{"name": f"{ROOT}/few/d{i}", "fields": {"n": {"integerValue": str(i)}, "m": {"integerValue": "1"}}} for i in range(10)]
+SMALL_QUERY: dict[str, Any] = {
+    "from": [{"collectionId": "few"}],
+    "where": {"fieldFilter": {"field": {"fieldPath": "m"}, "op": "GREATER_THAN", "value": {"integerValue": "0"}}},
+    "orderBy": [{"field": {"fieldPath": "n"}}, {"field": {"fieldPath": "m"}}],
+}
 
 
 class Bystander:
@@ -49,6 +57,15 @@ class Bystander:
 
     def read(self) -> int:
         return self._ask("GET", f"/v1/{ROOT}/by/r")
+
+    def query(self) -> int:
+        """What no single range of an index answers, and a sum."""
+        status = self._ask("POST", f"/v1/{ROOT}:runQuery", {"structuredQuery": SMALL_QUERY})
+        if status != 200:
+            return status
+        sums = [{"alias": "a", "sum": {"field": {"fieldPath": "n"}}}]
+        asked = {"structuredQuery": {"from": SMALL_QUERY["from"]}, "aggregations": sums}
+        return self._ask("POST", f"/v1/{ROOT}:runAggregationQuery", {"structuredAggregationQuery": asked})
 
     def commit(self) -> int:
         write = {"update": {"name": f"{ROOT}/by/w", "fields": {"n": {"integerValue": "1"}}}}
@@ -141,6 +158,8 @@ def run(binary: str, attack: str) -> Row:
     with servers.process(command, port) as server:
         fill(port, 500, 20_000)
         assert send(port, "PATCH", f"/v1/{ROOT}/by/r", {"fields": {"n": {"integerValue": "1"}}})[0] == 200
+        writes = {"writes": [{"update": document} for document in SMALL]}
+        assert send(port, "POST", f"/v1/{ROOT}:commit", writes)[0] == 200
         attacker = Attacker(port)
         with bystander(port, row):
             began = time.monotonic()

@@ -1,0 +1,64 @@
+import HearthModel
+import HearthRules
+import HearthStorage
+import HearthWire
+
+/// What rules may make a thread decode of stored documents.
+final class DecodingAllowance {
+    private var bytesLeft: Int
+
+    init(bytesMax: Int) { bytesLeft = bytesMax }
+
+    /// - Throws: `WorkMeter.isHeavier` when it is used up.
+    func charge(_ bytes: Int) throws(Status) {
+        bytesLeft -= bytes
+        if bytesLeft < 0 { throw WorkMeter.isHeavier }
+    }
+}
+
+/// Fields in wire form, for rules that look at few of them.
+private final class StoredFields: LargeFields {
+    private let reader: FieldsReader
+    private let allowance: DecodingAllowance?
+
+    init(_ bytes: [UInt8], _ allowance: DecodingAllowance?) {
+        reader = FieldsReader(bytes)
+        self.allowance = allowance
+    }
+
+    func member(_ path: [String]) throws(Status) -> LargeFieldsMember? {
+        switch try reader.part(at: FieldPath(segments: path), mapSizeBytesMax: RulesDocument.decodedBytesMax) {
+        case nil: return nil
+        case .value(let value, let sizeBytes):
+            try allowance?.charge(sizeBytes)
+            return .value(value)
+        case .largeMap: return .largeMap
+        }
+    }
+
+    func map(at path: [String]) throws(Status) -> MapValue {
+        try allowance?.charge(reader.bytes.count)
+        if path.isEmpty { return try FieldsCodec.decode(reader.bytes) }
+        guard case .map(let map)? = try reader.value(at: FieldPath(segments: path)) else {
+            throw Status(.dataLoss, "What was a map in a stored document is none.")
+        }
+        return map
+    }
+}
+
+extension RulesDocument {
+    /// - Parameter allowance: for what is decoded; nil for any amount.
+    convenience init(path: ResourcePath, _ document: StoredDocument, _ allowance: DecodingAllowance? = nil) {
+        if document.fields.count > Self.decodedBytesMax {
+            self.init(path: path, large: StoredFields(document.fields, allowance))
+        } else {
+            self.init(path: path) { () throws(Status) in
+                try allowance?.charge(document.fields.count)
+                return try FieldsCodec.decode(document.fields)
+            }
+        }
+    }
+
+    /// Of fields in wire form, and of a map in them, that are decoded as a whole for one member.
+    fileprivate static let decodedBytesMax = 8 << 10
+}

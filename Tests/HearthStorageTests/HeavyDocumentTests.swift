@@ -1,0 +1,148 @@
+import HearthConcurrency
+import HearthModel
+import Synchronization
+import Testing
+
+@testable import HearthStorage
+
+/// Small commits that rest on large documents: the writer leaves them to the preparer, as others wait for it.
+@Suite struct HeavyDocumentTests {
+    let store = MemoryStore()
+    let database: Database
+
+    init() throws {
+        database = try Database(name: testDatabaseName, store: store, clock: ManualClock())
+    }
+
+    private static let names = MapValue((0..<60_000).map { MapValue.Field(name: "f\($0)", value: .null) })
+    /// One value for the index, some 600 KB.
+    private static let large = map(("v", .array([.map(names)])), ("n", .integer(0)))
+
+    private func client(_ connection: UInt64) -> Requester {
+        Requester(account: 1, connection: connection, isAdministrator: false)
+    }
+
+    private func send(
+        _ writes: [Write], _ connection: UInt64 = 1, guard commitGuard: (any CommitGuard)? = nil
+    ) -> Promise<Result<CommitOutcome, Status>> {
+        let promise = Promise<Result<CommitOutcome, Status>>()
+        database.commit(writes, guard: commitGuard, requester: client(connection)) { promise.give($0) }
+        return promise
+    }
+
+    private var left: Int { database.pipeline.counters.leftToPreparer.load(ordering: .relaxed) }
+
+    private final class Reading: CommitGuard {
+        let path: ResourcePath?
+        let swallows: Bool
+        init(_ path: ResourcePath? = nil, swallows: Bool = false) {
+            self.path = path
+            self.swallows = swallows
+        }
+        func check(_ commit: GuardedCommit) throws(Status) {
+            guard let path else { return }
+            do throws(Status) {
+                _ = try commit.after(path)
+            } catch {
+                // As a rule does that goes on with its other side.
+                if !swallows { throw error }
+            }
+        }
+    }
+
+    @Test func aFieldOfALargeDocumentIsChangedBesideTheWriter() throws {
+        try database.commit([.set("c/large", Self.large)])
+        #expect(left == 0)
+        for commitGuard in [nil, Reading()] {
+            let before = left
+            let promise = send([try .merge("c/large", map(("n", .integer(7))), ["n"])], guard: commitGuard)
+            _ = try promise.wait().get()
+            #expect(left == before + 1)
+        }
+        #expect(try database.fields("c/large")?["n"] == .integer(7))
+        // Others are worked out by the writer as ever.
+        _ = try send([.set("c/small", map(("n", .integer(1))))]).wait().get()
+        #expect(left == 2)
+        #expect(database.pipeline.counters.largeOnWriter.load(ordering: .relaxed) == 0)
+    }
+
+    @Test(arguments: [true, false]) func soIsWhatRulesLookAt(swallows: Bool) throws {
+        try database.commit([.set("c/large", Self.large)])
+        let reading = Reading(resource("c/large").path, swallows: swallows)
+        _ = try send([.set("c/small", map(("n", .integer(1))))], guard: reading).wait().get()
+        #expect(left == 1)
+        #expect(try database.fields("c/small")?["n"] == .integer(1))
+    }
+
+    @Test func commitsOfAConnectionKeepTheirOrderAndLeaveNothingCounted() throws {
+        try database.commit([.set("c/large", Self.large)])
+        var pending: [Promise<Result<CommitOutcome, Status>>] = []
+        for number in 0..<20 {
+            pending.append(
+                send([
+                    number % 3 == 0
+                        ? try .merge("c/large", map(("n", .integer(Int64(number)))), ["n"])
+                        : .set("c/small", map(("n", .integer(Int64(number)))))
+                ]))
+        }
+        let times = try pending.map { try $0.wait().get().commitTime }
+        #expect(times == times.sorted())
+        #expect(try database.fields("c/large")?["n"] == .integer(18))
+        #expect(try database.fields("c/small")?["n"] == .integer(19))
+        database.drain()
+        let queued = database.pipeline.admission.queued
+        #expect(queued.count == 0 && queued.bytes == 0)
+        #expect(database.pipeline.admission.isIdle)
+    }
+
+    // MARK: What rules look at
+
+    /// Changes the document that it looks at each time it is asked beside the writer.
+    private final class Restless: CommitGuard {
+        private let database: Database
+        let asked = Atomic(0)
+        init(_ database: Database) { self.database = database }
+        func check(_ commit: GuardedCommit) throws(Status) {
+            _ = try commit.before(resource("roles/x").path)
+            // First alone, then with all, and then again by the writer.
+            if asked.add(1, ordering: .relaxed).newValue > 2 { return }
+            try database.commit([.set("roles/x", map(("n", .integer(1))))])
+        }
+    }
+
+    @Test func whatOnlyRulesLookAtIsJudgedAgainAndNotLocked() throws {
+        try database.commit([.set("roles/x", map())])
+        let restless = Restless(database)
+        _ = try send((0..<300).map { .set("c/\($0)", map()) }, guard: restless).wait().get()
+        #expect(restless.asked.load(ordering: .relaxed) == 3)
+        #expect(try database.fields("c/299") != nil)
+        #expect(database.locks.isIdle)
+    }
+
+    /// Refuses when the document says so.
+    private struct Asking: CommitGuard {
+        let prepared: Promise<Void>
+        let changed: Promise<Void>
+        let asked = Counter()
+        final class Counter: Sendable { let count = Atomic(0) }
+        func check(_ commit: GuardedCommit) throws(Status) {
+            let document = try commit.after(resource("roles/x").path)
+            if asked.count.add(1, ordering: .relaxed).newValue == 2 {
+                prepared.give(())
+                changed.wait()
+            }
+            if document?["ok"] != .boolean(true) { throw Status(.permissionDenied, "no") }
+        }
+    }
+
+    @Test func aRightThatIsTakenAwayMeanwhileIsGone() throws {
+        try database.commit([.set("roles/x", map(("ok", .boolean(true))))])
+        let asking = Asking(prepared: Promise<Void>(), changed: Promise<Void>())
+        let promise = send((0..<300).map { .set("c/\($0)", map()) }, guard: asking)
+        asking.prepared.wait()
+        try database.commit([.set("roles/x", map(("ok", .boolean(false))))])
+        asking.changed.give(())
+        #expect(throws: Status.self) { try promise.wait().get() }
+        #expect(try database.fields("c/0") == nil)
+    }
+}
