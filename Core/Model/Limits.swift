@@ -237,8 +237,13 @@ public enum Limits {
 
     // MARK: Workers and memory; bounds of ours
 
+    /// Entries of indexes, and bytes of documents, that a read may take before it is left to threads for long reads.
+    public static let briefEntriesMax = 1024
+    public static let briefBytesMax = 2 << 20
     /// Jobs that wait for a group of workers.
     public static let workerJobsWaitingMax = 10_000
+    /// Jobs of a group of workers that have begun and let others go on.
+    public static let workerJobsParkedMax = 16
     /// Bytes that were received and can't be worked on yet, of all connections of all protocols together.
     public static let receivedBytesMax = 128 << 20
     /// The same of one account: an identity, or the address of whoever shows none.
@@ -307,8 +312,10 @@ public enum Limits {
     public static let bundleBuildSecondsMax = 300
     /// Bundles that a server keeps ready.
     public static let bundlesKeptMax = 100
-    /// Bundles that are made at a time; further ones are refused with UNAVAILABLE.
+    /// Bundles that are made at a time; further ones wait for their turn.
     public static let bundlesBuildingMax = 4
+    /// Bundles that were begun and let others be made.
+    public static let bundlesParkedMax = 12
     /// Definitions that are saved in one database.
     public static let bundleDefinitionsMax = 100
     /// The text of one definition.

@@ -62,9 +62,10 @@ final class QueryContext {
 
     /// Reads a document as the view shows it.
     func load(_ key: [UInt8]) throws(Status) -> StoredDocument? {
-        meter.documentsRead += 1
-        if let overlay, overlay.replaces(key) { return try overlay.document(key) }
-        return try fetcher.document(key)
+        let document =
+            if let overlay, overlay.replaces(key) { try overlay.document(key) } else { try fetcher.document(key) }
+        meter.chargeDocument(document?.fields.count ?? 0)
+        return document
     }
 }
 
@@ -122,7 +123,7 @@ final class BranchStream: CandidateStream {
             if !isWithinBounds(candidate) { return nil }
         }
         if scansDocuments {
-            context.meter.documentsRead += 1
+            context.meter.chargeDocument(join.value.count)
             candidate.document = try StoredDocument(stored: join.value)
         }
         if !branch.residual.isEmpty || !branch.alternatives.isEmpty {

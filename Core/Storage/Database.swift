@@ -171,7 +171,9 @@ public final class Database: Sendable {
     }
 
     /// The same for a long read, which ends with the view.
-    package func view(atVersion version: Int64, under read: LongRead) throws(Status) -> ReadView {
+    /// - Parameter read: nil for a short one.
+    package func view(atVersion version: Int64, under read: LongRead?) throws(Status) -> ReadView {
+        guard let read else { return try view(atVersion: version) }
         let view = try view(atVersion: version, .long)
         view.hold(read)
         return view
@@ -215,7 +217,9 @@ public final class Database: Sendable {
     }
 
     /// The same for a long read, which ends with the view.
-    package func pastView(at readTime: Timestamp, under read: LongRead) throws(Status) -> ReadView {
+    /// - Parameter read: nil for a short one.
+    package func pastView(at readTime: Timestamp, under read: LongRead?) throws(Status) -> ReadView {
+        guard let read else { return try pastView(at: readTime) }
         let view = try view(at: readTime.microseconds, readTime: readTime, .long)
         view.hold(read)
         return view

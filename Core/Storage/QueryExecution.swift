@@ -125,9 +125,12 @@ public final class QueryExecution {
         var total = 0
         for source in plan.branches.map({ $0.sources[0] }) {
             for range in source.ranges where overflow || total < most {
-                total += try view.snapshot.count(
+                // One more than it may read shows that it is too much.
+                let found = try view.snapshot.count(
                     source.keyspace, Planner.absolute(range, prefix: source.prefix),
-                    limit: overflow ? .max : most - total)
+                    limit: min(overflow ? .max : most - total, meter.entriesMost))
+                try meter.charge(entries: found)
+                total += found
             }
         }
         return min(limit, max(0, total - toSkip))
@@ -159,9 +162,17 @@ public final class QueryExecution {
             return (nearest ?? []).reversed().map { ($0.key, $0.distance) }
         }
         var keys: [(key: [UInt8], distance: Double?)] = []
-        while let key = try nextKey() {
-            try meter.hold(key.count + 64)
-            keys.append((key, nil))
+        var heldBytes = 0
+        do throws(Status) {
+            while let key = try nextKey() {
+                heldBytes += key.count + 64
+                try meter.hold(key.count + 64)
+                keys.append((key, nil))
+            }
+        } catch {
+            // It may be begun again.
+            meter.release(heldBytes)
+            throw error
         }
         return keys
     }

@@ -60,7 +60,7 @@ extension CommitPipeline {
         if version < (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0) { return true }
         if readSet.documents.count > bounds.documentsMax { return true }
         for key in readSet.documents {
-            meter.chargeDocument()
+            meter.chargeDocument(0)
             if try Feed.lastChange(of: key, in: snapshot) > version { return true }
         }
         for (scope, matchers) in readSet.queriesByScope {
@@ -88,7 +88,7 @@ extension CommitPipeline {
     ) throws(Status) -> Bool {
         let matchers = matchers.filter { $0.isInScope(key) }
         if matchers.isEmpty { return false }
-        meter.chargeDocument()
+        meter.chargeDocument(0)
         for state in [try Feed.stateBefore(version, key, in: snapshot), try snapshot.document(key)] {
             guard let state else { continue }
             let fields = FieldTable(state)

@@ -1,66 +1,6 @@
 import HearthConcurrency
 import HearthModel
 
-/// Counts what a query looks at, and stops it when its caller is gone or its time is over.
-public final class WorkMeter {
-    public private(set) var entriesScanned = 0
-    public internal(set) var documentsRead = 0
-    /// Asked every few hundred steps; throws to end the query.
-    private let check: () throws(Status) -> Void
-    private let memory: MemoryReservation?
-    private var heldBytes = 0
-    /// Whether the query gives way where it would have to sort more than a few documents: it runs on an event loop.
-    package var mayPause = false
-    /// It has given way: that there was no next result doesn't say that there are no more. It goes on when it is asked again.
-    package var isPaused = false
-
-    public init(check: @escaping () throws(Status) -> Void = {}) {
-        self.check = check
-        memory = nil
-    }
-
-    /// - Parameter memory: for what the query holds while it sorts; it belongs to the meter.
-    package init(memory: MemoryReservation?, check: @escaping () throws(Status) -> Void) {
-        self.check = check
-        self.memory = memory
-    }
-
-    package func chargeDocument() { documentsRead += 1 }
-
-    /// How much more is taken than is needed at the moment, because each step has to ask what all share.
-    private static let heldStepBytes = 256 << 10
-
-    /// Counts what the query holds from now on.
-    /// - Throws: RESOURCE_EXHAUSTED when that is more than the query may hold, or than queries together leave it.
-    package func hold(_ bytes: Int) throws(Status) {
-        heldBytes += bytes
-        if heldBytes > Limits.queryMemoryBytesMax {
-            throw .resourceExhausted(
-                "The query sorts more than \(Limits.queryMemoryBytesMax) bytes of keys in memory. Add an index for its "
-                    + "filters and order, or a limit.")
-        }
-        guard let memory else { return }
-        if heldBytes > memory.bytes {
-            if heldBytes <= Self.heldStepBytes / 16 || memory.resize(to: heldBytes + Self.heldStepBytes) { return }
-            throw .resourceExhausted(
-                "Queries that sort in memory hold more than the server has for them. Add an index for the query's filters "
-                    + "and order, or a limit, or try again later.")
-        }
-    }
-
-    /// Counts what the query doesn't hold any more.
-    package func release(_ bytes: Int) {
-        heldBytes -= bytes
-        if let memory, heldBytes + 2 * Self.heldStepBytes < memory.bytes { memory.resize(to: heldBytes) }
-    }
-
-    @inline(__always)
-    func chargeEntry() throws(Status) {
-        entriesScanned += 1
-        if entriesScanned & 0xFF == 0 { try check() }
-    }
-}
-
 /// Walks over the suffixes of one source: the keys of its ranges, without the prefix.
 final class SuffixCursor {
     private let source: QueryPlan.Source

@@ -18,6 +18,8 @@ final class ReadCheck {
         left -= 1
         if left > 0 { return }
         left = Self.looksMax
-        try body()
+        try ask()
     }
+
+    func ask() throws(Status) { try body() }
 }

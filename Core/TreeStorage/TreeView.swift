@@ -38,9 +38,16 @@ public final class TreeView: TreeData, @unchecked Sendable {
         longRead = read
     }
 
-    /// Has every read of more than a few records ask whether it is still wanted.
+    /// Has every read of more than a few records ask whether it is still wanted, and let others go on. To be called once for each
+    /// question.
     /// - Parameter body: what it throws ends the read.
-    package func askWhileReading(_ body: @escaping () throws(Status) -> Void) { check = ReadCheck(body) }
+    package func askWhileReading(_ body: @escaping () throws(Status) -> Void) {
+        let earlier = check
+        check = ReadCheck { () throws(Status) in
+            try earlier?.ask()
+            try body()
+        }
+    }
 
     /// What a read fails with that finds more than it may.
     package static let isTooLarge = SubtreeWalk.tooLarge

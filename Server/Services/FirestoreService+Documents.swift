@@ -231,11 +231,12 @@ private final class BatchGetSource: MessageSource {
     }
 
     var isPaused: Bool { false }
+    var meter: WorkMeter? { nil }
 
     var isSuspended: Bool { view == nil }
     func hold(_ read: LongRead) { view?.hold(read) }
     func suspend() { view = nil }
-    func resume(_ read: LongRead) throws(Status) { view = try opened.pastView(at: readTime, under: read) }
+    func resume(_ read: LongRead?) throws(Status) { view = try opened.pastView(at: readTime, under: read) }
 
     func next(onLoop: Bool) throws(Status) -> [UInt8]? {
         while position < paths.count {

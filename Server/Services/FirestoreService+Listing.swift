@@ -39,8 +39,9 @@ extension FirestoreService {
             try read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let isHeavy = request.showMissing || !orders.isEmpty || grant.view.isPast
                 let memory = self.memory.sorting.reservation(for: call.requester)
-                self.run(call, database, requirePool: isHeavy, grant) { view throws(Status) in
+                self.run(call, database, isHeavy ? .unknown : .answer, grant) { view, pace throws(Status) in
                     let meter = WorkMeter(memory: memory) { () throws(Status) in try call.cancellation.check() }
+                    pace.set(meter)
                     return try listing.page(after: token, query: query, view: view, meter, format: call.format)
                 }
             }
@@ -64,7 +65,7 @@ extension FirestoreService {
             else { return }
             try read(call, database, consistency, []) {
                 grant throws(Status) in
-                self.run(call, database, requirePool: grant.view.isPast, grant) { view throws(Status) in
+                self.run(call, database, grant.view.isPast ? .large : .answer, grant) { view, _ throws(Status) in
                     var ids = try Listing.collectionIDs(
                         below: parent.path, after: token.map { String(decoding: $0.position, as: UTF8.self) },
                         limit: most + 1, view: view)
@@ -81,12 +82,13 @@ extension FirestoreService {
     }
 
     /// Makes the one answer of a unary read: here, or on the worker pool when its cost isn't that of the answer.
+    /// - Parameter body: called once more when it fails with `WorkMeter.isHeavier`.
     func run(
-        _ call: any ServiceCall, _ database: Database, requirePool: Bool, _ grant: Database.ViewGrant,
-        _ body: @escaping @Sendable (ReadView) throws(Status) -> [UInt8]
+        _ call: any ServiceCall, _ database: Database, _ cost: ReadCost, _ grant: Database.ViewGrant,
+        _ body: @escaping @Sendable (ReadView, ReadPace) throws(Status) -> [UInt8]
     ) {
-        if !requirePool {
-            return answer(call) { () throws(Status) in call.respond(try body(grant.view)) }
+        if cost == .answer {
+            return answer(call) { () throws(Status) in call.respond(try body(grant.view, ReadPace())) }
         }
         let readTime = grant.view.readTime
         let answered: @Sendable (Result<[UInt8], Status>) -> Void = { result in
@@ -98,17 +100,53 @@ extension FirestoreService {
             }
         }
         // While it waits, the request holds the time and not the view, which keeps a snapshot open.
-        longReads.whenFree(for: call.requester, cancellation: call.cancellation) { [pool] read in
-            switch read {
-            case .failure(let status): answered(.failure(status))
-            case .success(let read):
-                pool.run(
-                    .long, for: call.requester, cancellation: call.cancellation, refused: { answered(.failure($0)) }
-                ) {
-                    answered(Result { () throws(Status) in try body(try database.pastView(at: readTime, under: read)) })
+        let readLong: @Sendable () -> Void = { [longReads, pool] in
+            longReads.whenFree(for: call.requester, cancellation: call.cancellation) { read in
+                let refused: @Sendable (Status) -> Void = { answered(.failure($0)) }
+                switch read {
+                case .failure(let status): refused(status)
+                case .success(let read):
+                    pool.runInTurns(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
+                        turn in
+                        answered(
+                            Result { () throws(Status) in
+                                try body(try database.pastView(at: readTime, under: read), ReadPace(turn: turn))
+                            })
+                    }
                 }
             }
         }
+        if cost == .large { return readLong() }
+        pool.run(
+            .brief, for: call.requester, cancellation: call.cancellation, refused: { answered(.failure($0)) }
+        ) {
+            let result = Result { () throws(Status) in
+                try body(try database.pastView(at: readTime), ReadPace(isBrief: true))
+            }
+            if case .failure(WorkMeter.isHeavier) = result { readLong() } else { answered(result) }
+        }
+    }
+}
+
+/// What is known of a read's cost before it begins.
+enum ReadCost {
+    /// That of its answer.
+    case answer
+    /// It may be small or large: the first milliseconds show that.
+    case unknown
+    case large
+}
+
+/// How a read goes about its work.
+struct ReadPace {
+    /// Whether it is left when it takes more than some milliseconds.
+    var isBrief = false
+    /// What it gives way by.
+    var turn: WorkerTurn?
+
+    func set(_ meter: WorkMeter) {
+        if isBrief { meter.beBrief() }
+        if let turn { meter.giveWay = { turn.giveWay() } }
     }
 }
 

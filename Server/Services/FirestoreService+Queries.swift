@@ -54,12 +54,15 @@ extension FirestoreService {
             try read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
                 let transaction = grant.newTransaction ?? []
                 let memory = self.memory.sorting.reservation(for: call.requester)
-                self.run(call, database, requirePool: true, grant) { view throws(Status) in
+                // What is analyzed counts what it reads.
+                let cost: ReadCost = explain?.analyze ?? false ? .large : .unknown
+                self.run(call, database, cost, grant) { view, pace throws(Status) in
                     let started = deadline.clock.monotonicNanoseconds()
                     let meter = WorkMeter(memory: memory) { () throws(Status) in
                         try call.cancellation.check()
                         try deadline.check()
                     }
+                    pace.set(meter)
                     let execution = try AggregationExecution(
                         query, aggregations, view: view, meter: meter, requireIndexes: requireIndexes)
                     var response = RunAggregationQueryResponse()
@@ -111,7 +114,7 @@ extension FirestoreService {
             else { return }
             try read(call, database, consistency, []) {
                 grant throws(Status) in
-                self.run(call, database, requirePool: true, grant) { view throws(Status) in
+                self.run(call, database, .large, grant) { view, _ throws(Status) in
                     let cuts = try Partitions.cuts(
                         normalized, count: Int(clamping: request.partitionCount), view: view)
                     var names = DocumentNames(parent.database)

@@ -13,20 +13,26 @@ protocol MessageSource: AnyObject {
     /// The next message; nil at the end, or, on a loop, when the source has paused. Not while the source is suspended.
     func next(onLoop: Bool) throws(Status) -> [UInt8]?
 
+    /// What counts the work of the next messages; nil when that isn't known by looking at a part of it.
+    var meter: WorkMeter? { get }
+
     /// Whether the source has let its snapshot go.
     var isSuspended: Bool { get }
     /// Keeps the snapshot for a long read.
     func hold(_ read: LongRead)
     /// Lets the snapshot go, if the source can do without; `resume` gets another one of the same state.
     func suspend()
-    func resume(_ read: LongRead) throws(Status)
+    /// - Parameter read: nil for a short one. A source whose work failed with `WorkMeter.isHeavier` goes on from where its last
+    ///   message was.
+    func resume(_ read: LongRead?) throws(Status)
 }
 
 /// Sends the messages of a source, as fast as the client takes them and no faster.
 ///
-/// Light sources are asked on the call's loop, some messages a turn; others on a worker's thread, a batch at a time, and
-/// never while an earlier batch waits for the client. Beyond the first turn a source needs a long read: while it waits for
-/// one, and while others wait for one and its client takes nothing, it is suspended.
+/// Light sources are asked on the call's loop, some messages a turn. Of others a worker finds out first whether they take
+/// more than some milliseconds; those that do have threads of their own, a batch at a time, and never while an earlier batch
+/// waits for the client. Beyond that a source needs a long read: while it waits for one, and while others wait for one and its
+/// client takes nothing, it is suspended.
 ///
 /// `@unchecked Sendable`: the source is used by the loop or by one worker, never by both; `isAsking` says whose turn it
 /// is, and belongs to the loop.
@@ -47,6 +53,8 @@ final class MessageStream: @unchecked Sendable {
     private var isAsking = false
     /// Whether the source's snapshot is that of a long read.
     private var isHeld = false
+    /// Whether a worker has found out that the source takes time, or is about to.
+    private var wasBrief = false
     private var suspension: Timer?
     /// The long read that it waits for.
     private var request: LongReadRequest?
@@ -85,6 +93,11 @@ final class MessageStream: @unchecked Sendable {
         isAsking = true
         if source.isLight, !source.isSuspended {
             deliver(makeBatch(until: now().advanced(milliseconds: Self.loopMilliseconds)))
+        } else if !wasBrief, source.meter != nil {
+            wasBrief = true
+            // What waits for its turn holds no snapshot.
+            source.suspend()
+            workBriefly()
         } else if isHeld, !source.isSuspended {
             work(under: nil)
         } else if !source.isSuspended, let read = reads.take() {
@@ -116,11 +129,33 @@ final class MessageStream: @unchecked Sendable {
         request = nil
     }
 
+    /// Makes the first batch, unless that takes more than some milliseconds.
+    private func workBriefly() {
+        pool.run(
+            .brief, for: call.requester, cancellation: call.cancellation, refused: { [self] in failed($0) }
+        ) { [self] in
+            do throws(Status) {
+                if source.isSuspended { try source.resume(nil) }
+            } catch {
+                return failed(error)
+            }
+            source.meter?.beBrief()
+            var batch = makeBatch(until: nil)
+            source.meter?.takeTime()
+            if batch.failure == WorkMeter.isHeavier { batch.failure = nil }
+            source.suspend()
+            call.loop.execute { [self, batch] in
+                isHeld = false
+                deliver(batch)
+            }
+        }
+    }
+
     /// Makes a batch on a worker. To be called by whose turn it is.
     private func work(under read: LongRead?) {
-        pool.run(
+        pool.runInTurns(
             .long, for: call.requester, cancellation: call.cancellation, refused: { [self] in failed($0) }
-        ) { [self] in
+        ) { [self] turn in
             do throws(Status) {
                 if let read {
                     if source.isSuspended { try source.resume(read) } else { source.hold(read) }
@@ -128,7 +163,9 @@ final class MessageStream: @unchecked Sendable {
             } catch {
                 return failed(error)
             }
+            source.meter?.giveWay = { turn.giveWay() }
             let batch = makeBatch(until: nil)
+            source.meter?.giveWay = nil
             call.loop.execute { [self] in
                 isHeld = true
                 deliver(batch)

@@ -17,7 +17,7 @@ final class QuerySource: MessageSource {
     private let projection: Projection?
     private let resultField: FieldPath?
     private var names: DocumentNames
-    private let meter: WorkMeter
+    private let work: WorkMeter
     private let clock = SystemClock()
     private let started: UInt64
     private let results: SuspendableQuery
@@ -41,12 +41,12 @@ final class QuerySource: MessageSource {
         names = DocumentNames(query.query.parent.database)
         started = clock.monotonicNanoseconds()
         let deadline = QueryDeadline()
-        meter = WorkMeter(memory: memory) { () throws(Status) in
+        work = WorkMeter(memory: memory) { () throws(Status) in
             try cancellation.check()
             try deadline.check()
         }
         let readTime = readTime
-        results = try SuspendableQuery(query, grant.view, meter: meter, requireIndexes: requireIndexes) {
+        results = try SuspendableQuery(query, grant.view, meter: work, requireIndexes: requireIndexes) {
             read throws(Status) in try database.pastView(at: readTime, under: read)
         }
     }
@@ -54,11 +54,13 @@ final class QuerySource: MessageSource {
     // What is analyzed looks ahead.
     var isLight: Bool { explain == .plan || (explain == .off && results.isLight) }
     var isPaused: Bool { results.isPaused }
+    // What is analyzed counts what it reads.
+    var meter: WorkMeter? { explain == .analyze ? nil : work }
 
     var isSuspended: Bool { results.isSuspended }
     func hold(_ read: LongRead) { results.hold(read) }
     func suspend() { results.suspend() }
-    func resume(_ read: LongRead) throws(Status) { try results.resume(read) }
+    func resume(_ read: LongRead?) throws(Status) { try results.resume(read) }
 
     func next(onLoop: Bool) throws(Status) -> [UInt8]? {
         if isOver { return nil }
@@ -110,7 +112,7 @@ final class QuerySource: MessageSource {
         ExplainMetricsMessage(
             planSummary: Explain.planSummary(results.indexesUsed),
             executionStats: Explain.statistics(
-                results: returned, meter: meter, nanoseconds: clock.monotonicNanoseconds() - started))
+                results: returned, meter: work, nanoseconds: clock.monotonicNanoseconds() - started))
     }
 
     private func encode(_ result: QueryResult) throws(Status) -> [UInt8] {

@@ -10,8 +10,8 @@ import HearthStorage
 /// snapshot. Used by one thread at a time.
 final class SuspendableQuery {
     private let query: NormalizedQuery
-    private let meter: WorkMeter
-    private let reopen: (LongRead) throws(Status) -> ReadView
+    let meter: WorkMeter
+    private let reopen: (LongRead?) throws(Status) -> ReadView
     private let isSorted: Bool
     private var view: ReadView?
     private var execution: QueryExecution?
@@ -30,11 +30,11 @@ final class SuspendableQuery {
 
     /// - Parameters:
     ///   - view: a short one, until `hold`.
-    ///   - reopen: the same state for a long read.
+    ///   - reopen: the same state for a long read, or for a short one.
     /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
     init(
         _ query: NormalizedQuery, _ view: ReadView, meter: WorkMeter, requireIndexes: Bool,
-        reopen: @escaping (LongRead) throws(Status) -> ReadView
+        reopen: @escaping (LongRead?) throws(Status) -> ReadView
     ) throws(Status) {
         let execution = try QueryExecution(query, view: view, meter: meter, requireIndexes: requireIndexes)
         self.query = query
@@ -71,7 +71,8 @@ final class SuspendableQuery {
         view = nil
     }
 
-    func resume(_ read: LongRead) throws(Status) {
+    /// - Parameter read: nil for a short one.
+    func resume(_ read: LongRead?) throws(Status) {
         let view = try reopen(read)
         self.view = view
         guard keys == nil else { return }
@@ -114,8 +115,8 @@ final class SuspendableQuery {
         while position < keys.count {
             let (key, distance) = keys[position]
             position += 1
-            meter.chargeDocument()
             if let document = try view.document(key: key) {
+                meter.chargeDocument(document.fields.count)
                 return QueryResult(key: key, document: document, distance: distance)
             }
         }

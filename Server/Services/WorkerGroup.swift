@@ -5,38 +5,69 @@ import HearthModel
 ///
 /// Of every job exactly one closure is called, once: the job, or `refused` with the reason for which it will never run.
 ///
+/// A job that takes long gives way now and then (`WorkerTurn`): its thread waits until its turn comes again, and another
+/// thread goes on with what waits. So at most `threadsMax` jobs run at a time, and more may have begun.
+///
 /// `@unchecked Sendable`: the monitor guards everything that changes.
 final class WorkerGroup: @unchecked Sendable {
     private struct Job {
+        let requester: Requester
         let cancellation: Cancellation?
         let queuedAt: MonotonicTime
-        let body: @Sendable () -> Void
+        let body: @Sendable (WorkerTurn) -> Void
         let refused: @Sendable (Status) -> Void
     }
 
+    /// A job that has begun and gave way.
+    private final class Parked {
+        var goesOn = false
+    }
+
+    private enum Entry {
+        case job(Job)
+        case parked(Parked)
+    }
+
     private let monitor = Monitor()
-    private var queue = FairQueue<Job>()
+    private var queue = FairQueue<Entry>()
     private var threads: [NamedThread] = []
     private var idleCount = 0
+    /// Jobs that have begun, without those that gave way.
+    private var activeCount = 0
+    private var parkedCount = 0
     private var isStopping = false
     private var figures = WorkerStatistics()
     private let name: String
     private let threadsMax: Int
+    private let parkedMax: Int
     private let jobsMax: Int
+    private let sliceNanoseconds: Int64
 
     /// - Parameters:
     ///   - name: of the threads, which are numbered, at most 12 bytes.
+    ///   - threadsMax: jobs that run at a time.
+    ///   - parkedMax: jobs that may have given way at a time; each keeps a thread and what it holds.
     ///   - jobsMax: that wait.
-    init(name: String, threadsMax: Int, jobsMax: Int = Limits.workerJobsWaitingMax) {
+    ///   - sliceNanoseconds: for which a job runs before it gives way.
+    init(
+        name: String, threadsMax: Int, parkedMax: Int = Limits.workerJobsParkedMax,
+        jobsMax: Int = Limits.workerJobsWaitingMax, sliceNanoseconds: Int64 = 10_000_000
+    ) {
         self.name = name
         self.threadsMax = max(1, threadsMax)
+        self.parkedMax = parkedMax
         self.jobsMax = max(1, jobsMax)
+        self.sliceNanoseconds = sliceNanoseconds
     }
+
+    /// Whether `stop` was called.
+    var isStopped: Bool { monitor.withLock { isStopping } }
 
     var statistics: WorkerStatistics {
         monitor.withLock {
             var now = figures
-            now.waiting = queue.count
+            now.waiting = queue.count - parkedCount
+            now.running = activeCount + parkedCount
             return now
         }
     }
@@ -51,26 +82,73 @@ final class WorkerGroup: @unchecked Sendable {
         for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
         refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable () -> Void
     ) {
-        let job = Job(cancellation: cancellation, queuedAt: .now, body: body, refused: refused)
+        runInTurns(for: requester, cancellation: cancellation, cost: cost, refused: refused) { _ in body() }
+    }
+
+    /// The same for a job that gives way to others.
+    /// - Parameter body: given what it gives way by, which is of no use after it.
+    func runInTurns(
+        for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
+        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerTurn) -> Void
+    ) {
+        let job = Job(
+            requester: requester, cancellation: cancellation, queuedAt: .now, body: body, refused: refused)
         var victim: (job: Job, status: Status)?
         monitor.withLock {
             if isStopping || threads.isEmpty && !startThread() {
                 victim = (job, Self.stopped)
                 return
             }
-            queue.append(job, for: requester, cost: cost)
-            if queue.count > jobsMax, let last = queue.popLastOfLongest() {
-                figures.refused += 1
-                victim = (last, Self.full)
-            }
-            // A thread that was woken for the job before still counts as idle.
-            if idleCount >= queue.count || threads.count >= threadsMax {
-                monitor.signal()
-            } else {
-                _ = startThread()
-            }
+            queue.append(.job(job), for: requester, cost: cost)
+            if queue.count - parkedCount > jobsMax { victim = popVictim() }
+            wakeThread()
         }
         if let victim { victim.job.refused(victim.status) }
+    }
+
+    /// The newest job of whoever has most. With the lock held.
+    private func popVictim() -> (job: Job, status: Status)? {
+        while let last = queue.popLastOfLongest() {
+            switch last {
+            case .job(let job):
+                figures.refused += 1
+                return (job, Self.full)
+            // It has begun, so it can't be refused: it goes on at once.
+            case .parked(let parked): goOn(parked)
+            }
+        }
+        return nil
+    }
+
+    /// Lets a thread take what waits, if one may. With the lock held.
+    private func wakeThread() {
+        // A thread that was woken for the job before still counts as idle.
+        if idleCount >= queue.count || threads.count - parkedCount >= threadsMax || !startThread() {
+            monitor.signal()
+        }
+    }
+
+    /// With the lock held.
+    private func goOn(_ parked: Parked) {
+        parked.goesOn = true
+        activeCount += 1
+        parkedCount -= 1
+        monitor.signal()
+    }
+
+    /// Lets those whose turn it is go on, and waits for its own.
+    fileprivate func park(for requester: Requester) {
+        monitor.lock()
+        defer { monitor.unlock() }
+        if queue.isEmpty || parkedCount >= parkedMax || isStopping { return }
+        // Somebody has to be there who takes what waits.
+        if idleCount == 0, !startThread() { return }
+        let parked = Parked()
+        queue.append(.parked(parked), for: requester)
+        activeCount -= 1
+        parkedCount += 1
+        monitor.signal()
+        while !parked.goesOn { monitor.wait() }
     }
 
     private static let full = Status(.resourceExhausted, "Too many of your requests wait for the server's workers.")
@@ -84,9 +162,16 @@ final class WorkerGroup: @unchecked Sendable {
         let rest = queue.removeAll()
         let running = threads
         threads = []
+        var waiting: [Job] = []
+        for entry in rest {
+            switch entry {
+            case .job(let job): waiting.append(job)
+            case .parked(let parked): goOn(parked)
+            }
+        }
         monitor.signal()
         monitor.unlock()
-        for job in rest { job.refused(Self.stopped) }
+        for job in waiting { job.refused(Self.stopped) }
         for thread in running { thread.join() }
     }
 
@@ -102,24 +187,53 @@ final class WorkerGroup: @unchecked Sendable {
             if job.cancellation?.isCancelled ?? false {
                 job.refused(Self.cancelled)
             } else {
-                job.body()
+                job.body(WorkerTurn(self, job.requester, sliceNanoseconds))
             }
-            monitor.withLock { figures.running -= 1 }
+            monitor.withLock { activeCount -= 1 }
         }
     }
 
     private func next() -> Job? {
         monitor.lock()
         defer { monitor.unlock() }
-        while queue.isEmpty, !isStopping {
-            idleCount += 1
-            monitor.wait()
-            idleCount -= 1
+        while true {
+            while !isStopping, queue.isEmpty || activeCount >= threadsMax {
+                idleCount += 1
+                monitor.wait()
+                idleCount -= 1
+            }
+            guard !isStopping, let entry = queue.popFirst() else { return nil }
+            switch entry {
+            // Its thread goes on instead of this one.
+            case .parked(let parked): goOn(parked)
+            case .job(let job):
+                figures.began(waited: MonotonicTime.now.nanoseconds - job.queuedAt.nanoseconds)
+                activeCount += 1
+                return job
+            }
         }
-        guard !isStopping, let job = queue.popFirst() else { return nil }
-        figures.began(waited: MonotonicTime.now.nanoseconds - job.queuedAt.nanoseconds)
-        figures.running += 1
-        return job
+    }
+}
+
+/// What a job gives way by; of that job and its thread.
+final class WorkerTurn {
+    private let group: WorkerGroup
+    private let requester: Requester
+    private let sliceNanoseconds: Int64
+    private var end: Int64
+
+    fileprivate init(_ group: WorkerGroup, _ requester: Requester, _ sliceNanoseconds: Int64) {
+        self.group = group
+        self.requester = requester
+        self.sliceNanoseconds = sliceNanoseconds
+        end = MonotonicTime.now.nanoseconds + sliceNanoseconds
+    }
+
+    /// Lets others go on, when any wait and the job has run for its slice. Not with a lock that others need.
+    func giveWay() {
+        if MonotonicTime.now.nanoseconds < end { return }
+        group.park(for: requester)
+        end = MonotonicTime.now.nanoseconds + sliceNanoseconds
     }
 }
 

@@ -41,6 +41,14 @@ final class WorkerPool: Sendable {
         group(kind).run(for: requester, cancellation: cancellation, cost: cost, refused: refused, body)
     }
 
+    /// The same for work that gives way to others. See `WorkerGroup.runInTurns`.
+    func runInTurns(
+        _ kind: Kind, for requester: Requester, cancellation: Cancellation? = nil,
+        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerTurn) -> Void
+    ) {
+        group(kind).runInTurns(for: requester, cancellation: cancellation, refused: refused, body)
+    }
+
     var statistics: (brief: WorkerStatistics, short: WorkerStatistics, long: WorkerStatistics) {
         (briefJobs.statistics, shortJobs.statistics, longJobs.statistics)
     }

@@ -43,7 +43,7 @@ import Testing
         func bundle(_ definition: BundleDefinition) async throws -> BundleKeeper.Answer {
             let database = try database
             return try await withCheckedContinuation { continuation in
-                keeper.bundle(definition, database) { continuation.resume(returning: $0) }
+                keeper.bundle(definition, database, for: .server) { continuation.resume(returning: $0) }
             }.get()
         }
     }
@@ -108,6 +108,34 @@ import Testing
         for number in 1...Limits.bundlesKeptMax { _ = try await bench.bundle(try bench.definition(id: "\(number)")) }
         // The first one had not been asked for again.
         #expect(try await bench.bundle(try bench.definition(id: "0")).made.plain !== first.made.plain)
+    }
+
+    @Test func manyAtATimeWaitForTheirTurn() async throws {
+        let bench = Bench()
+        try await bench.database.put("c/a", ["n": .integer(1)])
+        let answers = try await withThrowingTaskGroup(of: BundleKeeper.Answer.self) { group in
+            for number in 0..<10 * Limits.bundlesBuildingMax {
+                let definition = try bench.definition(id: "\(number % 20)")
+                group.addTask { try await bench.bundle(definition) }
+            }
+            var answers: [BundleKeeper.Answer] = []
+            for try await answer in group { answers.append(answer) }
+            return answers
+        }
+        #expect(answers.allSatisfy { $0.made.metadata.totalDocuments == 1 })
+        #expect(Set(answers.map { ObjectIdentifier($0.made.plain) }).count == 20)
+    }
+
+    @Test func whoAsksAfterACommitSeesItAlsoWhileAnEarlierStateIsMade() async throws {
+        let bench = Bench()
+        let definition = try bench.definition()
+        for number in 1...100 {
+            async let before = bench.bundle(definition)
+            try await bench.database.put("c/\(number)", ["n": .integer(1)])
+            let after = try await bench.bundle(definition)
+            #expect(after.made.metadata.totalDocuments == number)
+            _ = try await before
+        }
     }
 
     @Test func failuresAreNotKept() async throws {

@@ -136,10 +136,11 @@ struct LoopTurnTests {
         var rest = 100
         let isLight = true
         let isPaused = false
+        let meter: WorkMeter? = nil
         let isSuspended = false
         func hold(_ read: LongRead) {}
         func suspend() {}
-        func resume(_ read: LongRead) {}
+        func resume(_ read: LongRead?) {}
         func next(onLoop: Bool) -> [UInt8]? {
             if rest == 0 { return nil }
             rest -= 1

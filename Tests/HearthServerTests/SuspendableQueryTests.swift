@@ -59,7 +59,8 @@ struct SuspendableQueryTests {
                 // A query that waits for its client holds no right to a snapshot.
                 #expect(reads.activeCount == 0)
                 try await disturb()
-                try results.resume(try #require(reads.take()))
+                let read = try #require(reads.take())
+                try results.resume(read)
             }
             guard let result = try results.next() else { break }
             found.append("\(result.key) \(result.distance ?? 0)")
@@ -133,11 +134,12 @@ struct MessageStreamTests {
             isOpen = false
             reads.withLock { $0 = nil }
         }
-        func resume(_ read: LongRead) {
+        func resume(_ read: LongRead?) {
             isOpen = true
-            hold(read)
+            if let read { hold(read) }
         }
         let isPaused = false
+        let meter: WorkMeter? = nil
         func next(onLoop: Bool) throws(Status) -> [UInt8]? {
             if !isOpen { throw .internalError("a suspended source was asked") }
             if rest == 0 { return nil }

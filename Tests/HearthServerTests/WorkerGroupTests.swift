@@ -126,6 +126,107 @@ struct WorkerGroupTests {
         #expect(record.all == ["unavailable", "unavailable"])
     }
 
+    // MARK: Giving way
+
+    @Test("let others go on that have begun later, and go on themselves", .timeLimit(.minutes(1)))
+    func givesWay() {
+        let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
+        let record = Record()
+        let (begun, queued, end) = (Gate(), Gate(), Gate())
+        group.runInTurns(for: client(1), refused: { _ in }) { turn in
+            begun.open()
+            queued.wait()
+            // It can't end before the others have been run.
+            while record.all.count < 3 { turn.giveWay() }
+            record.add("long")
+            end.open()
+        }
+        begun.wait()
+        for connection in 2..<5 {
+            group.run(for: client(UInt64(connection)), refused: { _ in }) { record.add("short") }
+        }
+        queued.open()
+        end.wait()
+        #expect(record.all == ["short", "short", "short", "long"])
+        group.stop()
+    }
+
+    @Test("run at most so many jobs at a time, and each to its end, however many give way", .timeLimit(.minutes(1)))
+    func activeMax() {
+        let group = WorkerGroup(name: "test", threadsMax: 2, parkedMax: 5, sliceNanoseconds: 0)
+        let running = Mutex((now: 0, most: 0, done: 0))
+        @Sendable func change(_ by: Int) {
+            running.withLock { running in
+                running.now += by
+                running.most = max(running.most, running.now)
+            }
+        }
+        let count = 40
+        for number in 0..<count {
+            group.runInTurns(for: client(UInt64(number % 7)), refused: { _ in }) { turn in
+                change(1)
+                for _ in 0..<20 {
+                    change(-1)
+                    turn.giveWay()
+                    change(1)
+                }
+                change(-1)
+                running.withLock { $0.done += 1 }
+            }
+        }
+        while running.withLock({ $0.done }) < count { finish(group) }
+        #expect(running.withLock { $0.most } <= 2)
+        group.stop()
+        #expect(group.statistics.running == 0)
+    }
+
+    @Test("finish what has given way when they stop", .timeLimit(.minutes(1)))
+    func stoppedWhileParked() {
+        let group = WorkerGroup(name: "test", threadsMax: 1, sliceNanoseconds: 0)
+        let (first, second) = (Gate(), Gate())
+        let record = Record()
+        group.runInTurns(for: client(1), refused: { _ in record.add("refused") }) { turn in
+            first.open()
+            while group.statistics.waiting == 0 {}
+            turn.giveWay()
+            record.add("first")
+        }
+        first.wait()
+        group.run(for: client(2), refused: { _ in record.add("refused") }) {
+            second.open()
+            while group.isStopped == false {}
+            record.add("second")
+        }
+        second.wait()
+        group.stop()
+        #expect(record.all.sorted() == ["first", "second"])
+    }
+
+    @Test("refuse nothing that has begun", .timeLimit(.minutes(1)))
+    func parkedIsNotRefused() {
+        let group = WorkerGroup(name: "test", threadsMax: 1, jobsMax: 3, sliceNanoseconds: 0)
+        let (begun, queued, gate) = (Gate(), Gate(), Gate())
+        let record = Record()
+        group.runInTurns(for: client(1), refused: { _ in record.add("wrong") }) { turn in
+            begun.open()
+            queued.wait()
+            turn.giveWay()
+            record.add("long")
+        }
+        begun.wait()
+        group.run(for: client(2), refused: { _ in record.add("wrong") }) { gate.wait() }
+        queued.open()
+        while group.statistics.waiting > 0 {}
+        // The first one has given way to this one. Now its account has most.
+        for _ in 0..<20 { group.run(for: client(1), refused: { _ in record.add("refused") }) { record.add("run") } }
+        gate.open()
+        while record.all.count < 21 { finish(group) }
+        #expect(record.all.filter { $0 == "long" }.count == 1)
+        #expect(!record.all.contains("wrong"))
+        #expect(record.all.filter { $0 == "refused" }.count >= 16)
+        group.stop()
+    }
+
     @Test("count what waits and how long jobs have waited")
     func figures() {
         let (group, gate) = busyGroup()

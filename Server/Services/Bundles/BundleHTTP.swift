@@ -81,7 +81,7 @@ struct BundleHTTP: HTTPExtension {
     ) throws(Status) {
         let definition = try definition(segments, in: database)
         try permit(identity, definition)
-        keeper.bundle(definition, database) { result in
+        keeper.bundle(definition, database, for: call.requester) { result in
             call.onLoop {
                 switch result {
                 case .success(let answer): BundleAnswer(answer, definition).send(exchange, call, keeper.readers)

@@ -32,17 +32,26 @@ final class BundleKeeper: Sendable {
 
     typealias Completion = @Sendable (Result<Answer, Status>) -> Void
 
+    /// Who waits for a bundle that is made.
+    private struct Waiter {
+        let requester: Requester
+        /// The state that it has to show at least.
+        let version: Int64
+        let done: Completion
+    }
+
     private struct Entry {
         var made: Made?
         /// When the bundle was last known to be up to date.
         var currentNanoseconds: UInt64 = 0
         var usedNanoseconds: UInt64 = 0
         var isBeingMade = false
-        var waiting: [Completion] = []
+        var waiting: [Waiter] = []
     }
 
     private let entries = Mutex<[String: Entry]>([:])
-    private let pool = WorkerGroup(name: "hearth-bundle", threadsMax: Limits.bundlesBuildingMax)
+    private let pool = WorkerGroup(
+        name: "hearth-bundle", threadsMax: Limits.bundlesBuildingMax, parkedMax: Limits.bundlesParkedMax)
     /// Threads that read what is too large for memory.
     let readers = WorkerGroup(name: "hearth-file", threadsMax: 2)
     private let clock: any Clock
@@ -61,85 +70,111 @@ final class BundleKeeper: Sendable {
         readers.stop()
     }
 
-    /// - Parameter done: called at once and on this thread, or later and from another.
-    func bundle(_ definition: BundleDefinition, _ database: Database, _ done: @escaping Completion) {
+    /// - Parameters:
+    ///   - requester: whose turn it takes to make it.
+    ///   - done: called at once and on this thread, or later and from another. Fails with RESOURCE_EXHAUSTED when too many of the
+    ///     requester's bundles wait.
+    func bundle(
+        _ definition: BundleDefinition, _ database: Database, for requester: Requester, _ done: @escaping Completion
+    ) {
         // Nobody must get what a definition says that came after he was let in: so another text is another bundle.
         let key = "\(database.name.text)/\(definition.id)/\(String(decoding: definition.text, as: UTF8.self))"
         let version: Int64
         do throws(Status) { version = try database.view().version } catch { return done(.failure(error)) }
         let incarnation = database.incarnation
         let now = clock.monotonicNanoseconds()
-        enum Action {
-            case answer(Result<Answer, Status>)
-            case make
-            case wait
-        }
-        let action = entries.withLock { entries -> Action in
+        let answer = entries.withLock { entries -> Answer? in
             var entry = entries[key] ?? Entry()
+            defer { entries[key] = entry }
             entry.usedNanoseconds = now
             if let made = entry.made {
                 let isCurrent = made.version == version && made.incarnation == incarnation
                 let seconds = Int((now - made.madeNanoseconds) / 1_000_000_000)
                 if isCurrent { entry.currentNanoseconds = now }
                 if seconds < definition.maxAgeSeconds || isCurrent && seconds < Limits.bundleKeptSecondsMax {
-                    entries[key] = entry
                     let age = Int((now - entry.currentNanoseconds) / 1_000_000_000)
-                    return .answer(.success(Answer(made: made, ageSeconds: age)))
+                    return Answer(made: made, ageSeconds: age)
                 }
             }
-            if entry.isBeingMade {
-                entry.waiting.append(done)
-                entries[key] = entry
-                return .wait
-            }
-            if entries.values.count(where: \.isBeingMade) >= Limits.bundlesBuildingMax {
-                return .answer(.failure(.unavailable("The server makes too many bundles at once.")))
-            }
-            entry.isBeingMade = true
-            entry.waiting = [done]
-            entries[key] = entry
-            Self.dropLeastUsed(&entries)
-            return .make
+            entry.waiting.append(Waiter(requester: requester, version: version, done: done))
+            return nil
         }
-        switch action {
-        case .answer(let result): done(result)
-        case .wait: break
-        case .make:
-            pool.run(for: .server, refused: { [self] in finish(key, .failure($0)) }) { [self] in
-                finish(key, make(definition, database))
+        if let answer { return done(.success(answer)) }
+        queue(key, definition, database, for: requester)
+    }
+
+    /// Each of those who wait has it made in his own turn, whoever comes first.
+    private func queue(
+        _ key: String, _ definition: BundleDefinition, _ database: Database, for requester: Requester
+    ) {
+        pool.runInTurns(for: requester, refused: { [self] in refuse(key, requester, $0) }) { [self] turn in
+            let isMine = entries.withLock { entries in
+                guard var entry = entries[key], !entry.waiting.isEmpty, !entry.isBeingMade else { return false }
+                entry.isBeingMade = true
+                entries[key] = entry
+                Self.dropLeastUsed(&entries)
+                return true
             }
+            if !isMine { return }
+            let rest = finish(key, definition, make(definition, database, turn))
+            if let rest { queue(key, definition, database, for: rest) }
         }
     }
 
     private static func dropLeastUsed(_ entries: inout [String: Entry]) {
         guard entries.count > Limits.bundlesKeptMax else { return }
-        let idle = entries.filter { !$0.value.isBeingMade }
+        let idle = entries.filter { !$0.value.isBeingMade && $0.value.waiting.isEmpty }
         if let oldest = idle.min(by: { $0.value.usedNanoseconds < $1.value.usedNanoseconds }) {
             entries[oldest.key] = nil
         }
     }
 
-    private func finish(_ key: String, _ result: Result<Made, Status>) {
-        let waiting = entries.withLock { entries -> [Completion] in
+    /// One of a requester's turns was refused: so is one of those who wait on his account.
+    private func refuse(_ key: String, _ requester: Requester, _ status: Status) {
+        let waiter = entries.withLock { entries -> Waiter? in
+            guard var entry = entries[key],
+                let place = entry.waiting.lastIndex(where: { $0.requester == requester })
+            else { return nil }
+            let waiter = entry.waiting.remove(at: place)
+            entries[key] = entry.made == nil && entry.waiting.isEmpty && !entry.isBeingMade ? nil : entry
+            return waiter
+        }
+        waiter?.done(.failure(status))
+    }
+
+    /// Answers those whom what was made satisfies.
+    /// - Returns: one of those who have come meanwhile, and have to see a later state.
+    private func finish(_ key: String, _ definition: BundleDefinition, _ result: Result<Made, Status>) -> Requester? {
+        var rest: Requester?
+        let answered = entries.withLock { entries -> [Waiter] in
             guard var entry = entries[key] else { return [] }
-            let waiting = entry.waiting
-            entry.waiting = []
             entry.isBeingMade = false
+            var answered = entry.waiting
             if case .success(let made) = result {
                 entry.made = made
                 entry.currentNanoseconds = made.madeNanoseconds
+                if definition.maxAgeSeconds == 0 {
+                    answered = entry.waiting.filter { $0.version <= made.version }
+                    entry.waiting.removeAll { $0.version <= made.version }
+                    rest = entry.waiting.first?.requester
+                } else {
+                    entry.waiting = []
+                }
                 entries[key] = entry
             } else {
                 entries[key] = nil
             }
-            return waiting
+            return answered
         }
-        for done in waiting { done(result.map { Answer(made: $0, ageSeconds: 0) }) }
+        for waiter in answered { waiter.done(result.map { Answer(made: $0, ageSeconds: 0) }) }
+        return rest
     }
 
     // MARK: Making
 
-    private func make(_ definition: BundleDefinition, _ database: Database) -> Result<Made, Status> {
+    private func make(
+        _ definition: BundleDefinition, _ database: Database, _ turn: WorkerTurn
+    ) -> Result<Made, Status> {
         do throws(Status) {
             let started = clock.monotonicNanoseconds()
             let deadline = started + UInt64(Limits.bundleBuildSecondsMax) * 1_000_000_000
@@ -150,6 +185,7 @@ final class BundleKeeper: Sendable {
                 if clock.monotonicNanoseconds() > deadline {
                     throw Status(.deadlineExceeded, "The bundle took longer than the server makes bundles for.")
                 }
+                turn.giveWay()
             }
             let plain = SpillFile(folder: folder)
             let compressed = SpillFile(folder: folder)

@@ -100,11 +100,12 @@ final class RealtimeHub: @unchecked Sendable {
             return
         }
         let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
-        pool.run(kind, for: requester, cancellation: cancellation, refused: refused) { [self] in
+        pool.runInTurns(kind, for: requester, cancellation: cancellation, refused: refused) { [self] turn in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
                 let view = try database.view()
                 defer { view.close() }
+                view.askWhileReading { turn.giveWay() }
                 version = view.version
                 return try read(view)
             }
@@ -170,10 +171,10 @@ final class RealtimeHub: @unchecked Sendable {
                 let result = Result { () throws(Status) in try reading(of: query, path, requester, isBrief: true) }
                 if case .failure(let status) = result, status.code == .resourceExhausted {
                     // It takes longer.
-                    return pool.run(.long, for: requester, refused: refused) { [self] in
+                    return pool.runInTurns(.long, for: requester, refused: refused) { [self] turn in
                         ended(
                             Result { () throws(Status) in
-                                try reading(of: query, path, requester, isBrief: false)
+                                try reading(of: query, path, requester, isBrief: false, turn)
                             })
                     }
                 }
@@ -186,10 +187,11 @@ final class RealtimeHub: @unchecked Sendable {
     var isReadingWindows: Bool { windowReadings > 0 || !windowsToRead.isEmpty }
 
     private func reading(
-        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool
+        of query: TreeQuery, _ path: TreePath, _ requester: Requester, isBrief: Bool, _ turn: WorkerTurn? = nil
     ) throws(Status) -> HubWindow.Reading {
         let view = try database.view()
         defer { view.close() }
+        if let turn { view.askWhileReading { turn.giveWay() } }
         let memory = windowMemory.reservation(for: requester)
         let window = try HubWindow.read(query, path, view, memory, isBrief: isBrief)
         return HubWindow.Reading(version: view.version, window: window, memory: memory)

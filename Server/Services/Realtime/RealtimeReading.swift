@@ -54,10 +54,13 @@ struct RealtimeReading: Sendable {
             switch result {
             case .failure(let status): call.onLoop { [call] in call.fail(status) }
             case .success(let read):
-                service.answer(call) { [self] () throws(Status) in
+                service.answerInTurns(call) { [self] turn throws(Status) in
                     let view = try namespace.database.view(under: read)
                     defer { view.close() }
-                    view.askWhileReading { [call] () throws(Status) in try call.checkTime() }
+                    view.askWhileReading { [call] () throws(Status) in
+                        try call.checkTime()
+                        turn.giveWay()
+                    }
                     try check(view)
                     let answer = try answer(view)
                     call.onLoop { [self] in deliver(answer) }

@@ -96,7 +96,7 @@ final class RealtimeService: Sendable {
 
     /// Runs `body` on a worker; what it throws is the answer.
     func run(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        run(.short, call, body)
+        run(.short, call, { _ throws(Status) in try body() })
     }
 
     /// Runs `body` on a worker, when there is memory for what the text becomes; what it throws is the answer.
@@ -120,20 +120,25 @@ final class RealtimeService: Sendable {
 
     /// Runs `body` on a worker, for an answer that is large.
     func answer(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
+        run(.long, call) { _ throws(Status) in try body() }
+    }
+
+    /// The same for one that gives way to others.
+    func answerInTurns(_ call: RealtimeCall, _ body: @escaping @Sendable (WorkerTurn) throws(Status) -> Void) {
         run(.long, call, body)
     }
 
     /// The same for what is known to take some milliseconds at most.
     func answerBriefly(_ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void) {
-        run(.brief, call, body)
+        run(.brief, call) { _ throws(Status) in try body() }
     }
 
     private func run(
-        _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable () throws(Status) -> Void
+        _ kind: WorkerPool.Kind, _ call: RealtimeCall, _ body: @escaping @Sendable (WorkerTurn) throws(Status) -> Void
     ) {
         let refused: @Sendable (Status) -> Void = { status in call.onLoop { call.fail(status) } }
-        pool.run(kind, for: call.requester, cancellation: call.cancellation, refused: refused) {
-            do throws(Status) { try body() } catch { call.onLoop { call.fail(error) } }
+        pool.runInTurns(kind, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
+            do throws(Status) { try body(turn) } catch { call.onLoop { call.fail(error) } }
         }
     }
 

@@ -33,12 +33,13 @@ final class ListenLoad: MessageSource {
 
     var isLight: Bool { results.isLight }
     var isPaused: Bool { results.isPaused }
+    var meter: WorkMeter? { results.meter }
 
     var isSuspended: Bool { results.isSuspended }
     func hold(_ read: LongRead) { results.hold(read) }
     /// The feed knows the state of the version at which the load began, and must end, as long as it reaches back to it.
     func suspend() { results.suspend() }
-    func resume(_ read: LongRead) throws(Status) { try results.resume(read) }
+    func resume(_ read: LongRead?) throws(Status) { try results.resume(read) }
 
     func next(onLoop: Bool) throws(Status) -> [UInt8]? {
         guard let result = try results.next(onLoop: onLoop) else { return nil }

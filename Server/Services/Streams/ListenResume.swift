@@ -26,7 +26,7 @@ final class ListenResume: MessageSource {
     private let expectedCount: Int?
     private let isJudged: Bool
     private let format: MessageFormat
-    private let meter: WorkMeter
+    private let work: WorkMeter
     private var names: DocumentNames
     private var isPrepared = false
     private var differences: [Difference] = []
@@ -68,11 +68,12 @@ final class ListenResume: MessageSource {
         self.database = database
         self.counts = counts
         names = DocumentNames(database.name)
-        meter = WorkMeter(memory: memory) { () throws(Status) in try cancellation.check() }
+        work = WorkMeter(memory: memory) { () throws(Status) in try cancellation.check() }
     }
 
     var isLight: Bool { false }
     var isPaused: Bool { false }
+    var meter: WorkMeter? { work }
 
     var isSuspended: Bool { view == nil }
 
@@ -87,7 +88,7 @@ final class ListenResume: MessageSource {
         past = nil
     }
 
-    func resume(_ read: LongRead) throws(Status) {
+    func resume(_ read: LongRead?) throws(Status) {
         let view = try database.view(atVersion: version, under: read)
         if !isPrepared { past = try database.view(atVersion: pastVersion, under: read) }
         self.view = view
@@ -151,7 +152,7 @@ final class ListenResume: MessageSource {
     }
 
     private func note(_ difference: Difference, in found: inout [Difference]) throws(Status) {
-        try meter.hold(difference.key.count + Difference.sizeBytes)
+        try work.hold(difference.key.count + Difference.sizeBytes)
         found.append(difference)
     }
 
@@ -161,7 +162,9 @@ final class ListenResume: MessageSource {
         var found: [Difference] = []
         var count = 0
         for key in keys {
+            try work.chargeEntry()
             let document = try view.document(key: key)
+            work.chargeDocument(document?.fields.count ?? 0)
             if document != nil { count += 1 }
             if let document, document.updateVersion <= past.version { continue }
             // That a document is missing is said each time: a client may not have kept it.
@@ -175,13 +178,13 @@ final class ListenResume: MessageSource {
         _ live: LiveQuery, _ view: ReadView, _ past: ReadView
     ) throws(Status) -> ([Difference]?, Int) {
         var known: Set<[UInt8]> = []
-        let before = try QueryExecution(live.query, view: past, meter: meter)
+        let before = try QueryExecution(live.query, view: past, meter: work)
         while let result = try before.next() {
-            try meter.hold(result.key.count + Difference.sizeBytes)
+            try work.hold(result.key.count + Difference.sizeBytes)
             known.insert(result.key)
         }
         var found: [Difference] = []
-        let execution = try QueryExecution(live.query, view: view, meter: meter)
+        let execution = try QueryExecution(live.query, view: view, meter: work)
         var count = 0
         while let result = try execution.next() {
             count += 1
@@ -206,7 +209,7 @@ final class ListenResume: MessageSource {
         _ live: LiveQuery, since version: Int64, _ view: ReadView
     ) throws(Status) -> [Difference]? {
         let changes = try view.changes(
-            in: live, since: version, changesMax: Limits.listenResumeChangesMax, meter: meter)
+            in: live, since: version, changesMax: Limits.listenResumeChangesMax, meter: work)
         guard let changes else { return nil }
         var found: [Difference] = []
         for key in changes.keys where live.concerns(key) {
@@ -239,7 +242,7 @@ final class ListenResume: MessageSource {
     }
 
     private func keys(_ live: LiveQuery, _ view: ReadView) throws(Status) -> QueryExecution {
-        try QueryExecution(live.query, view: view, meter: meter, keysOnly: true)
+        try QueryExecution(live.query, view: view, meter: work, keysOnly: true)
     }
 
     // MARK: Filter
