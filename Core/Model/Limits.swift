@@ -224,6 +224,12 @@ public enum Limits {
     public static let listenWindowsShareBytesMax = 96 << 20
     /// What a connection may hold although its account has its share (ours).
     public static let listenWindowsSmallBytesMax = 256 << 10
+    /// Bytes of the windows that the process keeps so that changes in them need no look into an index (ours).
+    public static let listenKeptWindowsBytesMax = 32 << 20
+    /// The same of one account (ours).
+    public static let listenKeptWindowsShareBytesMax = 24 << 20
+    /// The same of one query (ours).
+    public static let listenKeptWindowBytesMax = 4 << 20
     /// Names of a filter that lets a client find out what it lacks.
     public static let listenFilterNamesMax = 400_000
     /// How often a quiet stream tells the time.

@@ -39,10 +39,18 @@ final class SQLiteTransaction: SQLiteView, StoreTransaction {
         defer { connection.leave() }
         var range = range
         if limit < Int.max, let end = try keyAfter(limit, keyspace, range) { range.upper = end }
-        let statement = try connection.statement(.deleteRange, keyspace, bounded: range.upper != nil)
-        let result = run(statement, range, number: nil) {}
+        let isEverything = range.lower.isEmpty && range.upper == nil
+        let statement = try connection.statement(
+            isEverything ? .deleteAll : .deleteRange, keyspace, bounded: range.upper != nil)
+        let result = isEverything ? runWithoutRange(statement) : run(statement, range, number: nil) {}
         if result != SQLITE_DONE { throw connection.fail(result, "cannot write") }
         return Int(sqlite3_changes64(connection.handle))
+    }
+
+    private func runWithoutRange(_ statement: OpaquePointer) -> Int32 {
+        let result = sqlite3_step(statement)
+        sqlite3_reset(statement)
+        return result
     }
 
     /// The first key of a range that has `count` keys of it before itself.

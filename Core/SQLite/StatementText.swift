@@ -17,7 +17,7 @@ extension Keyspace {
 /// `?1` is the key or the lower bound; `?2` the value or the upper bound; `?3` a number of keys.
 enum StatementKind: Int, CaseIterable {
     case get, put, delete
-    case count, countUpTo, keyAfter, deleteRange
+    case count, countUpTo, keyAfter, deleteRange, deleteAll
 
     /// - Parameter bounded: whether the range has an upper bound.
     func text(_ keyspace: Keyspace, bounded: Bool) -> String {
@@ -33,6 +33,8 @@ enum StatementKind: Int, CaseIterable {
         case .countUpTo: "SELECT count(*) FROM (SELECT 1 FROM \(table) WHERE \(range) LIMIT ?3)"
         case .keyAfter: "SELECT key FROM \(table) WHERE \(range) ORDER BY key LIMIT 1 OFFSET ?3"
         case .deleteRange: "DELETE FROM \(table) WHERE \(range)"
+        // Without a condition SQLite lets the table's pages go and looks at no row. Source: lang_delete.html#truncateopt.
+        case .deleteAll: "DELETE FROM \(table)"
         }
     }
 

@@ -7,6 +7,10 @@ import HearthWire
 ///                     overrides: [{collection, path, ttl, indexes: [{scope, kind}]}],
 ///                     changes: [{collection, earlier: [{overrides: […]}]}], removed: [a definition]}, the last two
 ///                     only while overrides change, and while entries of definitions that are gone are deleted
+///
+/// A change writes the catalog as a whole: about 150 bytes an index of two fields, of at most 1,000 (`Limits.compositeIndexesMax`)
+/// and as many overrides. Nobody decodes it but a start: the writer has it in memory, and so have readers while it changes
+/// (`CurrentCatalog`). Many indexes that are made or removed together share a few changes.
 enum CatalogStore {
     static let key = Array("catalog".utf8)
 
@@ -19,7 +23,8 @@ enum CatalogStore {
         let removed = maps(fields["removed"])
         let catalog = IndexCatalog(
             definitions: definitions.compactMap(definition), overrides: overrides.compactMap(override),
-            changes: changes.compactMap(change), removed: removed.compactMap(definition))
+            changes: changes.compactMap(change), removed: removed.compactMap(definition),
+            nextID: integer(fields["next"]).map { UInt32(clamping: $0) } ?? 1)
         // Entries of a definition that is left out would be taken for strays, and no longer be kept up.
         guard catalog.definitions.count == definitions.count, catalog.overrides.count == overrides.count,
             catalog.changes.count == changes.count, catalog.removed.count == removed.count
@@ -29,16 +34,9 @@ enum CatalogStore {
         return catalog
     }
 
-    static func nextID(in snapshot: any Snapshot) throws(Status) -> UInt32 {
-        guard let bytes = try snapshot.get(.meta, key), let next = integer(try FieldsCodec.decode(bytes)["next"]) else {
-            return 1
-        }
-        return UInt32(clamping: next)
-    }
-
-    static func save(_ catalog: IndexCatalog, nextID: UInt32, to transaction: any StoreTransaction) throws(Status) {
+    static func encode(_ catalog: IndexCatalog) -> [UInt8] {
         var fields = MapValue([
-            .init(name: "next", value: .integer(Int64(nextID))),
+            .init(name: "next", value: .integer(Int64(catalog.nextID))),
             .init(name: "definitions", value: .array(catalog.definitions.map { .map(encode($0)) })),
             .init(name: "overrides", value: .array(catalog.overrides.map { .map(encode($0)) })),
         ])
@@ -48,7 +46,7 @@ enum CatalogStore {
         if !catalog.removed.isEmpty {
             fields.set("removed", .array(catalog.removed.map { .map(encode($0)) }))
         }
-        try transaction.put(.meta, key, FieldsCodec.encode(fields))
+        return FieldsCodec.encode(fields)
     }
 
     // MARK: Definitions

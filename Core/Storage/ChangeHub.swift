@@ -219,6 +219,11 @@ public struct LiveQuery: Sendable {
         return UTF8Order.compare(orderKey, position) > 0
     }
 
+    /// Where a document that matches stands in the query's order (`NormalizedQuery.position`).
+    package func position(of document: FieldTable, key: [UInt8]) throws(Status) -> [UInt8]? {
+        try query.orderKey(document, key: key)
+    }
+
     /// Whether a document in one state belongs to the result, limit and offset left aside.
     public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
         guard let document else { return false }

@@ -6,8 +6,9 @@ import Synchronization
 ///
 /// First the new catalog is put in force, with new definitions as CREATING: from then on writers maintain their entries.
 /// Then the documents concerned are visited in small transactions, and their entries added; in the end the definitions
-/// are READY and queries use them. Changed overrides are applied in small transactions, too, and so is deleted what definitions that
-/// are gone have left: the catalog notes the earlier ones until that is done, and an opened database goes on with it.
+/// are READY and queries use them. Changed overrides are applied in small transactions, too, and so is deleted what
+/// definitions that are gone have left: the catalog notes the earlier ones until that is done, and an opened database goes on
+/// with it. Each change writes the catalog as a whole, so small indexes share a transaction.
 struct IndexBuilder: Sendable {
     let database: Database
     let pipeline: CommitPipeline
@@ -36,7 +37,7 @@ struct IndexBuilder: Sendable {
                 let old = database.catalog
                 let wanted = try change(old)
                 let (catalog, added) = try merge(
-                    wanted.definitions, wanted.overrides, into: old, resuming: resuming, transaction)
+                    wanted.definitions, wanted.overrides, into: old, resuming: resuming)
                 building.value.withLock { $0 = added }
                 return catalog
             },
@@ -49,7 +50,7 @@ struct IndexBuilder: Sendable {
                     finishChanges { result in
                         switch result {
                         case .failure(let status): completion(.failure(status))
-                        case .success: build(added, completion)
+                        case .success: build(added[...], completion)
                         }
                     }
                 }
@@ -57,8 +58,8 @@ struct IndexBuilder: Sendable {
     }
 
     /// Runs a step on the writer's thread.
-    /// - Parameter step: returns the new catalog when it has changed it. It comes in force when it is durable, before the
-    ///   next commit.
+    /// - Parameter step: returns the new catalog when it has changed it. It is put in the store, and comes in force when it is
+    ///   durable, before the next commit.
     private func perform(
         _ step: @escaping @Sendable (any StoreTransaction) throws(Status) -> IndexCatalog?,
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
@@ -67,8 +68,10 @@ struct IndexBuilder: Sendable {
         pipeline.perform(
             { transaction throws(Status) in
                 guard let catalog = try step(transaction) else { return }
+                let bytes = CatalogStore.encode(catalog)
+                try transaction.put(.meta, CatalogStore.key, bytes)
                 changed.value.withLock { $0 = catalog }
-                database.currentCatalog.beginChange()
+                database.currentCatalog.beginChange(to: catalog, bytes)
             },
             completion: { result in
                 if let catalog = changed.value.withLock({ $0 }) {
@@ -84,10 +87,9 @@ struct IndexBuilder: Sendable {
 
     /// The catalog that is wanted, with the ids and states of what exists already.
     private func merge(
-        _ definitions: [IndexDefinition], _ overrides: [FieldOverride], into old: IndexCatalog, resuming: Bool,
-        _ transaction: any StoreTransaction
+        _ definitions: [IndexDefinition], _ overrides: [FieldOverride], into old: IndexCatalog, resuming: Bool
     ) throws(Status) -> (catalog: IndexCatalog, added: [IndexDefinition]) {
-        var next = try CatalogStore.nextID(in: transaction)
+        var next = old.nextID
         var known = [IndexIdentity: IndexDefinition](
             old.definitions.map { (IndexIdentity($0), $0) }, uniquingKeysWith: { first, _ in first })
         var taken: Set<IndexIdentity> = []
@@ -123,8 +125,8 @@ struct IndexBuilder: Sendable {
         }
         let kept = Set(merged.map(\.id))
         let removed = old.removed + old.definitions.filter { !kept.contains($0.id) }
-        let catalog = IndexCatalog(definitions: merged, overrides: overrides, changes: changes, removed: removed)
-        try CatalogStore.save(catalog, nextID: next, to: transaction)
+        let catalog = IndexCatalog(
+            definitions: merged, overrides: overrides, changes: changes, removed: removed, nextID: next)
         return (catalog, added)
     }
 
@@ -133,59 +135,78 @@ struct IndexBuilder: Sendable {
 
     // MARK: Building
 
-    private func build(
-        _ definitions: [IndexDefinition], _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
-    ) {
-        guard let definition = definitions.first else { return completion(.success(())) }
-        let rest = Array(definitions.dropFirst())
-        step(definition, after: nil) { result in
-            switch result {
-            case .failure(let status) where status.code != .cancelled || rest.isEmpty: completion(.failure(status))
-            default: build(rest, completion)
-            }
-        }
+    /// What a definition costs beside its documents, in entries.
+    private static let workPerIndex = 4
+
+    /// What one transaction has built.
+    private struct Progress {
+        /// Definitions that are done with.
+        var count = 0
+        var ready: Set<UInt32> = []
+        /// Where the next one goes on.
+        var position: [UInt8]?
+        var wasDeleted = false
     }
 
-    private func step(
-        _ definition: IndexDefinition, after position: [UInt8]?,
+    /// Builds definitions, as many in one transaction as it may: the catalog is written once for them.
+    private func build(
+        _ definitions: ArraySlice<IndexDefinition>, after position: [UInt8]? = nil,
         _ completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
-        let reached = SharedBox(Mutex<[UInt8]?>(nil))
+        if definitions.isEmpty { return completion(.success(())) }
+        let reached = SharedBox(Mutex(Progress()))
         perform(
             { transaction throws(Status) in
-                guard database.catalog.definitions.contains(where: { $0.id == definition.id }) else {
-                    throw Status(.cancelled, "The index was deleted while it was built.")
-                }
-                let only = IndexCatalog(definitions: [definition])
-                let next = try visit(definition.collectionID, after: position, transaction) { key throws(Status) in
-                    try addEntries(key, catalog: only, transaction)
-                }
-                reached.value.withLock { $0 = next }
-                return next == nil ? try ready(definition, transaction) : nil
+                let progress = try step(definitions, after: position, transaction)
+                reached.value.withLock { $0 = progress }
+                return progress.ready.isEmpty ? nil : ready(progress.ready)
             },
             completion: { result in
+                let progress = reached.value.withLock { $0 }
+                let rest = definitions.dropFirst(progress.count)
                 switch result {
                 case .failure(let status): completion(.failure(status))
-                case .success:
-                    if let next = reached.value.withLock({ $0 }) {
-                        step(definition, after: next, completion)
-                    } else {
-                        completion(.success(()))
-                    }
+                case .success where rest.isEmpty && progress.wasDeleted:
+                    completion(.failure(Status(.cancelled, "The index was deleted while it was built.")))
+                case .success: build(rest, after: progress.position, completion)
                 }
             })
     }
 
+    private func step(
+        _ definitions: ArraySlice<IndexDefinition>, after position: [UInt8]?, _ transaction: any StoreTransaction
+    ) throws(Status) -> Progress {
+        let present = Set(database.catalog.definitions.map(\.id))
+        var progress = Progress(position: position)
+        var work = 0
+        for definition in definitions where work < Self.stepEntriesMax {
+            progress.wasDeleted = !present.contains(definition.id)
+            if !progress.wasDeleted {
+                let only = IndexCatalog(definitions: [definition])
+                progress.position = try visit(
+                    definition.collectionID, after: progress.position, &work, transaction
+                ) { key throws(Status) in try addEntries(key, catalog: only, transaction) }
+                if progress.position != nil { break }
+                progress.ready.insert(definition.id)
+            }
+            progress.position = nil
+            progress.count += 1
+            work += Self.workPerIndex
+        }
+        return progress
+    }
+
     /// Visits documents of a collection, as many as a transaction may.
-    /// - Parameter body: returns how much work a document was, in entries.
+    /// - Parameters:
+    ///   - work: of the transaction so far, in entries.
+    ///   - body: returns how much work a document was.
     /// - Returns: the last of them when there may be more.
     private func visit(
-        _ collectionID: String, after position: [UInt8]?, _ transaction: any StoreTransaction,
+        _ collectionID: String, after position: [UInt8]?, _ work: inout Int, _ transaction: any StoreTransaction,
         _ body: ([UInt8]) throws(Status) -> Int
     ) throws(Status) -> [UInt8]? {
         let keys = try Self.documentKeys(
             of: collectionID, after: position, limit: Self.stepDocumentsMax, in: transaction)
-        var work = 0
         for (index, key) in keys.enumerated() {
             work += try body(key)
             if work >= Self.stepEntriesMax, index + 1 < keys.count { return key }
@@ -207,20 +228,17 @@ struct IndexBuilder: Sendable {
         return entries.entries.count + Self.work(ofReading: bytes)
     }
 
-    /// The catalog with a definition that is READY, noted in the store.
-    private func ready(
-        _ definition: IndexDefinition, _ transaction: any StoreTransaction
-    ) throws(Status) -> IndexCatalog {
+    /// The catalog in which some definitions are READY.
+    private func ready(_ ids: Set<UInt32>) -> IndexCatalog {
         let catalog = database.catalog
         let definitions = catalog.definitions.map { present in
             var present = present
-            if present.id == definition.id { present.state = .ready }
+            if ids.contains(present.id) { present.state = .ready }
             return present
         }
-        let ready = IndexCatalog(
-            definitions: definitions, overrides: catalog.overrides, changes: catalog.changes, removed: catalog.removed)
-        try CatalogStore.save(ready, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
-        return ready
+        return IndexCatalog(
+            definitions: definitions, overrides: catalog.overrides, changes: catalog.changes, removed: catalog.removed,
+            nextID: catalog.nextID)
     }
 
     // MARK: Overrides
@@ -251,11 +269,12 @@ struct IndexBuilder: Sendable {
                 // Only the automatic entries: definitions are built or deleted on their own.
                 let automatic = IndexCatalog(
                     definitions: [], overrides: catalog.overrides, changes: catalog.changes, removed: [])
-                let next = try visit(change.collectionID, after: position, transaction) { key throws(Status) in
-                    try updateEntries(key, catalog: automatic, transaction)
-                }
+                var work = 0
+                let next = try visit(
+                    change.collectionID, after: position, &work, transaction
+                ) { key throws(Status) in try updateEntries(key, catalog: automatic, transaction) }
                 reached.value.withLock { $0 = next }
-                return next == nil ? try finished(change, transaction) : nil
+                return next == nil ? finished(change) : nil
             },
             completion: { result in
                 switch result {
@@ -285,16 +304,12 @@ struct IndexBuilder: Sendable {
         return possible.entries.count + present.entries.count + Self.work(ofReading: bytes)
     }
 
-    /// The catalog without a change that is done, noted in the store.
-    private func finished(
-        _ change: IndexCatalog.Change, _ transaction: any StoreTransaction
-    ) throws(Status) -> IndexCatalog {
+    /// The catalog without a change that is done.
+    private func finished(_ change: IndexCatalog.Change) -> IndexCatalog {
         let catalog = database.catalog
-        let finished = IndexCatalog(
+        return IndexCatalog(
             definitions: catalog.definitions, overrides: catalog.overrides,
-            changes: catalog.changes.filter { $0 != change }, removed: catalog.removed)
-        try CatalogStore.save(finished, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
-        return finished
+            changes: catalog.changes.filter { $0 != change }, removed: catalog.removed, nextID: catalog.nextID)
     }
 
     // MARK: Removals
@@ -304,11 +319,17 @@ struct IndexBuilder: Sendable {
         perform(
             { transaction throws(Status) in
                 let catalog = database.catalog
+                var left = Self.stepEntriesMax
+                var gone: Set<UInt32> = []
                 // Two that remove at the same time share the work.
-                guard let definition = catalog.removed.first else { return nil }
-                let range = KeyRange(prefix: IndexKey.idPrefix(definition))
-                let deleted = try transaction.delete(.entries, range, limit: Self.stepEntriesMax)
-                return deleted < Self.stepEntriesMax ? try forgotten(definition, transaction) : nil
+                for definition in catalog.removed where left > 0 {
+                    let range = KeyRange(prefix: IndexKey.idPrefix(definition))
+                    let deleted = try transaction.delete(.entries, range, limit: left)
+                    if deleted == left { break }
+                    gone.insert(definition.id)
+                    left -= deleted + Self.workPerIndex
+                }
+                return gone.isEmpty ? nil : forgotten(gone)
             },
             completion: { result in
                 switch result {
@@ -318,16 +339,12 @@ struct IndexBuilder: Sendable {
             })
     }
 
-    /// The catalog without a definition of which nothing is left, noted in the store.
-    private func forgotten(
-        _ definition: IndexDefinition, _ transaction: any StoreTransaction
-    ) throws(Status) -> IndexCatalog {
+    /// The catalog without definitions of which nothing is left.
+    private func forgotten(_ ids: Set<UInt32>) -> IndexCatalog {
         let catalog = database.catalog
-        let forgotten = IndexCatalog(
+        return IndexCatalog(
             definitions: catalog.definitions, overrides: catalog.overrides, changes: catalog.changes,
-            removed: catalog.removed.filter { $0.id != definition.id })
-        try CatalogStore.save(forgotten, nextID: try CatalogStore.nextID(in: transaction), to: transaction)
-        return forgotten
+            removed: catalog.removed.filter { !ids.contains($0.id) }, nextID: catalog.nextID)
     }
 
     /// The documents of all collections with an id, root collection first.

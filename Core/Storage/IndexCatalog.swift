@@ -147,6 +147,8 @@ public struct IndexCatalog: Sendable, Equatable {
     private(set) var changes: [Change] = []
     /// Definitions that are gone, and of which there still are entries.
     private(set) var removed: [IndexDefinition] = []
+    /// The id of the next definition that is new; above those of all that ever were.
+    private(set) var nextID: UInt32 = 1
     // By the bytes of collection ids: to Swift, two spellings of "é" are one string.
     private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
     private var overridesByCollection: [[UInt8]: [FieldOverride]] = [:]
@@ -156,8 +158,10 @@ public struct IndexCatalog: Sendable, Equatable {
     }
 
     init(
-        definitions: [IndexDefinition], overrides: [FieldOverride], changes: [Change], removed: [IndexDefinition]
+        definitions: [IndexDefinition], overrides: [FieldOverride], changes: [Change], removed: [IndexDefinition],
+        nextID: UInt32 = 1
     ) {
+        self.nextID = nextID
         self.definitions = definitions
         self.overrides = overrides
         self.changes = changes

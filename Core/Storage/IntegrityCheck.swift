@@ -82,7 +82,7 @@ public struct IntegrityCheck {
 
     private mutating func checkCatalog() throws(Status) {
         catalog = try CatalogStore.load(from: snapshot)
-        let next = try CatalogStore.nextID(in: snapshot)
+        let next = catalog.nextID
         var ids: Set<UInt32> = []
         for definition in catalog.definitions {
             if !ids.insert(definition.id).inserted { note("meta: two indexes have the id \(definition.id)") }

@@ -183,10 +183,21 @@ private final class MemoryStoreTransaction: MemoryStoreSnapshot, StoreTransactio
     }
 
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        if range.lower.isEmpty, range.upper == nil, limit == .max { return try deleteAll(keyspace) }
         let keys = try keys(keyspace, range, limit: limit)
         if !keys.isEmpty { isChanged = true }
         for key in keys { trees[keyspace.rawValue].remove(key) }
         return keys.count
+    }
+
+    private func deleteAll(_ keyspace: Keyspace) throws(Status) -> Int {
+        try check()
+        let count = trees[keyspace.rawValue].count
+        if count > 0 {
+            isChanged = true
+            trees[keyspace.rawValue] = MemoryStoreTree()
+        }
+        return count
     }
 
     /// In a function of its own, so that no cursor holds the nodes while they are changed.

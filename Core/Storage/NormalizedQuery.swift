@@ -329,6 +329,14 @@ public struct NormalizedQuery: Sendable {
         return rest
     }
 
+    /// The same query from its first result on, up to another limit.
+    package func fromFirst(limit: Int?) -> NormalizedQuery {
+        var other = self
+        other.query.limit = limit
+        other.query.offset = 0
+        return other
+    }
+
     /// Where a result stands in this query's order; can be given to `continued` later.
     public func position(of result: QueryResult) throws(Status) -> [UInt8] {
         try orderKey(fields: result.document.fields, key: result.key) ?? []

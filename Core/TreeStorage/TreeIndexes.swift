@@ -123,6 +123,12 @@ final class TreeIndexes: Sendable {
         return found
     }
 
+    /// For tests: parts of patterns that are looked at for that.
+    func stepsAbove(_ path: TreePath) -> Int {
+        var found: [TreeIndex] = []
+        return patterns.collect(along: path.keys[...], into: &found)
+    }
+
     /// Those that have children at or below a location's own children.
     func belowOrAt(_ path: TreePath) -> [TreeIndex] {
         var found: [TreeIndex] = []
@@ -196,11 +202,13 @@ private final class TreeIndexPatterns: @unchecked Sendable {
     }
 
     /// Those whose patterns fit the beginning of a path, but not all of it.
-    func collect(along keys: ArraySlice<TreeKey>, into found: inout [TreeIndex]) {
-        guard let key = keys.first else { return }
+    /// - Returns: parts of patterns that were looked at.
+    @discardableResult
+    func collect(along keys: ArraySlice<TreeKey>, into found: inout [TreeIndex]) -> Int {
+        guard let key = keys.first else { return 1 }
         found += indexes
-        children[key]?.collect(along: keys.dropFirst(), into: &found)
-        any?.collect(along: keys.dropFirst(), into: &found)
+        let named = children[key]?.collect(along: keys.dropFirst(), into: &found) ?? 0
+        return 1 + named + (any?.collect(along: keys.dropFirst(), into: &found) ?? 0)
     }
 
     func forEach(at keys: ArraySlice<TreeKey>, _ body: (TreeIndexPatterns) -> Void) {

@@ -25,6 +25,9 @@ final class ServerMemory: Sendable {
     let listenersWaiting: MemoryBudget
     /// What is noted of the documents that clients have of targets with a limit or an offset.
     let windows: MemoryBudget
+    /// What is kept of windows, for all who watch them, so that most changes need no look into an index. What finds no room
+    /// is looked for again with every change.
+    let keptWindows: MemoryBudget
     /// What open transactions have read, and commits that wait.
     let databases: DatabaseMemory
     /// What streams have sent to clients of WebChannel and those have not acknowledged.
@@ -50,6 +53,8 @@ final class ServerMemory: Sendable {
         windows: MemoryBudget = MemoryBudget(
             bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
             smallBytesMax: Limits.listenWindowsSmallBytesMax),
+        keptWindows: MemoryBudget = MemoryBudget(
+            bytesMax: Limits.listenKeptWindowsBytesMax, shareBytesMax: Limits.listenKeptWindowsShareBytesMax),
         databases: DatabaseMemory = DatabaseMemory(),
         unacknowledged: MemoryBudget = MemoryBudget(
             bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
@@ -63,6 +68,7 @@ final class ServerMemory: Sendable {
         self.listening = listening
         self.listenersWaiting = listenersWaiting
         self.windows = windows
+        self.keptWindows = keptWindows
         self.databases = databases
         self.unacknowledged = unacknowledged
     }

@@ -268,6 +268,21 @@ struct WorkerThreadTests {
         }
         #expect(expected == 10_000)
     }
+
+    // The limit of time is for a queue that moves all elements for each: it would take hours.
+    @Test("a queue of a million elements is emptied in a walk", .timeLimit(.minutes(1)))
+    func largeQueue() {
+        var queue = Queue<Int>()
+        for number in 0..<1_000_000 { queue.append(number) }
+        var expected = 0
+        while let next = queue.popFirst() {
+            if next != expected { break }
+            expected += 1
+            // What is done again later goes behind the others.
+            if expected % 10 == 0, queue.count > 500_000 { queue.append(1_000_000 + expected / 10 - 1) }
+        }
+        #expect(expected > 1_000_000 && queue.isEmpty)
+    }
 }
 
 private final class Gathering: @unchecked Sendable {

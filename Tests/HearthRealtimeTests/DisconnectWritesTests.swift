@@ -180,6 +180,20 @@ import Testing
         #expect(journalBytes(900) == 100 * journalBytes(9))
     }
 
+    /// Each wish notes itself, however many there are; one that is taken back takes nothing else with it.
+    @Test(arguments: [9, 90, 900]) func wishesBesideOneAnotherCostThemselves(count: Int) {
+        var writes = DisconnectWrites()
+        for number in 0..<count {
+            #expect(writes.attempt { $0.put(TreePath(keys: [TreeKey(number)]), 1) })
+            #expect(writes.takeChanges().map(\.path) == [TreePath(keys: [TreeKey(number)])])
+        }
+        #expect(writes.attemptSteps == count)
+        #expect(!writes.attempt(mayTake: { _ in false }) { $0.put(TreePath(keys: ["x"]), 1) })
+        // There and back.
+        #expect(writes.attemptSteps == count + 2)
+        #expect(writes.partCount == count)
+    }
+
     /// Many below one location are one write in the end, however many there are.
     @Test func moreThanAreKeptApartAreFoldedIn() {
         var writes = DisconnectWrites()

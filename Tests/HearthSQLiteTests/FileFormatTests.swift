@@ -165,6 +165,52 @@ struct FileFormatTests {
     }
 
     /// Changes a file by SQLite as such.
+    /// A clear lets pages go: its statements have no loop over rows, whose steps would be the writer's.
+    @Test func everythingIsDeletedWithoutALookAtRows() throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/a.sqlite"
+        let store = try SQLiteStore(path: path)
+        try store.write { transaction throws(Status) in
+            for keyspace in Keyspace.allCases {
+                for number in 0..<1000 { try transaction.put(keyspace, key(number), [1, 2, 3]) }
+            }
+        }
+        try store.write { transaction throws(Status) in
+            for keyspace in Keyspace.allCases where keyspace != .meta {
+                #expect(try transaction.delete(keyspace, .all, limit: .max) == 1000)
+                #expect(try transaction.delete(keyspace, .all, limit: .max) == 0)
+            }
+        }
+        let snapshot = try store.snapshot()
+        for keyspace in Keyspace.allCases {
+            #expect(try snapshot.count(keyspace, .all, limit: .max) == (keyspace == .meta ? 1000 : 0))
+        }
+        snapshot.close()
+        #expect(try store.damage(max: 10) == [])
+        store.close()
+        for keyspace in Keyspace.allCases {
+            let operations = try operations(of: StatementKind.deleteAll.text(keyspace, bounded: false), path)
+            #expect(operations.contains("Clear"))
+            #expect(!operations.contains("Delete") && !operations.contains("Next"))
+        }
+        #expect(try operations(of: StatementKind.deleteRange.text(.documents, bounded: false), path).contains("Delete"))
+    }
+
+    /// What SQLite does for a statement.
+    private func operations(of statement: String, _ path: String) throws -> Set<String> {
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+        defer { sqlite3_close(handle) }
+        var explained: OpaquePointer?
+        #expect(sqlite3_prepare_v2(handle, "EXPLAIN " + statement, -1, &explained, nil) == SQLITE_OK)
+        defer { sqlite3_finalize(explained) }
+        var operations: Set<String> = []
+        while sqlite3_step(explained) == SQLITE_ROW {
+            if let text = sqlite3_column_text(explained, 1) { operations.insert(String(cString: text)) }
+        }
+        return operations
+    }
+
     private func change(_ path: String, _ text: String) throws {
         var handle: OpaquePointer?
         #expect(sqlite3_open(path, &handle) == SQLITE_OK)

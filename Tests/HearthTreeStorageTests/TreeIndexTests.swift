@@ -169,6 +169,26 @@ import Testing
         #expect(stored == count)
     }
 
+    /// A write asks for the indexes above its location.
+    @Test func indexesOfALocationAreFoundWithoutALookAtOthers() throws {
+        var steps: [Int] = []
+        for count in [100, 1000, 10_000] {
+            let all = (0..<count).map { number in
+                TreeIndex(
+                    id: UInt32(number),
+                    definition: TreeIndexDefinition(
+                        pattern: number % 3 == 0 ? ["$any", "p\(number)"] : ["p\(number)", "$any"], index: .value),
+                    state: .ready)
+            }
+            let indexes = TreeIndexes(all.compactMap { $0 })
+            let path = TreePath(keys: ["p7", "p9", "x"])
+            #expect(Set(indexes.above(path).map(\.id)) == [7, 9])
+            steps.append(indexes.stepsAbove(path))
+        }
+        #expect(steps[0] <= 8)
+        #expect(steps[1] == steps[0] && steps[2] == steps[0])
+    }
+
     @Test func tooManyDefinitionsAreRefused() throws {
         let database = try TreeDatabase(name: "test", store: MemoryStore(), clock: SystemClock())
         defer { database.close() }

@@ -40,6 +40,7 @@ struct WorkloadMetrics: Sendable {
         text.sample("hearth_held_bytes", [("kind", "listened")], memory.listening.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "untold")], memory.listenersWaiting.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "windows")], memory.windows.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "kept")], memory.keptWindows.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)

@@ -38,6 +38,8 @@ struct DisconnectWrites: Sendable {
     private var touched: Set<TreePath> = []
     /// What leads back to the beginning of an attempt.
     private var undo: [(path: TreePath, part: Part?)]?
+    /// For tests: parts that were replaced.
+    private(set) var attemptSteps = 0
 
     var isEmpty: Bool { partCount == 0 }
 
@@ -150,6 +152,7 @@ struct DisconnectWrites: Sendable {
     private mutating func replace(_ path: TreePath, _ part: Part?) {
         let old = Self.replace(part, path.keys[...], &root)
         undo?.append((path, old))
+        attemptSteps += 1
         touched.insert(path)
         sizeBytes += (part?.sizeBytes ?? 0) - (old?.sizeBytes ?? 0)
         memoryBytes += (part?.memoryBytes ?? 0) - (old?.memoryBytes ?? 0)

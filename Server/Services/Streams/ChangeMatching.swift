@@ -45,7 +45,10 @@ final class ChangeMatching {
             now = try shared.live.matches(after, key: change.key)
             guard was || now else { return true }
             isWindow = shared.live.isWindow
-            if isWindow, try !shared.isInWindow(key: change.key, before: before, after: after, version) { return true }
+            if isWindow {
+                let state = now ? after.map { ($0, change.after?.updateVersion ?? version) } : nil
+                if try !shared.take(key: change.key, before: before, after: state, version) { return true }
+            }
             targets = Array(shared.targets.values)[...]
         } else {
             return false

@@ -101,11 +101,21 @@ extension ListenStream {
         var left = Self.windowResultsMax
         while left > 0, snapshot.windowsUnderWay < Self.windowsAtOnceMax, let target = snapshot.windows.popFirst() {
             guard case .query(let shared) = target.kind, targets[target.id] === target else { continue }
+            if let known = target.window?.version,
+                let changes = shared.changes(since: known, at: snapshot.version)
+            {
+                left -= Self.stepsOfWindow + changes.count
+                windowMoved(target, snapshot) { () throws(Status) in try move(target, by: changes, snapshot) }
+                if call.isFinished { return true }
+                continue
+            }
             snapshot.windowsUnderWay += 1
             shared.results(at: snapshot.version, in: listeners, service, for: call.requester) { [self] result in
                 snapshot.windowsUnderWay -= 1
-                left -= Self.stepsOfWindow + ((try? result.get())?.documents.count ?? 0)
-                windowMoved(target, result, snapshot)
+                left -= Self.stepsOfWindow + ((try? result.get())?.workCount ?? 0)
+                windowMoved(target, snapshot) { () throws(Status) in
+                    try move(target, to: try result.get(), snapshot)
+                }
             }
             if call.isFinished { return true }
         }
@@ -128,12 +138,12 @@ extension ListenStream {
     }
 
     private func windowMoved(
-        _ target: ListenTarget, _ result: Result<WindowResult, Status>, _ snapshot: PendingSnapshot
+        _ target: ListenTarget, _ snapshot: PendingSnapshot, _ move: () throws(Status) -> Void
     ) {
         if call.isFinished { return }
         do throws(Status) {
             // One that was given up meanwhile has no result.
-            if targets[target.id] === target { try move(target, to: try result.get(), snapshot) }
+            if targets[target.id] === target { try move() }
         } catch {
             // A new stream may succeed.
             return end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
@@ -157,6 +167,7 @@ extension ListenStream {
         let window = target.window?.versions ?? [:]
         do throws(Status) {
             try target.window?.replace(with: result.versions, sizeBytes: result.sizeBytes)
+            target.window?.version = result.version
         } catch {
             // The stream's other targets go on.
             return remove(target.id, cause: error)
@@ -176,6 +187,30 @@ extension ListenStream {
         for key in left.sorted(by: { UTF8Order.compare($0, $1) < 0 }) {
             snapshot.changes.note(key, target, was: true, now: false, try result.view.document(key: key))
         }
+    }
+
+    /// The same when it is known which documents can differ.
+    private func move(
+        _ target: ListenTarget, by changes: [(key: [UInt8], updateVersion: Int64?)], _ snapshot: PendingSnapshot
+    ) throws(Status) {
+        guard let listeners, let window = target.window, target.since != .max else { return }
+        for (key, updateVersion) in changes {
+            let known = window.versions[key]
+            if known == updateVersion { continue }
+            do throws(Status) {
+                try window.change(key, to: updateVersion)
+            } catch {
+                // The stream's other targets go on.
+                return remove(target.id, cause: error)
+            }
+            let document = try listeners.view(at: snapshot.version).document(key: key)
+            snapshot.changes.note(key, target, was: known != nil, now: updateVersion != nil, document)
+            if snapshot.changes.isTooLarge {
+                snapshot.forget()
+                return startOver()
+            }
+        }
+        window.version = snapshot.version
     }
 
     /// Targets and documents that one turn of the loop sends of a snapshot.

@@ -75,6 +75,7 @@ extension ListenStream {
                 }
                 run(source, of: target) { [self] in
                     target.window = source.window
+                    target.window?.version = version
                     let count = ResultCounts.Entry(version: version, count: source.count)
                     service.resultCounts.note(count, database, shared.digest)
                     loaded(target, version, readTime)
@@ -179,6 +180,7 @@ extension ListenStream {
         run(source, of: target) { [self] in
             if source.isTooOld { return load(target, .unknown) }
             target.window = source.window
+            target.window?.version = version
             loaded(target, version, readTime)
         }
     }

@@ -7,6 +7,8 @@ import HearthModel
 /// they fill the server. Belongs to one thread at a time: that of the loading, then that of the stream's loop.
 final class ListenWindow {
     private(set) var versions: [[UInt8]: Int64] = [:]
+    /// The version at which it was as it is noted here.
+    var version: Int64 = 0
     private var sizeBytes = 0
     private let memory: MemoryReservation
 
@@ -24,6 +26,16 @@ final class ListenWindow {
 
     static func sizeBytes(of keys: some Sequence<[UInt8]>) -> Int {
         keys.reduce(0) { $0 + $1.count + entrySizeBytes }
+    }
+
+    /// Notes what a document's update version is now, nil when it isn't in the window.
+    /// - Throws: RESOURCE_EXHAUSTED when the client may not hold so much.
+    func change(_ key: [UInt8], to version: Int64?) throws(Status) {
+        if let version { return try note(key, version) }
+        if versions.removeValue(forKey: key) == nil { return }
+        sizeBytes -= key.count + Self.entrySizeBytes
+        // What shrinks a little keeps what it has; a window mostly stays as large as it is.
+        if memory.bytes - sizeBytes > 2 * Self.stepBytes { memory.resize(to: sizeBytes + Self.stepBytes) }
     }
 
     /// - Throws: RESOURCE_EXHAUSTED when the client may not hold so much.

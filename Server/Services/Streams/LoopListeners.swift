@@ -37,6 +37,7 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// Of `seen`, while a slice of judgements goes on.
     private var judgementReader: StateReader?
     private var judgements = Judgements()
+    private var viewOfTurn: ReadView?
     private var streams: [ObjectIdentifier: ListenStream] = [:]
 
     init(_ database: Database, _ loop: EventLoop) {
@@ -258,6 +259,15 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
         database.changes.withVersion { version in
             loop.execute { [self] in add(.settled(version, body)) }
         }
+    }
+
+    /// The state at a version, for all who ask for it in this turn of the loop.
+    func view(at version: Int64) throws(Status) -> ReadView {
+        if let viewOfTurn, viewOfTurn.version == version { return viewOfTurn }
+        let view = try database.view(atVersion: version)
+        if viewOfTurn == nil { loop.execute { [weak self] in self?.viewOfTurn = nil } }
+        viewOfTurn = view
+        return view
     }
 
     // MARK: Work in slices

@@ -11,6 +11,9 @@ struct PendingChanges {
         /// Where each target stands in `targets`; kept when there are many.
         fileprivate var places: [ObjectIdentifier: Int]?
 
+        /// For tests: targets that were looked at.
+        fileprivate(set) var steps = 0
+
         /// Up to here a look at each costs less than a table.
         private static let scannedMax = 16
 
@@ -21,6 +24,7 @@ struct PendingChanges {
             self.after = after
             let id = ObjectIdentifier(target)
             let known = places.map { $0[id] } ?? targets.firstIndex { $0.target === target }
+            steps += places == nil ? known.map { $0 + 1 } ?? targets.count : 1
             if let known {
                 targets[known].now = now
                 return false

@@ -11,15 +11,15 @@ final class SharedQuery: @unchecked Sendable {
     /// On the account of who watched it first.
     private let held: MemoryReservation
     private(set) var targets: [ObjectIdentifier: ListenTarget] = [:]
+    /// Of a query with a limit or an offset.
+    private(set) var watched: WatchedWindow
+    /// What was found last, in this turn of the loop.
     private var window: WindowResult?
-    /// Where the last result of a full window stands; nil when that isn't known. What lies behind it before and after a
-    /// change is not seen in the window.
-    private var edge: [UInt8]?
-    /// The version of the last change that was not behind the edge.
-    private var lastSeenVersion: Int64 = 0
     private var waiting: [Int64: [(Result<WindowResult, Status>) -> Void]] = [:]
-    /// Of what workers look for; set when nobody watches the query any more.
+    /// Of what workers look for; another one as soon as nobody watches the query any more.
     private var cancellation = Cancellation()
+    /// For tests: results that were found in the store.
+    private(set) var resultsFound = 0
 
     private static let unwanted = Status(.cancelled, "Nobody watches the query any more.")
 
@@ -27,13 +27,17 @@ final class SharedQuery: @unchecked Sendable {
         self.digest = digest
         self.live = live
         self.held = held
+        watched = WatchedWindow(live)
     }
 
     func add(_ target: ListenTarget) { targets[ObjectIdentifier(target)] = target }
 
     func remove(_ target: ListenTarget) {
         targets[ObjectIdentifier(target)] = nil
-        guard targets.isEmpty, !waiting.isEmpty else { return }
+        guard targets.isEmpty else { return }
+        // From here on nobody says what changes.
+        watched = WatchedWindow(live)
+        window = nil
         cancellation.cancel()
         cancellation = Cancellation()
         let unwanted = waiting.values.flatMap { $0 }
@@ -41,36 +45,36 @@ final class SharedQuery: @unchecked Sendable {
         for done in unwanted { done(.failure(Self.unwanted)) }
     }
 
-    /// Whether a change of a matching document can be seen in the window of a query with a limit or an offset.
-    func isInWindow(
-        key: [UInt8], before: FieldTable?, after: FieldTable?, _ version: Int64
-    ) throws(Status) -> Bool {
-        if let edge, try live.isBehind(edge, before, key: key), try live.isBehind(edge, after, key: key) {
-            return false
-        }
-        edge = nil
-        lastSeenVersion = max(lastSeenVersion, version)
-        return true
-    }
+    // MARK: Windows
+
+    /// Works in a change of a document that matches the query, or did.
+    /// - Parameter after: nil when it doesn't match any more.
+    /// - Returns: whether the change can be seen in the window.
+    func take(
+        key: [UInt8], before: FieldTable?, after: (fields: FieldTable, updateVersion: Int64)?, _ version: Int64
+    ) throws(Status) -> Bool { try watched.take(key: key, before: before, after: after, version) }
 
     /// Everything was deleted.
     func forgetWindow(_ version: Int64) {
-        edge = nil
         window = nil
-        lastSeenVersion = max(lastSeenVersion, version)
+        watched.forget(version)
     }
 
-    private func noteEdge(of result: WindowResult) throws(Status) {
-        guard result.version >= lastSeenVersion, let limit = live.query.query.limit, limit > 0,
-            result.documents.count == limit, let last = result.last
-        else { return }
-        edge = try live.query.position(of: last)
+    /// See `WatchedWindow.changes(since:at:)`.
+    func changes(since version: Int64, at now: Int64) -> [(key: [UInt8], updateVersion: Int64?)]? {
+        watched.changes(since: version, at: now)
     }
 
-    /// Results above this number are found by a worker.
+    /// Windows above this size are found by a worker.
     private static let inlineResultsMax = 300
 
-    /// Finds the results of a query with a limit or an offset at a version.
+    private var isSmall: Bool {
+        let query = live.query.query
+        let (size, overflow) = (query.limit ?? .max).addingReportingOverflow(query.offset)
+        return !overflow && size <= Self.inlineResultsMax
+    }
+
+    /// The window of a query with a limit or an offset at a version.
     /// - Parameter done: called on the loop, now or later.
     func results(
         at version: Int64, in listeners: LoopListeners, _ service: FirestoreService, for requester: Requester,
@@ -83,130 +87,89 @@ final class SharedQuery: @unchecked Sendable {
         }
         do throws(Status) {
             let memory = service.memory.sorting.reservation(for: requester)
-            let run = try WindowRun(live, listeners.database.view(atVersion: version), memory)
-            let size = (live.query.query.limit ?? .max).addingReportingOverflow(live.query.query.offset)
-            if run.isLight, !size.overflow, size.partialValue <= Self.inlineResultsMax,
-                let result = try run.finish(onLoop: true)
-            {
-                try noteEdge(of: result)
-                // For the other streams of this turn; it holds a snapshot.
-                window = result
-                listeners.loop.execute { [weak self] in self?.window = nil }
+            let view = try listeners.database.view(atVersion: version)
+            if let documents = try watched.documents(at: version) {
+                let result = try WindowResult(documents, view, memory)
+                share(result, in: listeners)
+                return done(.success(result))
+            }
+            let kept = watched.isToBeKept() ? service.memory.keptWindows.reservation(for: requester) : nil
+            let run = try WindowRun(live, view, memory, keptMemory: kept)
+            if run.isLight, isSmall, let result = try run.finish(onLoop: true) {
+                try note(result)
+                share(result, in: listeners)
                 return done(.success(result))
             }
             waiting[version] = [done]
-            let found: @Sendable (Result<WindowResult, Status>) -> Void = { [self] result in
-                listeners.loop.execute { [self] in
-                    let result = result.flatMap { found in
-                        Result { () throws(Status) in
-                            try noteEdge(of: found)
-                            return found
-                        }
-                    }
-                    for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
-                }
-            }
-            let (database, live, pool, cancellation) = (listeners.database, live, service.pool, cancellation)
-            service.longReads.whenFree(for: requester, cancellation: cancellation) { read in
-                switch read {
-                case .failure(let status): found(.failure(status))
-                case .success(let read):
-                    pool.run(.short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }) {
-                        found(
-                            Result { () throws(Status) in
-                                let run = try WindowRun(
-                                    live, try database.view(atVersion: version, under: read), memory
-                                ) { () throws(Status) in try cancellation.check() }
-                                guard let result = try run.finish(onLoop: false) else {
-                                    throw .internalError("A window has ended early.")
-                                }
-                                return result
-                            })
-                    }
-                }
-            }
+            watched.beginFinding(service.memory.keptWindows.reservation(for: requester))
+            find(at: version, in: listeners, service, for: requester, memory, kept)
         } catch {
             done(.failure(error))
         }
     }
-}
 
-/// What a query with a limit or an offset gave at a version. `@unchecked Sendable`: used by one thread at a time.
-final class WindowResult: @unchecked Sendable {
-    struct Entry {
-        var key: [UInt8]
-        var updateVersion: Int64
-        /// Nil when it is read again where it is wanted.
-        var document: StoredDocument?
+    private func note(_ result: WindowResult) throws(Status) {
+        resultsFound += result.resultsFound
+        try watched.note(found: result)
     }
 
-    let version: Int64
-    let documents: [Entry]
-    /// The documents' update versions.
-    let versions: [[UInt8]: Int64]
-    let last: QueryResult?
-    /// What a target takes to note them.
-    let sizeBytes: Int
-    let view: ReadView
-    /// Of what it holds.
-    private let meter: WorkMeter
-
-    init(version: Int64, _ documents: [Entry], last: QueryResult?, _ view: ReadView, _ meter: WorkMeter) {
-        self.version = version
-        self.documents = documents
-        self.last = last
-        self.view = view
-        self.meter = meter
-        sizeBytes = ListenWindow.sizeBytes(of: documents.lazy.map(\.key))
-        versions = Dictionary(documents.map { ($0.key, $0.updateVersion) }) { $1 }
+    /// Holds a result, with its snapshot, for the other streams of this turn.
+    private func share(_ result: WindowResult, in listeners: LoopListeners) {
+        window = result
+        listeners.loop.execute { [weak self] in self?.window = nil }
     }
 
-    func document(_ entry: Entry) throws(Status) -> StoredDocument? {
-        if let document = entry.document { return document }
-        return try view.document(key: entry.key)
-    }
-}
-
-/// A query that is about to be run, by one thread or another. `@unchecked Sendable`: it is handed over once.
-private final class WindowRun: @unchecked Sendable {
-    private let view: ReadView
-    private let execution: QueryExecution
-    private let meter: WorkMeter
-
-    /// Documents of so many bytes are kept; of most windows all of them.
-    private static let documentBytesMax = 1 << 20
-    /// Of an entry in two tables, besides its key.
-    private static let entryBytes = 192
-
-    init(
-        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation,
-        check: @escaping () throws(Status) -> Void = {}
-    ) throws(Status) {
-        self.view = view
-        meter = WorkMeter(memory: memory, check: check)
-        execution = try QueryExecution(live.query, view: view, meter: meter)
-    }
-
-    var isLight: Bool { execution.isLight }
-
-    /// - Returns: nil when that is too much work for a loop.
-    func finish(onLoop: Bool) throws(Status) -> WindowResult? {
-        meter.mayPause = onLoop
-        var documents: [WindowResult.Entry] = []
-        var documentBytes = 0
-        var last: QueryResult?
-        while let result = try execution.next() {
-            let size = result.document.fields.count
-            let isKept = documentBytes + size <= Self.documentBytesMax
-            if isKept { documentBytes += size }
-            try meter.hold(result.key.count + Self.entryBytes + (isKept ? size : 0))
-            documents.append(
-                WindowResult.Entry(
-                    key: result.key, updateVersion: result.document.updateVersion,
-                    document: isKept ? result.document : nil))
-            last = result
+    /// Has a worker find the window for those who wait for a version.
+    private func find(
+        at version: Int64, in listeners: LoopListeners, _ service: FirestoreService, for requester: Requester,
+        _ memory: MemoryReservation, _ kept: MemoryReservation?
+    ) {
+        let (database, live, pool, cancellation) = (listeners.database, live, service.pool, cancellation)
+        let found: @Sendable (Result<WindowResult, Status>) -> Void = { [self] result in
+            listeners.loop.execute { [self] in
+                // Those who watched the query then have been answered.
+                guard cancellation === self.cancellation else { return }
+                let result = result.flatMap { found in
+                    Result { () throws(Status) in
+                        try note(found)
+                        return found
+                    }
+                }
+                watched.endFinding()
+                for done in waiting.removeValue(forKey: version) ?? [] { done(result) }
+            }
         }
-        if meter.isPaused { return nil }
-        return WindowResult(version: view.version, documents, last: last, view, meter)
+        service.longReads.whenFree(for: requester, cancellation: cancellation) { read in
+            switch read {
+            case .failure(let status): found(.failure(status))
+            case .success(let read):
+                pool.run(.short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }) {
+                    found(
+                        Result { () throws(Status) in
+                            let view = try database.view(atVersion: version, under: read)
+                            return try Self.find(live, view, memory, kept, cancellation)
+                        })
+                }
+            }
+        }
+    }
+
+    private static func find(
+        _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation, _ kept: MemoryReservation?,
+        _ cancellation: Cancellation
+    ) throws(Status) -> WindowResult {
+        do throws(Status) {
+            let run = try WindowRun(live, view, memory, keptMemory: kept) { () throws(Status) in
+                try cancellation.check()
+            }
+            guard let result = try run.finish(onLoop: false) else {
+                throw .internalError("A window has ended early.")
+            }
+            return result
+        } catch {
+            // What is found only to be kept must not take the room that the window itself would have.
+            guard kept != nil, error.code == .resourceExhausted else { throw error }
+            return try find(live, view, memory, nil, cancellation)
+        }
     }
 }

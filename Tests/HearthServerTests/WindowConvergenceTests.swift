@@ -1,0 +1,244 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthStorage
+import HearthWire
+import Synchronization
+import Testing
+
+@testable import HearthServer
+
+/// What a client shows, made of nothing but the messages that it was sent: as SDKs do it.
+private struct ShownTargets {
+    /// By target and name: update time and fields.
+    var documents: [Int32: [String: ShownDocument]] = [:]
+    /// Targets that the stream has brought to a version.
+    private(set) var current: Set<Int32> = []
+    var token: [UInt8] = []
+    private(set) var resets = 0
+    private var taken = 0
+
+    struct ShownDocument: Equatable {
+        var fields: MapValue
+    }
+
+    /// Takes what has come since the last time.
+    /// - Parameter atBoundary: called with the version of each boundary that speaks for all targets.
+    mutating func take(_ responses: [ListenResponse], _ atBoundary: (ShownTargets, Int64) throws -> Void) rethrows {
+        for response in responses.dropFirst(taken) {
+            if let change = response.documentChange, let document = change.document {
+                for id in change.targetIds {
+                    documents[id, default: [:]][document.name] = ShownDocument(fields: document.fields)
+                }
+                remove(document.name, change.removedTargetIds)
+            }
+            if let change = response.documentDelete { remove(change.document, change.removedTargetIds) }
+            if let change = response.documentRemove { remove(change.document, change.removedTargetIds) }
+            guard let change = response.targetChange else { continue }
+            if change.targetChangeType == .reset || change.targetChangeType == .remove {
+                resets += 1
+                for id in change.targetIds { documents[id] = [:] }
+            }
+            if change.targetChangeType == .current { current.formUnion(change.targetIds) }
+            guard change.targetChangeType == .noChange, change.targetIds.isEmpty,
+                let token = ResumeToken(change.resumeToken)
+            else { continue }
+            self.token = change.resumeToken
+            try atBoundary(self, token.version)
+        }
+        taken = responses.count
+    }
+
+    /// A new stream goes on with what is shown.
+    mutating func beginStream() {
+        taken = 0
+        current = []
+    }
+
+    private mutating func remove(_ name: String, _ ids: [Int32]) {
+        for id in ids { documents[id]?[name] = nil }
+    }
+}
+
+/// At each boundary a client shows of each target what a fresh query of that version gives.
+@Suite("Windows of listeners converge")
+struct WindowConvergenceTests {
+    private struct Target {
+        var id: Int
+        /// Of the query, behind its collection.
+        var text: String
+        var projection: [String]?
+        var normalized: NormalizedQuery
+
+        init(_ id: Int, _ rest: String, projection: [String]? = nil) throws {
+            self.id = id
+            self.projection = projection
+            let fields = projection.map { $0.map { #"{"fieldPath":"\#($0)"}"# }.joined(separator: ",") }
+            text = #","orderBy":[\#(rest)"# + (fields.map { #","select":{"fields":[\#($0)]}"# } ?? "")
+            let request = ListenHarness.target(id, "c", text)
+            let message = try ListenRequest(json: Array(request.utf8), at: "")
+            let query = try #require(message.addTarget?.query)
+            normalized = try ListenStream.live(query, StreamBench.name).query
+        }
+
+        func expected(_ view: ReadView) throws -> [String: ShownTargets.ShownDocument] {
+            var expected: [String: ShownTargets.ShownDocument] = [:]
+            let execution = try QueryExecution(normalized, view: view)
+            while let result = try execution.next() {
+                let path = try #require(DocumentKey.decode(result.key))
+                var fields = try FieldsCodec.decode(result.document.fields)
+                if let projection { fields = MapValue(fields.fields.filter { projection.contains($0.name) }) }
+                expected["\(ListenHarness.name)/documents/\(path)"] = ShownTargets.ShownDocument(fields: fields)
+            }
+            return expected
+        }
+    }
+
+    private static func order(_ field: String, _ direction: String = "ASCENDING") -> String {
+        #"{"field":{"fieldPath":"\#(field)"},"direction":"\#(direction)"}"#
+    }
+
+    private static func integer(_ number: Int) -> String { #"{"integerValue":"\#(number)"}"# }
+
+    /// Overlapping windows: limits of both ends, offsets, cursors, filters, projections, and queries that are the same.
+    private static func targets() throws -> [Target] {
+        let name = order("__name__")
+        let up = order("n")
+        let down = order("n", "DESCENDING")
+        let filter = #""where":{"fieldFilter":{"field":{"fieldPath":"g"},"op":"EQUAL","value":{"booleanValue":true}}}"#
+        let atLeast =
+            #""where":{"fieldFilter":{"field":{"fieldPath":"n"},"op":"GREATER_THAN","value":\#(integer(2))}}"#
+        return [
+            try Target(1, #"\#(up)],"limit":3"#),
+            try Target(2, #"\#(down)],"limit":3"#),
+            try Target(3, #"\#(up),\#(order("__name__", "DESCENDING"))],"limit":7,"offset":2"#),
+            try Target(4, #"\#(up)],"startAt":{"values":[\#(integer(3))],"before":true},"limit":4"#),
+            try Target(5, #"\#(down)],"endAt":{"values":[\#(integer(4))],"before":false},"limit":6"#),
+            try Target(6, #"\#(name)],"offset":5"#),
+            try Target(7, #"\#(up)],\#(atLeast),"limit":5"#),
+            try Target(8, #"\#(name)],\#(filter),"limit":2"#),
+            try Target(9, #"\#(up)],"limit":4"#, projection: ["n"]),
+            try Target(10, #"\#(up)],"limit":1"#),
+            try Target(11, #"\#(up)],"limit":40"#),
+            try Target(12, #"\#(up)],"limit":3"#),
+        ]
+    }
+
+    private static func write(_ random: inout WindowRandom, _ ids: Int) -> Write {
+        let name = ResourceName(database: StreamBench.name, path: ResourcePath(["c", "d\(random.next(ids))"]))
+        if random.next(3) == 0 { return Write(document: name, operation: .delete) }
+        var fields = [MapValue.Field(name: "g", value: .boolean(random.next(2) == 0))]
+        // Some have no place in an order by `n`.
+        if random.next(6) > 0 { fields.append(.init(name: "n", value: .integer(Int64(random.next(6))))) }
+        if random.next(2) == 0 { fields.append(.init(name: "x", value: .integer(Int64(random.next(1000))))) }
+        return Write(document: name, operation: .update(fields: MapValue(fields), mask: nil))
+    }
+
+    private func write(_ random: inout WindowRandom, _ ids: Int, to database: Database) async throws {
+        let writes = (0..<1 + random.next(random.next(8) == 0 ? 30 : 3)).map { _ in Self.write(&random, ids) }
+        // A document at most once in a commit.
+        var known: Set<String> = []
+        try await database.commit(writes.filter { known.insert("\($0.document)").inserted })
+    }
+
+    private static let rules = """
+        rules_version = '2';
+        service cloud.firestore {
+          match /databases/{database}/documents { match /c/{id} { allow read: if true; } }
+        }
+        """
+
+    @Test("to what a fresh query gives, after any commits", arguments: 1...10 as ClosedRange<UInt64>)
+    func random(seed: UInt64) async throws {
+        var random = WindowRandom(seed)
+        // Sometimes there is no room to keep windows, or room for some of them.
+        let room = [1 << 20, 1 << 20, 6 << 10, 0][random.next(4)]
+        let kept = MemoryBudget(bytesMax: room, shareBytesMax: room)
+        let isJudged = random.next(2) == 0
+        let harness = try ListenHarness(ServerMemory(keptWindows: kept), rules: isJudged ? Self.rules : nil)
+        let identity: Identity = isJudged ? .nobody : .owner
+        let targets = try Self.targets()
+        let database = harness.database
+        let ids = [8, 30, 80][random.next(3)]
+        var shown = [ShownTargets](repeating: ShownTargets(), count: 2)
+        var clients: [ListenClient?] = [nil, nil]
+        var compared = 0
+        var clearedVersion: Int64 = 0
+        func look(_ index: Int) throws {
+            guard let client = clients[index] else { return }
+            try shown[index].take(client.responses) { shown, version in
+                // What was before nobody can look at any more.
+                if version < clearedVersion { return }
+                let view = try database.view(atVersion: version)
+                for target in targets where shown.current.contains(Int32(target.id)) {
+                    compared += 1
+                    let expected = try target.expected(view)
+                    let found = shown.documents[Int32(target.id)] ?? [:]
+                    #expect(found == expected, "seed \(seed), version \(version), target \(target.id)")
+                }
+            }
+            #expect(client.refusals.isEmpty, "seed \(seed)")
+            guard let end = client.end else { return }
+            // A stream that was just about a state from before connects again.
+            #expect(clearedVersion > 0 && end.code == .unavailable, "seed \(seed): \(end)")
+            clients[index] = nil
+        }
+        for step in 0..<160 {
+            try await write(&random, ids, to: database)
+            let index = random.next(2)
+            if let client = clients[index] {
+                switch random.next(12) {
+                case 0:
+                    await client.leave()
+                    try look(index)
+                    clients[index] = nil
+                case 1, 2: await client.setTakes(false)
+                case 3, 4, 5: await client.setTakes(true)
+                case 6:
+                    await client.setTakes(true)
+                    await client.rest()
+                default: break
+                }
+                try look(index)
+            } else {
+                // The second stream's targets are the same queries, and it goes on from where it was.
+                let client = await harness.client(connection: UInt64(step), identity: identity)
+                clients[index] = client
+                let token = shown[index].token.isEmpty ? nil : ListenHarness.base64(shown[index].token)
+                shown[index].beginStream()
+                await client.ask(targets.map { ListenHarness.target($0.id, "c", $0.text, token: token) })
+                // Until all targets are current, a boundary speaks for those that were added.
+                await client.rest()
+                while !client.hasCurrent(targets.count) { await Task.yield() }
+            }
+            if step % 61 == 60 {
+                try await withCheckedContinuation { continuation in
+                    database.clear { continuation.resume(returning: $0) }
+                }.get()
+                clearedVersion = try database.view().version
+            }
+        }
+        for (index, client) in clients.enumerated() {
+            guard let client else { continue }
+            await client.setTakes(true)
+            await client.rest()
+            try look(index)
+            if clients[index] == nil { continue }
+            let view = try database.view()
+            for target in targets {
+                let found = shown[index].documents[Int32(target.id)] ?? [:]
+                #expect(found == (try target.expected(view)), "seed \(seed), at the end, target \(target.id)")
+            }
+            await client.leave()
+        }
+        #expect(compared > 100)
+        await until { kept.usedBytes == 0 }
+        harness.stop()
+    }
+}
+
+extension ListenClient {
+    fileprivate func hasCurrent(_ count: Int) -> Bool {
+        isFinished || (changes.last { $0.targetChangeType == .noChange } != nil && currentCount >= count)
+    }
+}
