@@ -9,10 +9,13 @@ import Synchronization
 /// connections that take as much as they get leave about an nth of the budget, whatever their order, and there is room
 /// for whoever holds little. Administrators may have all that is left.
 ///
+/// With a loan it has a part of its own, and besides what is left of a pool that it shares with other budgets.
+///
 /// Source of the idea: Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches". Their
 /// threshold, which is in proportion to what is free, supposes that a queue above it drains; ours may stay.
 package final class MemoryBudget: Sendable {
     private struct State {
+        var loan: MemoryLoan?
         var used = 0
         /// By those who aren't administrators.
         var usedByClients = 0
@@ -30,7 +33,7 @@ package final class MemoryBudget: Sendable {
     package let shareBytesMax: Int
     /// What a connection may hold although its account has its share.
     package let smallBytesMax: Int
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - bytesMax: for everybody together.
@@ -39,17 +42,25 @@ package final class MemoryBudget: Sendable {
     ///   - shareBytesMax: for one account.
     ///   - smallBytesMax: what a connection may have although its account, which may be the address of a whole network,
     ///     has its share.
-    package init(bytesMax: Int, clientsBytesMax: Int? = nil, shareBytesMax: Int, smallBytesMax: Int = 0) {
+    ///   - loan: what of `bytesMax` it has in any case, and where the rest comes from; nil: all is its own.
+    package init(
+        bytesMax: Int, clientsBytesMax: Int? = nil, shareBytesMax: Int, smallBytesMax: Int = 0, loan: MemoryLoan? = nil
+    ) {
         self.bytesMax = bytesMax
         self.clientsBytesMax = clientsBytesMax ?? bytesMax - bytesMax / 8
         self.shareBytesMax = shareBytesMax
         self.smallBytesMax = smallBytesMax
+        state = Mutex(State(loan: loan))
     }
 
     package var usedBytes: Int { state.withLock { $0.used } }
 
-    /// Whether more than half of it is in use.
-    package var isScarce: Bool { usedBytes > bytesMax / 2 }
+    /// Whether more than half of it is in use, or more than could still be had.
+    package var isScarce: Bool {
+        state.withLock { state in
+            state.used > bytesMax / 2 || state.loan.map { state.used > $0.freeBytes(used: state.used) } ?? false
+        }
+    }
 
     /// What one holder has reserved, at first nothing; given back when the object is freed.
     package func reservation(for requester: Requester) -> MemoryReservation {
@@ -64,13 +75,18 @@ package final class MemoryBudget: Sendable {
             let usedByClients = state.usedByClients + (requester.isAdministrator ? 0 : new - old)
             let account = state.byAccount[requester.account, default: 0] + new - old
             let connection = state.byConnection[key, default: 0] + new - old
-            if new > old {
-                if used > bytesMax { return false }
-                if !requester.isAdministrator {
-                    if usedByClients > clientsBytesMax { return false }
-                    let free = Double(min(bytesMax - used, clientsBytesMax - usedByClients))
-                    if Double(connection) * Double(clientsBytesMax) > free * free { return false }
-                    if account > shareBytesMax, connection > smallBytesMax { return false }
+            if new > old, used > bytesMax { return false }
+            let isCovered = state.loan?.cover(used, isAdministrator: requester.isAdministrator) ?? true
+            if new > old, !requester.isAdministrator || !isCovered {
+                let loanable = state.loan?.freeBytes(used: used) ?? .max
+                let free = min(bytesMax - used, clientsBytesMax - usedByClients, loanable)
+                let all = Double(min(clientsBytesMax, usedByClients + free))
+                guard isCovered, free >= 0, Double(connection) * all <= Double(free) * Double(free),
+                    connection <= smallBytesMax
+                        || Double(account) * Double(clientsBytesMax) <= Double(shareBytesMax) * all
+                else {
+                    state.loan?.cover(state.used, isAdministrator: requester.isAdministrator)
+                    return false
                 }
             }
             state.used = used

@@ -177,7 +177,7 @@ public enum Limits {
     /// What a commit counts for beside its writes: the call that waits for it (ours).
     public static let commitWaitingBytes = 4 << 10
     /// What a commit counts for at most there: what is larger is counted where it was decoded, until it is answered (ours).
-    public static let commitWaitingBytesMax = 8 << 20
+    public static let commitWaitingBytesMax = 2 << 20
     /// Milliseconds of the writer's work that one client may have queued while others wait (ours).
     public static let commitQueuedMillisecondsMax = 1000
     /// Commits that are prepared and wait for the writer at a time (ours).
@@ -189,6 +189,8 @@ public enum Limits {
 
     /// Bytes of documents of the latest commits that all databases of a process hold; beyond them each keeps little (ours).
     public static let recentChangesBytesMax = 64 << 20
+    /// Bytes that tell which collections the latest commits changed, in the same way (ours).
+    public static let feedIndexBytesMax = 64 << 20
 
     // MARK: Listeners; bounds of ours
 
@@ -246,6 +248,19 @@ public enum Limits {
     public static let workerJobsWaitingMax = 10_000
     /// Jobs of a group of workers that have begun and let others go on.
     public static let workerJobsParkedMax = 16
+    /// Bytes that whatever is held for peers may have together, beyond what each kind has of its own: all kinds at once
+    /// keep the process below 400 MB.
+    public static let pooledBytesMax = 96 << 20
+    /// What the kinds have in any case: what was received, what waits to be sent, heads of requests and open streams,
+    /// targets of listeners, keys that queries sort, reads of transactions, commits that wait, and each other kind.
+    public static let receivedOwnBytes = 32 << 20
+    public static let answersOwnBytes = 16 << 20
+    public static let openRequestsOwnBytes = 8 << 20
+    public static let listeningOwnBytes = 8 << 20
+    public static let sortingOwnBytes = 8 << 20
+    public static let readSetOwnBytes = 8 << 20
+    public static let commitsWaitingOwnBytes = 8 << 20
+    public static let otherOwnBytes = 4 << 20
     /// Bytes that were received and can't be worked on yet, of all connections of all protocols together.
     public static let receivedBytesMax = 128 << 20
     /// The same of one account: an identity, or the address of whoever shows none.
@@ -253,9 +268,9 @@ public enum Limits {
     /// What a connection may hold although its account has its share.
     public static let receivedSmallBytesMax = 64 << 10
     /// Bytes that large requests in work become when they are decoded, together; more wait for their turn.
-    public static let workingBytesMax = 96 << 20
+    public static let workingBytesMax = 64 << 20
     /// The same of requests that are small enough for a loop to decode.
-    public static let workingOnLoopsBytesMax = 32 << 20
+    public static let workingOnLoopsBytesMax = 16 << 20
     /// Bytes that queries hold while they sort, together; one connection gets at most about 0.38 of them.
     public static let sortingBytesMax = 128 << 20
 

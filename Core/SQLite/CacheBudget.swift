@@ -20,10 +20,13 @@ final class CacheBudget: @unchecked Sendable {
     /// commits no slower than more would.
     static let writers = CacheBudget(bytesMax: 64 << 20, eachBytesMax: 32 << 20, eachBytesMin: 512 << 10)
 
-    // Guards the field below.
+    // Guards the fields below.
     private let monitor = Monitor()
     private var holders: [ObjectIdentifier: any CacheHolder] = [:]
+    private var isTight = false
     private let pages: Atomic<Int>
+    /// For a walk over a tree.
+    private static let tightBytesMin = 64 << 10
     private let bytesMax: Int
     private let eachBytesMax: Int
     private let eachBytesMin: Int
@@ -63,11 +66,31 @@ final class CacheBudget: @unchecked Sendable {
         }
     }
 
+    /// While memory is tight, all together may keep a quarter.
+    func setTight(_ isTight: Bool) {
+        let all = monitor.withLock { () -> [any CacheHolder] in
+            self.isTight = isTight
+            return setPages() ? Array(holders.values) : []
+        }
+        for holder in all { holder.shrinkCacheUnlessBusy() }
+    }
+
     /// Whether each may keep less than before. By halves, so that the others hear of it seldom.
     private func setPages() -> Bool {
-        var bytes = eachBytesMax
+        let bytesMax = isTight ? bytesMax / 4 : bytesMax
+        let eachBytesMin = isTight ? min(eachBytesMin, Self.tightBytesMin) : eachBytesMin
+        var bytes = min(eachBytesMax, bytesMax)
         while bytes * holders.count > bytesMax, bytes > eachBytesMin { bytes /= 2 }
         let pagesNow = bytes / FileFormat.pageSizeBytes
         return pages.exchange(pagesNow, ordering: .relaxed) > pagesNow
+    }
+}
+
+/// The page caches of the process.
+package enum PageCaches {
+    /// While memory is tight they are small. Never waits for a database that is busy: it follows when it no longer is.
+    package static func setTight(_ isTight: Bool) {
+        CacheBudget.writers.setTight(isTight)
+        ReaderMemory.process.cache.setTight(isTight)
     }
 }

@@ -45,17 +45,10 @@ final class RecentChanges: Sendable {
     private static let chunkBytesMax = sizeBytesMax / 16
 
     private let state: Mutex<State>
-    /// Bytes that those of all databases of the process hold, and may.
-    private let shared: SharedBytes
+    /// Of all databases of the process.
+    private let shared: SharedCacheBytes
 
-    final class SharedBytes: Sendable {
-        let used = Atomic<Int>(0)
-        let max: Int
-
-        init(max: Int) { self.max = max }
-    }
-
-    init(since version: Int64, shared: SharedBytes = SharedBytes(max: .max)) {
+    init(since version: Int64, shared: SharedCacheBytes = SharedCacheBytes(max: .max)) {
         state = Mutex(State(completeSince: version, latest: version))
         self.shared = shared
     }
@@ -77,18 +70,24 @@ final class RecentChanges: Sendable {
             state.latest = set.version
             state.bytes += bytes
             shared.used.add(bytes, ordering: .relaxed)
-            while isTooLarge(state.bytes), let first = state.chunks.first {
-                state.completeSince = first.sets[first.sets.count - 1].version
-                state.bytes -= first.bytes
-                shared.used.subtract(first.bytes, ordering: .relaxed)
-                state.chunks.removeFirst()
-            }
+            fit(&state)
+        }
+    }
+
+    /// Lets go of what is too much now: other databases hold more, or memory is tight.
+    func fit() { state.withLock { fit(&$0) } }
+
+    private func fit(_ state: inout State) {
+        while isTooLarge(state.bytes), let first = state.chunks.first {
+            state.completeSince = first.sets[first.sets.count - 1].version
+            state.bytes -= first.bytes
+            shared.used.subtract(first.bytes, ordering: .relaxed)
+            state.chunks.removeFirst()
         }
     }
 
     private func isTooLarge(_ bytes: Int) -> Bool {
-        bytes > Self.sizeBytesMax
-            || bytes > Self.sharedBytesMin && shared.used.load(ordering: .relaxed) > shared.max
+        bytes > Self.sizeBytesMax || shared.isCrowded && bytes > shared.littleBytes(Self.sharedBytesMin)
     }
 
     /// Whether all commits after a version are held.

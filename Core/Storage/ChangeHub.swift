@@ -64,9 +64,9 @@ public final class ChangeHub: Sendable {
     /// Which collections the commits changed that have been handed on.
     let history: FeedIndex
 
-    init(version: Int64) {
+    init(version: Int64, feed: SharedCacheBytes) {
         state = Mutex(State(version: version))
-        history = FeedIndex(after: version)
+        history = FeedIndex(after: version, shared: feed)
     }
 
     /// Begins to watch.

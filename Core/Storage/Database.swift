@@ -69,7 +69,7 @@ public final class Database: Sendable {
         locks = LockTable(clock: clock)
         transactions = TransactionTable(clock: clock, database: name, readSets: memory.readSets)
         recent = RecentChanges(since: version, shared: memory.recent)
-        changes = ChangeHub(version: version)
+        changes = ChangeHub(version: version, feed: memory.feed)
         incarnationNumber = try Incarnation(from: snapshot)
         pipeline = CommitPipeline(
             store: store, clock: clock, commitClock: commitClock, locks: locks, recent: recent, catalog: currentCatalog,
@@ -101,6 +101,12 @@ public final class Database: Sendable {
         statistics.sizeBytes = store.sizeBytes
         statistics.store = store.statistics
         return statistics
+    }
+
+    /// Lets go of what is kept of the latest commits and is too much now: memory is tight, or other databases hold more.
+    package func fitCaches() {
+        recent.fit()
+        changes.history.fit()
     }
 
     /// Has `observer` told of every later commit, in order, from the writer's thread.

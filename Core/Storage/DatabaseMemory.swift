@@ -8,17 +8,37 @@ package struct DatabaseMemory: Sendable {
     /// Commits that wait for the writers.
     package let commits: MemoryBudget
     /// Documents of the latest commits.
-    let recent = RecentChanges.SharedBytes(max: Limits.recentChangesBytesMax)
+    let recent: SharedCacheBytes
+    /// Where the feeds have what.
+    let feed: SharedCacheBytes
 
     package init(
-        readSets: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
-            smallBytesMax: Limits.readSetSmallBytesMax),
-        commits: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.commitsWaitingBytesMax, clientsBytesMax: Limits.commitsWaitingClientsBytesMax,
-            shareBytesMax: Limits.commitsWaitingShareBytesMax, smallBytesMax: Limits.commitsWaitingSmallBytesMax)
+        readSets: MemoryBudget = Self.readSets(loan: nil), commits: MemoryBudget = Self.commits(loan: nil),
+        pool: MemoryPool? = nil
     ) {
         self.readSets = readSets
         self.commits = commits
+        recent = SharedCacheBytes(max: Limits.recentChangesBytesMax, pool: pool)
+        feed = SharedCacheBytes(max: Limits.feedIndexBytesMax, pool: pool)
+    }
+
+    /// Besides parts of their own, the budgets draw on a pool; while it is tight less is kept of the latest commits.
+    package init(pool: MemoryPool) {
+        self.init(
+            readSets: Self.readSets(loan: MemoryLoan(pool, ownBytes: Limits.readSetOwnBytes)),
+            commits: Self.commits(loan: MemoryLoan(pool, ownBytes: Limits.commitsWaitingOwnBytes)), pool: pool)
+    }
+
+    package static func readSets(loan: MemoryLoan?) -> MemoryBudget {
+        MemoryBudget(
+            bytesMax: Limits.readSetBytesMax, shareBytesMax: Limits.readSetShareBytesMax,
+            smallBytesMax: Limits.readSetSmallBytesMax, loan: loan)
+    }
+
+    package static func commits(loan: MemoryLoan?) -> MemoryBudget {
+        MemoryBudget(
+            bytesMax: Limits.commitsWaitingBytesMax, clientsBytesMax: Limits.commitsWaitingClientsBytesMax,
+            shareBytesMax: Limits.commitsWaitingShareBytesMax, smallBytesMax: Limits.commitsWaitingSmallBytesMax,
+            loan: loan)
     }
 }

@@ -135,16 +135,16 @@ final class FeedIndex: Sendable {
 
     /// What one generation may hold, in units of eight bytes.
     static let generationUnitsMax = 1 << 18
-    /// The same, while the databases of the process have more than `processUnitsMax` together.
+    /// The same, while those of all databases are crowded.
     private static let generationUnitsMin = 1 << 13
-    private static let processUnitsMax = 64 << 17
     /// What half of the last versions of one kind may take: of 32,768 short names.
     private static let lastUnitsMax = 1 << 19
 
     /// A name's own bytes, with their array.
     fileprivate static func units(ofName name: ByteKey) -> Int { 4 + name.bytes.count / 8 }
 
-    private static let processUnits = Atomic<Int>(0)
+    /// Of all databases of the process.
+    private let shared: SharedCacheBytes
     private let state: Mutex<State>
     private let unitsMax: Int
     private let lastUnitsMax: Int
@@ -152,7 +152,11 @@ final class FeedIndex: Sendable {
     /// - Parameters:
     ///   - version: of the last commit; what happened before is not known.
     ///   - unitsMax: of a generation; smaller in tests.
-    init(after version: Int64, unitsMax: Int = FeedIndex.generationUnitsMax) {
+    init(
+        after version: Int64, unitsMax: Int = FeedIndex.generationUnitsMax,
+        shared: SharedCacheBytes = SharedCacheBytes(max: .max)
+    ) {
+        self.shared = shared
         state = Mutex(State(version))
         self.unitsMax = unitsMax
         lastUnitsMax = min(Self.lastUnitsMax, 2 * unitsMax)
@@ -161,7 +165,9 @@ final class FeedIndex: Sendable {
     /// About the memory that it takes.
     var heldBytes: Int { state.withLock { 8 * $0.units } }
 
-    deinit { Self.processUnits.subtract(state.withLock { $0.units }, ordering: .relaxed) }
+    deinit { state.withLock { count(-$0.units) } }
+
+    private func count(_ units: Int) { shared.used.add(8 * units, ordering: .relaxed) }
 
     // MARK: Commits
 
@@ -177,11 +183,25 @@ final class FeedIndex: Sendable {
                 state.newer.note(place, set.version)
                 last = place
             }
-            let isCrowded = Self.processUnits.load(ordering: .relaxed) > Self.processUnitsMax
-            if state.newer.units > (isCrowded ? min(unitsMax, Self.generationUnitsMin) : unitsMax) {
-                Self.forgetOldest(&state, lastUnitsMax: isCrowded ? Self.generationUnitsMin : lastUnitsMax)
+            let isCrowded = shared.isCrowded
+            if state.newer.units > (isCrowded ? min(unitsMax, littleUnits) : unitsMax) {
+                Self.forgetOldest(&state, lastUnitsMax: isCrowded ? littleUnits : lastUnitsMax)
             }
-            Self.processUnits.add(state.units - before, ordering: .relaxed)
+            count(state.units - before)
+        }
+    }
+
+    private var littleUnits: Int { shared.littleBytes(Self.generationUnitsMin) }
+
+    /// Lets go of what is too much now: other databases hold more, or memory is tight.
+    func fit() {
+        state.withLock { state in
+            guard shared.isCrowded, state.walked.units + state.older.units + state.newer.units > 2 * littleUnits else {
+                return
+            }
+            let before = state.units
+            Self.forgetOldest(&state, lastUnitsMax: littleUnits)
+            count(state.units - before)
         }
     }
 
@@ -202,7 +222,7 @@ final class FeedIndex: Sendable {
     /// Everything was deleted by a commit that leaves no history.
     func reset(to version: Int64) {
         state.withLock { state in
-            Self.processUnits.subtract(state.units, ordering: .relaxed)
+            count(-state.units)
             state = State(version)
         }
     }
@@ -288,13 +308,13 @@ final class FeedIndex: Sendable {
 
     /// Takes what a whole walk has found.
     func learn(_ walk: Walk) {
-        if walk.generation.units > walk.unitsMax { return }
+        if walk.generation.units > (shared.isCrowded ? littleUnits : walk.unitsMax) { return }
         state.withLock { state in
             // Others may have walked farther, and commits may have pushed out what the walk ended at.
             guard walk.end == state.since, walk.begin < state.since else { return }
             // A shorter walk before this one: what it found lies behind.
-            guard state.walked.last == 0 else { return Self.join(walk, &state) }
-            Self.processUnits.add(walk.generation.units, ordering: .relaxed)
+            guard state.walked.last == 0 else { return join(walk, &state) }
+            count(walk.generation.units)
             state.walked = walk.generation
             // The end of what was walked, also when its last commit is earlier.
             state.walked.last = walk.end
@@ -302,13 +322,13 @@ final class FeedIndex: Sendable {
         }
     }
 
-    private static func join(_ walk: Walk, _ state: inout State) {
+    private func join(_ walk: Walk, _ state: inout State) {
         if walk.generation.units + state.walked.units > walk.unitsMax { return }
         let before = state.units
         state.walked.collections.merge(walk.generation.collections) { $1 + $0 }
         state.walked.groups.merge(walk.generation.groups) { $1 + $0 }
         state.walked.units += walk.generation.units
         state.since = walk.begin
-        processUnits.add(state.units - before, ordering: .relaxed)
+        count(state.units - before)
     }
 }

@@ -91,7 +91,8 @@ public struct NetworkLimits: Sendable {
     /// The same high-water mark for all answers of one connection together.
     public var connectionHighWaterBytes = 4 * 1024 * 1024
     /// Answer bytes that all connections together may have waiting. Above it, connections of which nothing could be sent
-    /// for `answerPatienceMilliseconds` are closed; above twice as much, those that hold most.
+    /// for `answerPatienceMilliseconds` are closed; above half as much again, those that hold most. In a server less while
+    /// the memory of the process is in use for other things.
     public var answersBytesMax = 128 * 1024 * 1024
     /// See `answersBytesMax`.
     public var answerPatienceMilliseconds = 500

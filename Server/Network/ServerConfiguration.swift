@@ -17,6 +17,9 @@ public struct ServerConfiguration: Sendable {
     /// What all connections may hold of input that can't be worked on yet; nil: a budget of their own, of
     /// `NetworkLimits.bufferedInputBytesMax`.
     package var receivedBytes: MemoryBudget?
+    /// Where the memory of answers that wait comes from, beyond `Limits.answersOwnBytes`; nil: all of
+    /// `NetworkLimits.answersBytesMax` may be used, whatever else is.
+    package var pool: MemoryPool?
     /// Value of the `server` field of HTTP answers; nil leaves it out. gRPC answers never carry it.
     public var serverHeader: String?
     /// gRPC answers of at least this many bytes are compressed for clients that accept gzip; nil: never. Off by

@@ -229,6 +229,7 @@ public final class Server: Sendable {
     private static func network(_ configuration: Configuration, _ memory: ServerMemory) -> ServerConfiguration {
         var network = configuration.network
         network.receivedBytes = memory.received
+        network.pool = memory.pool
         network.limits.bodyBytesMax = max(network.limits.bodyBytesMax, Limits.realtimeBodyBytesMax + 1)
         return network
     }
@@ -239,9 +240,11 @@ public final class Server: Sendable {
         try network.start()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, room: room, threads: self.upkeep)
-        let (clock, log) = (clock, log)
+        let (clock, log, registry) = (clock, log, registry)
+        let pressure = CachePressure(memory.pool)
         ticks.value = Periodic("hearth-ticks", everyMilliseconds: Upkeep.tickMilliseconds) { count in
             ClockReport.check(clock, log)
+            pressure.tick(count, registry.openDatabases)
             upkeep.tick(count)
         }
         if ticks.value == nil { throw Status.unavailable("The system has no room for another thread.") }

@@ -4,10 +4,12 @@ import HearthStorage
 
 /// What peers make the process hold, counted in one place for all protocols.
 ///
-/// A server has one, which its network engine and both products share. Any one of the bounds leaves the process below the
-/// 400 MB of `docs/abuse.md`, which is a promise for one attack at a time: all of them used up at once, with what answers
-/// may take (`NetworkLimits.answersBytesMax`), are more.
+/// A server has one, which its network engine and both products share. Each kind of use has a bound and a part of its own;
+/// besides, all draw on one pool, so that the process stays below the 400 MB of `docs/abuse.md` when all are used up at
+/// once, and no kind keeps another from working. What requests become while they are worked on never draws on it: it waits
+/// for nothing that others may hold for hours. While the pool is tight, caches are small (`CachePressure`).
 final class ServerMemory: Sendable {
+    let pool: MemoryPool
     /// Bytes that were received and can't be worked on yet: unfinished bodies and messages, messages ahead of their turn,
     /// those that wait for a stream, large requests that wait for memory.
     let received: MemoryBudget
@@ -33,43 +35,58 @@ final class ServerMemory: Sendable {
     /// What streams have sent to clients of WebChannel and those have not acknowledged.
     let unacknowledged: MemoryBudget
 
+    /// What is given takes the place of a part.
     init(
-        received: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.receivedBytesMax, shareBytesMax: Limits.receivedShareBytesMax,
-            smallBytesMax: Limits.receivedSmallBytesMax),
-        working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
-        workingOnLoops: WorkingMemory = WorkingMemory(bytesMax: Limits.workingOnLoopsBytesMax),
-        unread: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.realtimeUnreadBytesMax, shareBytesMax: Limits.realtimeUnreadShareBytesMax,
-            smallBytesMax: Limits.realtimeUnreadSmallBytesMax),
-        sorting: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax),
-        listening: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.listeningBytesMax, shareBytesMax: Limits.listeningShareBytesMax,
-            smallBytesMax: Limits.listeningSmallBytesMax),
-        listenersWaiting: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.listenWaitingBytesMax, shareBytesMax: Limits.listenWaitingShareBytesMax,
-            smallBytesMax: Limits.listenWaitingSmallBytesMax),
-        windows: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
-            smallBytesMax: Limits.listenWindowsSmallBytesMax),
-        keptWindows: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.listenKeptWindowsBytesMax, shareBytesMax: Limits.listenKeptWindowsShareBytesMax),
-        databases: DatabaseMemory = DatabaseMemory(),
-        unacknowledged: MemoryBudget = MemoryBudget(
-            bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
-            smallBytesMax: Limits.webChannelOutputSmallBytesMax)
+        pool: MemoryPool = MemoryPool(bytesMax: Limits.pooledBytesMax),
+        received: MemoryBudget? = nil, working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
+        unread: MemoryBudget? = nil,
+        sorting: MemoryBudget? = nil, listening: MemoryBudget? = nil, listenersWaiting: MemoryBudget? = nil,
+        windows: MemoryBudget? = nil, keptWindows: MemoryBudget? = nil, unacknowledged: MemoryBudget? = nil
     ) {
-        self.received = received
+        self.pool = pool
         self.working = working
-        self.workingOnLoops = workingOnLoops
-        self.unread = unread
-        self.sorting = sorting
-        self.listening = listening
-        self.listenersWaiting = listenersWaiting
-        self.windows = windows
-        self.keptWindows = keptWindows
-        self.databases = databases
-        self.unacknowledged = unacknowledged
+        workingOnLoops = WorkingMemory(bytesMax: Limits.workingOnLoopsBytesMax)
+        func loan(_ ownBytes: Int) -> MemoryLoan { MemoryLoan(pool, ownBytes: ownBytes) }
+        self.received =
+            received
+            ?? MemoryBudget(
+                bytesMax: Limits.receivedBytesMax, shareBytesMax: Limits.receivedShareBytesMax,
+                smallBytesMax: Limits.receivedSmallBytesMax, loan: loan(Limits.receivedOwnBytes))
+        self.unread =
+            unread
+            ?? MemoryBudget(
+                bytesMax: Limits.realtimeUnreadBytesMax, shareBytesMax: Limits.realtimeUnreadShareBytesMax,
+                smallBytesMax: Limits.realtimeUnreadSmallBytesMax, loan: loan(Limits.otherOwnBytes))
+        self.sorting =
+            sorting
+            ?? MemoryBudget(
+                bytesMax: Limits.sortingBytesMax, shareBytesMax: Limits.sortingBytesMax,
+                loan: loan(Limits.sortingOwnBytes))
+        self.listening =
+            listening
+            ?? MemoryBudget(
+                bytesMax: Limits.listeningBytesMax, shareBytesMax: Limits.listeningShareBytesMax,
+                smallBytesMax: Limits.listeningSmallBytesMax, loan: loan(Limits.listeningOwnBytes))
+        self.listenersWaiting =
+            listenersWaiting
+            ?? MemoryBudget(
+                bytesMax: Limits.listenWaitingBytesMax, shareBytesMax: Limits.listenWaitingShareBytesMax,
+                smallBytesMax: Limits.listenWaitingSmallBytesMax, loan: loan(Limits.otherOwnBytes))
+        self.windows =
+            windows
+            ?? MemoryBudget(
+                bytesMax: Limits.listenWindowsBytesMax, shareBytesMax: Limits.listenWindowsShareBytesMax,
+                smallBytesMax: Limits.listenWindowsSmallBytesMax, loan: loan(Limits.otherOwnBytes))
+        self.keptWindows =
+            keptWindows
+            ?? MemoryBudget(
+                bytesMax: Limits.listenKeptWindowsBytesMax, shareBytesMax: Limits.listenKeptWindowsShareBytesMax,
+                loan: loan(Limits.otherOwnBytes))
+        self.unacknowledged =
+            unacknowledged
+            ?? MemoryBudget(
+                bytesMax: Limits.webChannelOutputBytesMax, shareBytesMax: Limits.webChannelOutputShareBytesMax,
+                smallBytesMax: Limits.webChannelOutputSmallBytesMax, loan: loan(Limits.otherOwnBytes))
+        databases = DatabaseMemory(pool: pool)
     }
 }

@@ -1,4 +1,5 @@
 import HearthConcurrency
+import HearthModel
 import Synchronization
 import Testing
 
@@ -76,6 +77,65 @@ import Testing
         #expect(!input.take(40 << 10))
         input.give(input.bytes)
         #expect(budget.usedBytes == 0)
+    }
+
+    @Test func answersThatWaitMakeRoomForWhatElseIsHeld() throws {
+        let pool = MemoryPool(bytesMax: 64 << 20)
+        var configuration = ServerConfiguration(host: "127.0.0.1", loopCount: 2)
+        configuration.pool = pool
+        let context = LoopContext(
+            loop: try EventLoop(index: 98), loopCount: 2, configuration: configuration, tls: nil,
+            inputBudget: MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 1 << 20),
+            http: ClosureHTTPHandler { _ in }, grpc: ClosureGRPCHandler { _ in })
+        let limits = configuration.limits
+        context.countWaitingAnswers(20 << 20)
+        #expect(!context.hasTooManyAnswers && context.answerHighWaterBytes == limits.answerHighWaterBytes)
+        #expect(pool.usedBytes >= (20 << 20) - Limits.answersOwnBytes / 2)
+        // An administrator's own, who is refused for nothing that clients hold.
+        let others = MemoryBudget(bytesMax: 1 << 30, shareBytesMax: 1, loan: MemoryLoan(pool, ownBytes: 0))
+        let held = others.reservation(for: .administrator(connection: 1))
+        while held.grow(by: 1 << 20) {}
+        #expect(pool.usedBytes <= pool.bytesMax)
+        #expect(context.hasTooManyAnswers && context.answerHighWaterBytes == limits.answerLowWaterBytes)
+        // The own part is always there.
+        context.countWaitingAnswers(Limits.answersOwnBytes / 2 - (20 << 20))
+        #expect(!context.hasTooManyAnswers)
+        context.countWaitingAnswers(-context.waitingAnswerBytes)
+        held.resize(to: 0)
+        #expect(pool.usedBytes == 0)
+    }
+
+    @Test(arguments: [1, 20, 1000]) func requestsThatAreOpenHaveABoundAndLeaveRoomForOthers(connections: Int) throws {
+        let pool = MemoryPool(bytesMax: 32 << 20)
+        var configuration = ServerConfiguration(host: "127.0.0.1", loopCount: 1)
+        configuration.pool = pool
+        let context = LoopContext(
+            loop: try EventLoop(index: 97), loopCount: 1, configuration: configuration, tls: nil,
+            inputBudget: MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 1 << 20),
+            http: ClosureHTTPHandler { _ in }, grpc: ClosureGRPCHandler { _ in })
+        // A request of usual size isn't counted.
+        var usual = HeldRequests(context)
+        let isUsualHeld = usual.set(HeldRequests.freeBytes)
+        #expect(isUsualHeld && context.openRequests.usedBytes == 0)
+        var held = (0..<connections).map { _ in (requests: HeldRequests(context), bytes: 0) }
+        for _ in 0..<256 {
+            for number in held.indices where held[number].requests.set(held[number].bytes + 66_000) {
+                held[number].bytes += 66_000
+            }
+        }
+        #expect(context.openRequests.usedBytes == held.reduce(0) { $0 + $1.bytes })
+        #expect(context.openRequests.usedBytes <= Limits.openRequestsOwnBytes + pool.bytesMax)
+        let isMoreHeld = usual.set(16 << 10)
+        #expect(isMoreHeld)
+        // What is refused changes nothing, and less always works.
+        for number in held.indices {
+            let isMuchHeld = held[number].requests.set(held[number].bytes + (32 << 20))
+            let isLessHeld = held[number].requests.set(held[number].bytes / 2)
+            #expect(!isMuchHeld && isLessHeld)
+        }
+        for number in held.indices { _ = held[number].requests.set(0) }
+        _ = usual.set(0)
+        #expect(context.openRequests.usedBytes == 0 && pool.usedBytes == 0)
     }
 
     @Test func formatsDates() { #expect(HTTPDate.format(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT") }

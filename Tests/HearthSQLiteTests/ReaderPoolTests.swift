@@ -148,6 +148,33 @@ struct ReaderPoolTests {
         #expect(cache.count == 0 && cache.pagesEach * FileFormat.pageSizeBytes == 4 << 20)
     }
 
+    @Test func cachesAreSmallWhileMemoryIsTight() throws {
+        let folder = TemporaryFolder()
+        let cache = CacheBudget(bytesMax: 8 << 20, eachBytesMax: 4 << 20, eachBytesMin: 512 << 10)
+        var options = SQLiteStoreOptions()
+        options.writerCache = cache
+        let stores = try (0..<4).map { try SQLiteStore(path: folder.path + "/\($0).sqlite", options: options) }
+        cache.setTight(true)
+        #expect(cache.pagesEach * FileFormat.pageSizeBytes == 512 << 10)
+        // One that is busy meanwhile shrinks when it no longer is.
+        try stores[0].write { transaction throws(Status) in
+            for index in 0..<500 { try transaction.put(.entries, key(index), Array(repeating: 1, count: 3000)) }
+            cache.setTight(false)
+            #expect(cache.pagesEach * FileFormat.pageSizeBytes == 2 << 20)
+            cache.setTight(true)
+        }
+        for store in stores { try store.write { other throws(Status) in try other.put(.entries, key(1), [1]) } }
+        for holder in cache.all { #expect(holder.cachePagesNow == cache.pagesEach) }
+        #expect(cache.pagesEach * FileFormat.pageSizeBytes * cache.count <= 2 << 20)
+        cache.setTight(false)
+        for store in stores { try store.write { other throws(Status) in try other.put(.entries, key(1), [2]) } }
+        for holder in cache.all { #expect(holder.cachePagesNow * FileFormat.pageSizeBytes == 2 << 20) }
+        for store in stores {
+            #expect(try store.damage(max: 3) == [])
+            store.close()
+        }
+    }
+
     /// A connection is for one thread at a time: whoever opens a database leaves those alone that others write by.
     @Test func cachesShrinkWhileOthersCommit() throws {
         let folder = TemporaryFolder()

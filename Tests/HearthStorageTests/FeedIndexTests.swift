@@ -219,6 +219,35 @@ import Testing
         #expect(answer == nil || answer?.versions == [1])
     }
 
+    /// What the indexes of all databases take is bounded, also of those to which nobody writes any more.
+    @Test func littleIsKnownWhileAllAreCrowdedAndNothingWrongIsSaid() throws {
+        let shared = SharedCacheBytes(max: 4 << 20)
+        let counts = [4000] + Array(repeating: 500, count: 15)
+        let name = String(repeating: "x", count: 200)
+        var indexes = counts.map { count in
+            let index = FeedIndex(after: 0, shared: shared)
+            for version in 1...Int64(count) {
+                let key = DocumentKey.encode(ResourcePath(["\(name)\(version)", "d"]))
+                index.append(ChangeSet(version: version, changes: [Change(key: key, before: nil, after: nil)]))
+            }
+            return index
+        }
+        #expect(shared.isCrowded && indexes[0].heldBytes > 1 << 20)
+        for _ in 0..<3 { for index in indexes { index.fit() } }
+        #expect(shared.used.load(ordering: .relaxed) == indexes.reduce(0) { $0 + $1.heldBytes })
+        // Two generations, and what was last of collections and of their ids.
+        #expect(indexes.allSatisfy { $0.heldBytes <= 8 * 64 << 10 })
+        for index in indexes {
+            for version in [1, 250, 500] as [Int64] {
+                let place = FeedIndex.Place(of: DocumentKey.encode(ResourcePath(["\(name)\(version)", "d"])))
+                let answer = index.versions(in: .collection(place?.prefix ?? []), after: version - 1)
+                #expect(answer == nil || answer?.versions == [version])
+            }
+        }
+        indexes = []
+        #expect(shared.used.load(ordering: .relaxed) == 0)
+    }
+
     // MARK: Queries in the past
 
     /// A query in the past costs what changed in its own collection, and reads no document of others.

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [1, 10, 100]) func whatAllHoldIsBoundedHoweverManyTheyAre(count: Int) {
-        let shared = RecentChanges.SharedBytes(max: 8 << 20)
+        let shared = SharedCacheBytes(max: 8 << 20)
         var all = (0..<count).map { _ in RecentChanges(since: 0, shared: shared) }
         for version in 1...200 as ClosedRange<Int64> {
             for recent in all {
@@ -26,5 +27,24 @@ import Testing
         if count > 1 { all[0].reset(to: 300) }
         all = []
         #expect(shared.used.load(ordering: .relaxed) == 0)
+    }
+
+    @Test func littleIsKeptWhileMemoryIsTightAndWhatIsKeptIsWhole() {
+        let pool = MemoryPool(bytesMax: 8 << 20)
+        let shared = SharedCacheBytes(max: 8 << 20, pool: pool)
+        let recent = RecentChanges(since: 0, shared: shared)
+        for version in 1...70 as ClosedRange<Int64> { recent.append(set(version, bytes: 100_000)) }
+        recent.fit()
+        #expect(recent.reaches(0))
+        let budget = MemoryBudget(bytesMax: 8 << 20, shareBytesMax: 8 << 20, loan: MemoryLoan(pool, ownBytes: 0))
+        let held = budget.reservation(for: .administrator(connection: 1))
+        #expect(held.grow(by: 6 << 20) && pool.isTight)
+        recent.fit()
+        // A quarter, and a chunk is let go as a whole.
+        #expect(shared.used.load(ordering: .relaxed) <= 2 << 20)
+        #expect(!recent.reaches(0) && recent.changes(after: 0, through: 70) == nil)
+        #expect(recent.changes(after: 69, through: 70).map { $0.map(\.version) } == [70])
+        recent.append(set(71, bytes: 100_000))
+        #expect(recent.changes(after: 69, through: 71).map { $0.map(\.version) } == [70, 71])
     }
 }

@@ -25,6 +25,9 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     /// Body bytes read after the answer was complete.
     private var drainedBytes = 0
 
+    private var held: HeldRequests
+    /// Those of the request under way.
+    private var headBytes = 0
     /// Bytes after the current request.
     private var leftover: [UInt8] = []
     private var isParsing = false
@@ -48,13 +51,14 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         self.channel = channel
         self.context = context
         input = context.heldInput(of: channel)
+        held = HeldRequests(context)
         parser = HTTP1Parser(limits: context.limits)
         idleSince = channel.loop.now
         progress = BodyProgress(now: channel.loop.now)
     }
 
     private var isBusy: Bool { !isRequestComplete || !isAnswerComplete }
-    private var isAboveHighWater: Bool { output.count >= context.limits.answerHighWaterBytes }
+    private var isAboveHighWater: Bool { output.count >= context.answerHighWaterBytes }
 
     // MARK: Input
 
@@ -66,7 +70,14 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
             leftover.append(contentsOf: bytes)
             parseLeftover()
         }
+        countHeld()
         updateReading()
+    }
+
+    /// What has come and isn't a body: the head of the request under way, a head in part, and what waits behind them.
+    private func countHeld() {
+        if isClosing || held.set(headBytes + parser.heldBytes + leftover.count) { return }
+        refuse(HTTP1Failure(status: 503, reason: HeldRequests.tooMany))
     }
 
     private func parseLeftover() {
@@ -93,6 +104,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 leftover.append(contentsOf: bytes[position...])
                 return continueLater()
             }
+            let before = position - parser.heldBytes
             switch parser.next(bytes, &position) {
             case .needsMore:
                 if !parser.isInHead || parser.isBetweenRequests {
@@ -103,6 +115,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
                 return
             case .head(let head):
                 headSince = nil
+                headBytes = position - before
                 unparsed = UnsafeRawBufferPointer(rebasing: bytes[position...])
                 begin(head)
                 unparsed = nil
@@ -197,6 +210,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
     private func completeAnswer() {
         isAnswerComplete = true
         exchange = nil
+        headBytes = 0
         isReadingPausedByHandler = false
         channel.flushLater()
         // A client that waited for 100 Continue may send its body or not: there is no telling what comes next.
@@ -211,6 +225,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         if !keepsAlive || isShuttingDown { return close() }
         guard !isParsing else { return }
         parseLeftover()
+        countHeld()
         updateReading()
     }
 
@@ -247,6 +262,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         leftover = []
         output.removeAll()
         countAnswers()
+        _ = held.set(0)
         return result
     }
 
@@ -289,6 +305,7 @@ final class HTTP1Connection: ChannelDriver, @unchecked Sendable {
         isClosing = true
         output.removeAll()
         countAnswers()
+        _ = held.set(0)
         let exchange = exchange
         self.exchange = nil
         exchange?.cancel()

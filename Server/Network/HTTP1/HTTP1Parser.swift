@@ -57,6 +57,7 @@ struct HTTP1Parser {
     private var state = State.head
     /// A line or head of which not all is there.
     private var held: [UInt8] = []
+    var heldBytes: Int { held.count }
     private var scanner = HeadScanner()
     private var trailerBytes = 0
 

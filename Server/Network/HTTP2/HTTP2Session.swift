@@ -22,6 +22,9 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     private(set) var queuedBytes = 0
     /// Streams whose producer was told to wait.
     private var waitingStreams: [HTTP2Stream] = []
+    private var held: HeldRequests
+    /// What the open streams take.
+    private var streamBytes = 0
     private var resets: RateLimiter
     private var controlFrames: RateLimiter
     /// Streams whose handler hasn't begun, because too many answers wait.
@@ -45,6 +48,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         self.channel = channel
         self.context = context
         input = context.heldInput(of: channel)
+        held = HeldRequests(context)
         let limits = context.limits
         let now = channel.loop.now
         resets = RateLimiter(burstMax: limits.resetsBurstMax, perSecondMax: limits.resetsPerSecondMax, now: now)
@@ -107,7 +111,11 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             endConnection()
             return bytes.count
         }
-        if headerStream != nil { savedFields = ([UInt8](fields.bytes), fields.count) }
+        if headerStream != nil {
+            savedFields = ([UInt8](fields.bytes), fields.count)
+            // nghttp2 keeps a part of it, too.
+            if !held.set(streamBytes + context.limits.headBytesMax) { calmDown() }
+        }
         channel.flushLater()
         return result
     }
@@ -152,6 +160,8 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
         heldInput = []
         headerStream = nil
         context.counters.streamsOpen.add(-streams.count)
+        streamBytes = 0
+        _ = held.set(0)
         for stream in streams { stream.closed() }
     }
 
@@ -295,9 +305,18 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             last.slot = stream.slot
         }
         context.counters.streamsOpen.add(-1)
+        streamBytes -= stream.heldBytes
+        _ = held.set(streamBytes)
         if !stream.isAnswered, !resets.admit(now: channel.loop.now) { calmDown() }
         stream.closed()
         if isEnding, streams.isEmpty { channel.flushLater() }
+    }
+
+    /// Counts what a stream takes. False, and nothing counted, when it would be too much.
+    func hold(_ bytes: Int) -> Bool {
+        guard held.set(streamBytes + bytes) else { return false }
+        streamBytes += bytes
+        return true
     }
 
     func reset(_ id: Int32, code: nghttp2_error_code) {

@@ -27,6 +27,8 @@ final class HTTP2Stream {
     private var authority = ""
     private var scheme = ""
     private(set) var headers = HeaderBlock()
+    /// What the stream counts for, while it is open.
+    private(set) var heldBytes = 0
     private var isHeadComplete = false
     private var grpcFields = GRPCRequestFields()
 
@@ -53,6 +55,9 @@ final class HTTP2Stream {
         case fields(HTTP2Fields)
     }
 
+    /// Of a stream, a call and what nghttp2 keeps, beside the head.
+    private static let sizeBytes = 2 << 10
+
     init(id: Int32, session: HTTP2Session, slot: Int) {
         self.id = id
         self.session = session
@@ -72,7 +77,11 @@ final class HTTP2Stream {
     func receivedHead(_ fields: FieldBuffer, isTooLarge: Bool) {
         isHeadComplete = true
         guard let session else { return }
-        headers = HeaderBlock(fields)
+        let isHeld = session.hold(HTTP2Stream.sizeBytes + fields.bytes.count)
+        if isHeld {
+            heldBytes = HTTP2Stream.sizeBytes + fields.bytes.count
+            headers = HeaderBlock(fields)
+        }
         var grpc = GRPCRequestFields()
         HeaderBlock.forEach(fields.bytes) { name, value in
             if name.first == UInt8(ascii: ":") {
@@ -83,7 +92,9 @@ final class HTTP2Stream {
             return true
         }
         if isTooLarge {
-            refuseHead(isGRPC: grpc.isGRPC)
+            refuseHead(isGRPC: grpc.isGRPC, 431, "the request head is too large")
+        } else if !isHeld {
+            refuseHead(isGRPC: grpc.isGRPC, 503, HeldRequests.tooMany)
         } else if grpc.isGRPC && method == "POST" {
             session.context.counters.grpcCalls.add(1)
             let call = GRPCCall(stream: self, context: session.context)
@@ -154,12 +165,12 @@ final class HTTP2Stream {
         session.flushLater()
     }
 
-    private func refuseHead(isGRPC: Bool) {
+    private func refuseHead(isGRPC: Bool, _ status: Int, _ reason: String) {
         session?.context.counters.badRequests.add(1)
-        guard isGRPC else { return refuse(status: 431, "the request head is too large") }
+        guard isGRPC else { return refuse(status: status, reason) }
         var fields = HTTP2Fields(status: 200)
         fields.append("content-type", "application/grpc")
-        GRPCStatusFields.append(.resourceExhausted("the request's metadata is too large"), to: &fields)
+        GRPCStatusFields.append(.resourceExhausted(reason), to: &fields)
         submitWhole(fields)
     }
 
@@ -237,7 +248,7 @@ final class HTTP2Stream {
     func queueMore(_ bytes: [UInt8]) -> Bool { queue(bytes) }
 
     private func hasRoom(_ session: HTTP2Session) -> Bool {
-        guard output.count >= session.context.limits.answerHighWaterBytes || session.isAboveHighWater else {
+        guard output.count >= session.context.answerHighWaterBytes || session.isAboveHighWater else {
             return true
         }
         if !isAwaitingRoom {

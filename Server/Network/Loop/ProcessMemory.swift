@@ -22,6 +22,9 @@ public enum ProcessMemory {
     /// To be called when much memory has become free.
     public static func giveBackSoon() { wantedAt.store(EventLoop.monotonicNanoseconds(), ordering: .relaxed) }
 
+    /// To be called seldom: threads that allocate wait for some milliseconds.
+    package static func giveBackNow() { linux_malloc_trim() }
+
     /// Called by the loops every so often.
     static func giveBackIfQuiet(now: UInt64) {
         let wanted = wantedAt.load(ordering: .relaxed)

@@ -1,4 +1,5 @@
 import HearthConcurrency
+import HearthModel
 import HearthWebSocket
 import Synchronization
 
@@ -26,8 +27,11 @@ final class LoopContext: @unchecked Sendable {
     var isShuttingDown = false
     /// Answer bytes that wait in the connections of this loop.
     private(set) var waitingAnswerBytes = 0
-    private let waitingAnswerBytesMax: Int
+    private let waitingAnswerBytesBound: Int
+    /// Of a pool that others draw on, too: what it doesn't cover is too much.
+    private var answersLoan: MemoryLoan?
     private var isRelieving = false
+    var openRequests: OpenRequests
     /// Also those on their way to the loop; the first loop reads it to choose.
     private let connections = Atomic<Int>(0)
 
@@ -44,7 +48,14 @@ final class LoopContext: @unchecked Sendable {
         serverHeader = configuration.serverHeader
         compressionThresholdBytes = configuration.grpcCompressionThresholdBytes
         self.tls = tls
-        waitingAnswerBytesMax = configuration.limits.answersBytesMax / loopCount
+        waitingAnswerBytesBound = configuration.limits.answersBytesMax / loopCount
+        answersLoan = configuration.pool.map {
+            MemoryLoan($0, ownBytes: Limits.answersOwnBytes / loopCount, keptBytes: 0)
+        }
+        openRequests = OpenRequests(
+            MemoryLoan(
+                configuration.pool ?? MemoryPool(bytesMax: Limits.pooledBytesMax),
+                ownBytes: Limits.openRequestsOwnBytes / loopCount))
         http2Options = HTTP2Options(limits: configuration.limits)
     }
 
@@ -61,13 +72,19 @@ final class LoopContext: @unchecked Sendable {
     /// Counts answer bytes that a connection has taken in, or (below zero) got rid of.
     func countWaitingAnswers(_ change: Int) {
         waitingAnswerBytes += change
+        answersLoan?.cover(waitingAnswerBytes, isAdministrator: false)
         guard change > 0, hasTooManyAnswers, !isRelieving else { return }
         isRelieving = true
         relieveLater()
     }
 
-    /// New requests on connections that have answers waiting should wait, too.
+    private var waitingAnswerBytesMax: Int { min(waitingAnswerBytesBound, answersLoan?.allowedBytes ?? .max) }
+
+    /// New requests on connections that have answers waiting should wait, and answers that go on should keep little ready.
     var hasTooManyAnswers: Bool { waitingAnswerBytes > waitingAnswerBytesMax }
+
+    /// What one answer should have waiting at most. Never less than the low-water mark, where it goes on.
+    var answerHighWaterBytes: Int { hasTooManyAnswers ? limits.answerLowWaterBytes : limits.answerHighWaterBytes }
 
     private func relieveLater() {
         loop.schedule(afterMilliseconds: LoopContext.relievingMilliseconds) { [weak self] in self?.relieve() }
@@ -87,7 +104,7 @@ final class LoopContext: @unchecked Sendable {
         for entry in waiting where waitingAnswerBytes > waitingAnswerBytesMax && entry.since + patience < now {
             giveUp(entry.channel)
         }
-        if waitingAnswerBytes > 2 * waitingAnswerBytesMax {
+        if waitingAnswerBytes > waitingAnswerBytesMax + waitingAnswerBytesMax / 2 {
             waiting.sort { $0.bytes > $1.bytes }
             for entry in waiting where waitingAnswerBytes > waitingAnswerBytesMax { giveUp(entry.channel) }
         }

@@ -44,5 +44,8 @@ struct WorkloadMetrics: Sendable {
         text.sample("hearth_held_bytes", [("kind", "read")], memory.databases.readSets.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "committing")], memory.databases.commits.usedBytes)
         text.sample("hearth_held_bytes", [("kind", "unacknowledged")], memory.unacknowledged.usedBytes)
+        text.sample("hearth_held_bytes", [("kind", "unread")], memory.unread.usedBytes)
+        text.family("hearth_pooled_bytes", .gauge, "Bytes that they have of the pool that all of them share.")
+        text.sample("hearth_pooled_bytes", [], memory.pool.usedBytes)
     }
 }

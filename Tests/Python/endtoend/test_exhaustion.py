@@ -8,7 +8,7 @@ import os
 import pytest
 
 from support import exhaustion
-from support.attacks import ATTACKS
+from support.exhaustion import ATTACKS
 
 BINARY = os.environ.get("HEARTH_BINARY", "")
 pytestmark = pytest.mark.skipif(not BINARY, reason="HEARTH_BINARY does not name the program")

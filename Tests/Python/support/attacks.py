@@ -206,6 +206,55 @@ def closed_windows(attacker: Attacker) -> None:
     attacker.many(16, one)
 
 
+def _hpack_length(count: int) -> bytes:
+    """In a prefix of seven bits."""
+    made, rest = b"\x7f", count - 127
+    while rest > 0x7F:
+        made += bytes([rest & 0x7F | 0x80])
+        rest >>= 7
+    return made + bytes([rest])
+
+
+def streams_with_large_heads(attacker: Attacker) -> None:
+    """Streams that stay open, whose heads of 60 KB are 100 bytes on the wire: 60 connections with 250 each."""
+    fields = [("content-type", "application/grpc"), ("te", "trailers")]
+    head = hostile.head("/google.firestore.v1.Firestore/Listen", "POST", fields)
+    entry = b"\x40\x01x" + _hpack_length(3900) + b"y" * 3900
+    first = hostile.frame(hostile.HEADERS, hostile.END_HEADERS, 1, head + entry)
+
+    def one(_: int) -> None:
+        peer = hostile.Peer(attacker.port)
+        attacker.keep.append(peer.socket)
+        # The newest entry of the table, fifteen times.
+        more = (
+            hostile.frame(hostile.HEADERS, hostile.END_HEADERS, 2 * number + 1, head + b"\xbe" * 15)
+            for number in range(1, 250)
+        )
+        peer.push(hostile.PREFACE + hostile.settings() + first + b"".join(more))
+        attacker.note("opened")
+
+    attacker.many(60, one)
+
+
+def waiting_requests(attacker: Attacker) -> None:
+    """1,500 connections whose answer goes on, with 200 KB of requests behind it."""
+    large_value(attacker)
+    behind = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 7000
+
+    def one(_: int) -> None:
+        for _ in range(75):
+            peer = attacker.connect()
+            peer.setblocking(False)
+            request = f"GET {database('other', '&sse=true')} HTTP/1.1\r\nHost: h\r\nAccept: text/event-stream\r\n\r\n"
+            try:
+                peer.send(request.encode() + behind)
+                attacker.note("asked")
+            except BlockingIOError:
+                attacker.note("blocked")
+
+    attacker.many(20, one)
+
+
 # Writes
 
 
@@ -491,10 +540,11 @@ def unfetched_polls(attacker: Attacker) -> None:
     attacker.many(60, one)
 
 
-def slow_readers_of_much(attacker: Attacker) -> None:
-    """Answers of 64 MB, which wait in files."""
+def slow_readers_of_much(attacker: Attacker, prefix: str = "") -> None:
+    """Answers of 64 MB, which wait in files. Without a prefix the keys are indexes: what may be an array is put together in
+    memory."""
     for part in range(16):
-        send(attacker.port, "PUT", database(f"much/{part}"), b'"' + b"x" * 4_000_000 + b'"')
+        send(attacker.port, "PUT", database(f"much/{prefix}{part}"), b'"' + b"x" * 4_000_000 + b'"')
     attacker.many(60, lambda _: attacker.ask_and_not_read(database("much")))
 
 
@@ -505,6 +555,8 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     "16 sums of 60,000 documents": sums_of_much,
     "16 batches of 20,000 documents, unread": large_batches,
     "1,600 queries into windows of 0 bytes": closed_windows,
+    "15,000 streams with heads of 60 KB": streams_with_large_heads,
+    "1,500 connections with 200 KB of requests that wait": waiting_requests,
     "12 commits of 500,000 nulls": commits_of_nulls,
     "8 commits of 3,000,000 nulls over gRPC": grpc_commits_of_nulls,
     "6,000 commits of 31,000 nulls into 30 databases": commits_into_many_databases,

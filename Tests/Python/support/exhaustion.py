@@ -20,8 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support import servers
-from support.attacks import ATTACKS, CHANNEL, ROOT, Attacker, database, fill, send
+from support import attacks, servers, together
+from support.attacks import CHANNEL, ROOT, Attacker, database, fill, send
+
+ATTACKS = attacks.ATTACKS | {"all that can be held, at once": together.everything}
 
 SECONDS = 4.0
 WAYS = ("read", "query", "commit", "begin", "database")
