@@ -411,7 +411,7 @@ public enum Limits {
     public static let treeReplacementNodesMin = 2_000
     /// Bytes of a write, or of what it replaces, from which on it is made in slices, however few nodes they are.
     public static let treeReplacementBytesMin = 512 << 10
-    /// Locations that a write may have to be made in slices.
+    /// Locations that a large write may have to be made as ranges that are replaced; one with more is made on a shadow of the tree.
     public static let treeReplacementPlacesMax = 512
     /// What one transaction of background work on a tree may write.
     public static let treeSliceRecordsMax = 2_000

@@ -1,17 +1,17 @@
 /// Changes by place, none of them below another: a later change replaces earlier ones at and below its place, and is worked into
 /// one above.
-struct ChangeTree: Sendable {
+package struct ChangeTree: Sendable {
     /// What stands here now; then there is nothing below, and no priority beside it.
-    private(set) var replacement: Node?
+    package private(set) var replacement: Node?
     /// The priority that this place gets if it exists; `.some(nil)` takes it away.
-    private(set) var priority: Scalar??
-    private(set) var below: [TreeKey: ChangeTree] = [:]
+    package private(set) var priority: Scalar??
+    package private(set) var below: [TreeKey: ChangeTree] = [:]
     /// Whether something that isn't empty is put here or below, so that this place surely exists.
-    private(set) var hasContent = false
+    package private(set) var hasContent = false
 
     init() {}
 
-    init(_ changes: [TreeChange]) {
+    package init(_ changes: [TreeChange]) {
         for change in changes { add(change, at: change.path.keys[...]) }
         findContent()
     }
@@ -46,7 +46,7 @@ struct ChangeTree: Sendable {
     }
 
     /// The part for a place below: what is known there, or a replacement's part.
-    func descend(_ path: TreePath) -> Place {
+    package func descend(_ path: TreePath) -> Place {
         var tree = self
         for (depth, key) in path.keys.enumerated() {
             if let node = tree.replacement {
@@ -59,7 +59,7 @@ struct ChangeTree: Sendable {
         return .changed(tree)
     }
 
-    enum Place {
+    package enum Place {
         case untouched
         case replaced(Node)
         case changed(ChangeTree)
@@ -67,7 +67,7 @@ struct ChangeTree: Sendable {
 
     /// First what is put, then what is taken away, then priorities: a node that is never left without children keeps its
     /// priority whatever the order of the changes was.
-    func applied(to node: Node) -> Node {
+    package func applied(to node: Node) -> Node {
         if let replacement { return replacement }
         var node = node
         for (key, tree) in below where tree.hasContent {
@@ -79,5 +79,52 @@ struct ChangeTree: Sendable {
         }
         if let priority { node = node.with(priority: priority) }
         return node
+    }
+
+    /// Changes that may be made one after the other, and come to the same as these at once: none lies below another; first what
+    /// is put, then what is taken away, then priorities.
+    /// - Parameter isInOrder: whether each of the three is in the order of keys.
+    package func oneByOne(isInOrder: Bool = false) -> [TreeChange] {
+        var (put, taken, priorities): ([TreeChange], [TreeChange], [TreeChange]) = ([], [], [])
+        func gather(_ tree: ChangeTree, _ path: TreePath) {
+            if let node = tree.replacement {
+                let change = TreeChange(path: path, node: node)
+                if node.isEmpty { taken.append(change) } else { put.append(change) }
+                return
+            }
+            if let priority = tree.priority {
+                priorities.append(
+                    TreeChange(path: path.child(.priority), node: priority.map { Node($0) } ?? .empty))
+            }
+            if isInOrder {
+                for key in tree.below.keys.sorted() { if let next = tree.below[key] { gather(next, path.child(key)) } }
+            } else {
+                for (key, tree) in tree.below { gather(tree, path.child(key)) }
+            }
+        }
+        gather(self, .root)
+        return put + taken + priorities
+    }
+
+    /// Whether it has more than so many places and nodes together.
+    package func isLarger(than countMax: Int) -> Bool {
+        var left = countMax
+        func count(_ tree: ChangeTree) {
+            left -= 1
+            if let node = tree.replacement { left -= node.count(upTo: left + 1) }
+            for next in tree.below.values where left >= 0 { count(next) }
+        }
+        count(self)
+        return left < 0
+    }
+}
+
+extension Node {
+    /// Nodes in it with itself; counting stops at a limit.
+    package func count(upTo limit: Int) -> Int {
+        var count = isEmpty ? 0 : 1
+        if childCount > limit { return limit }
+        for (_, child) in children where count < limit { count += child.count(upTo: limit - count) }
+        return count
     }
 }

@@ -12,20 +12,6 @@ extension TreeChange {
     /// below another; first what is put, then what is taken away, then priorities.
     package static func oneByOne(_ changes: [TreeChange]) -> [TreeChange] {
         if changes.count < 2 { return changes }
-        var (put, taken, priorities): ([TreeChange], [TreeChange], [TreeChange]) = ([], [], [])
-        func gather(_ tree: ChangeTree, _ path: TreePath) {
-            if let node = tree.replacement {
-                let change = TreeChange(path: path, node: node)
-                if node.isEmpty { taken.append(change) } else { put.append(change) }
-                return
-            }
-            if let priority = tree.priority {
-                priorities.append(
-                    TreeChange(path: path.child(.priority), node: priority.map { Node($0) } ?? .empty))
-            }
-            for (key, tree) in tree.below { gather(tree, path.child(key)) }
-        }
-        gather(ChangeTree(changes), .root)
-        return put + taken + priorities
+        return ChangeTree(changes).oneByOne()
     }
 }

@@ -50,7 +50,7 @@ final class GraftStore: Store {
             guard let graft = before.graft else { return snapshot }
             do throws(Status) {
                 guard let boundary = try TreeGraft.boundary(snapshot) else { return snapshot }
-                return GraftSnapshot(snapshot, GraftMap(graft: graft, boundary: boundary))
+                return GraftSnapshot(snapshot, try graft.map(boundary, in: snapshot))
             } catch {
                 snapshot.close()
                 throw error
@@ -67,7 +67,7 @@ final class GraftStore: Store {
         return try inner.write { transaction throws(Status) in
             let shown = GraftTransaction(transaction, self)
             if let graft, let boundary = try TreeGraft.boundary(transaction) {
-                shown.map = GraftMap(graft: graft, boundary: boundary)
+                try shown.show(graft, boundary)
             }
             return try body(shown)
         }
@@ -108,6 +108,17 @@ final class GraftStore: Store {
         }
     }
 
+    /// Makes a part of a shadow of the tree.
+    /// - Parameter body: works in the transaction until the slice is full; says whether all is made.
+    func build(
+        _ bounds: SliceBounds, _ body: (any StoreTransaction, inout Slice) throws(Status) -> Bool
+    ) throws(Status) -> Bool {
+        try inner.write { transaction throws(Status) in
+            var slice = Slice(bounds)
+            return try body(transaction, &slice)
+        }
+    }
+
     /// Deletes a part of what is staged and belongs to no graft. Not to be called while there is one.
     /// - Returns: whether nothing is left.
     func sweep(_ bounds: SliceBounds) throws(Status) -> Bool {
@@ -140,6 +151,11 @@ final class GraftStore: Store {
         let isDone = try inner.write { transaction throws(Status) in
             guard var boundary = try TreeGraft.boundary(transaction) else { return true }
             var slice = Slice(bounds)
+            if let delta = graft.delta {
+                if try !delta.settle(&slice, transaction) { return false }
+                try TreeGraft.end(transaction)
+                return true
+            }
             for keyspace in [Keyspace.documents, .entries] where keyspace.rawValue >= boundary.keyspace.rawValue {
                 if keyspace != boundary.keyspace { boundary = GraftBoundary(keyspace: keyspace, key: []) }
                 for range in graft.ranges(keyspace) {
@@ -212,6 +228,11 @@ struct Slice {
 
     var recordsLeft: Int { max(0, bounds.recordsMax - records) }
 
+    /// Whether the time is over, too.
+    mutating func look() {
+        if MonotonicTime.now >= end { isFull = true }
+    }
+
     /// A record with so many bytes was written.
     mutating func add(_ size: Int) {
         bytes += size
@@ -247,9 +268,9 @@ struct Slice {
 
 private final class GraftSnapshot: Snapshot {
     private let inner: any Snapshot
-    private let map: GraftMap
+    private let map: any StoredTreeMap
 
-    init(_ inner: any Snapshot, _ map: GraftMap) {
+    init(_ inner: any Snapshot, _ map: any StoredTreeMap) {
         self.inner = inner
         self.map = map
     }
@@ -272,22 +293,66 @@ private final class GraftSnapshot: Snapshot {
     func close() { inner.close() }
 }
 
+extension TreeGraft {
+    func map(_ boundary: GraftBoundary, in snapshot: any Snapshot) throws(Status) -> any StoredTreeMap {
+        if let delta { return try TreeDeltaMap(delta, in: snapshot) }
+        return GraftMap(graft: self, boundary: boundary)
+    }
+}
+
 /// A transaction that sees the tree as it is; a graft may be made in it.
 final class GraftTransaction: StoreTransaction {
+    private enum Form {
+        case plain
+        case ranges(GraftMap)
+        case delta(TreeDeltaMap)
+        /// The tree, beside a shadow of it that must not change with it.
+        case beside(TreeShadow)
+    }
+
     private let inner: any StoreTransaction
     private let store: GraftStore
-    /// Nil without a graft.
-    fileprivate(set) var map: GraftMap?
+    private var form = Form.plain
 
     fileprivate init(_ inner: any StoreTransaction, _ store: GraftStore) {
         self.inner = inner
         self.store = store
     }
 
+    fileprivate func show(_ graft: TreeGraft, _ boundary: GraftBoundary) throws(Status) {
+        if let delta = graft.delta {
+            form = .delta(try TreeDeltaMap(delta, in: inner))
+        } else {
+            form = .ranges(GraftMap(graft: graft, boundary: boundary))
+        }
+    }
+
     /// From here on the ranges of a graft are what was staged for them.
     func begin(_ graft: TreeGraft) throws(Status) {
         store.begin(graft)
-        map = GraftMap(graft: graft, boundary: try graft.begin(inner))
+        try show(graft, try graft.begin(inner))
+    }
+
+    /// Runs something on a shadow of the tree.
+    func work<Result>(
+        on shadow: TreeShadow, _ body: (ShadowTransaction) throws(Status) -> Result
+    ) throws(Status) -> Result {
+        try body(ShadowTransaction(inner, shadow))
+    }
+
+    /// Runs something whose changes a shadow doesn't have, but for those that it has made itself.
+    func work<Result>(beside shadow: TreeShadow, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+        form = .beside(shadow)
+        defer { form = .plain }
+        return try body()
+    }
+
+    private var map: (any StoredTreeMap)? {
+        switch form {
+        case .plain, .beside: nil
+        case .ranges(let map): map
+        case .delta(let map): map
+        }
     }
 
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
@@ -310,23 +375,64 @@ final class GraftTransaction: StoreTransaction {
     }
 
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
-        if let map, map.isStaged(keyspace, key) { return try inner.put(keyspace, map.staged(key), value) }
+        if TreeDelta.isOfTree(keyspace) {
+            switch form {
+            case .plain: break
+            case .ranges(let map):
+                if map.isStaged(keyspace, key) { return try inner.put(keyspace, map.staged(key), value) }
+            case .delta(let map):
+                let staged = map.delta.staged(key)
+                if try map.isHidden(key, inner, keyspace) { return try inner.put(keyspace, staged, value) }
+                try inner.delete(keyspace, staged)
+            case .beside(let shadow): try shadow.keep(keyspace, key, before: value, inner)
+            }
+        }
         try inner.put(keyspace, key, value)
     }
 
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) {
-        if let map, map.isStaged(keyspace, key) { return try inner.delete(keyspace, map.staged(key)) }
+        if TreeDelta.isOfTree(keyspace) {
+            switch form {
+            case .plain: break
+            case .ranges(let map):
+                if map.isStaged(keyspace, key) { return try inner.delete(keyspace, map.staged(key)) }
+            case .delta(let map): try inner.delete(keyspace, map.delta.staged(key))
+            case .beside(let shadow): try shadow.keep(keyspace, key, before: nil, inner)
+            }
+        }
+        // What is hidden here is to be deleted anyway.
         try inner.delete(keyspace, key)
     }
 
     func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
-        guard let map else { return try inner.delete(keyspace, range, limit: limit) }
-        var count = 0
-        for segment in map.segments(keyspace, range) {
-            if count >= limit { break }
-            count += try inner.delete(keyspace, map.place(segment), limit: limit == .max ? .max : limit - count)
+        guard TreeDelta.isOfTree(keyspace) else { return try inner.delete(keyspace, range, limit: limit) }
+        switch form {
+        case .plain: return try inner.delete(keyspace, range, limit: limit)
+        case .ranges(let map):
+            var count = 0
+            for segment in map.segments(keyspace, range) {
+                if count >= limit { break }
+                count += try inner.delete(keyspace, map.place(segment), limit: limit == .max ? .max : limit - count)
+            }
+            return count
+        case .delta: return try deleteEach(keyspace, range, limit: limit)
+        case .beside(let shadow):
+            if limit < .max { return try deleteEach(keyspace, range, limit: limit) }
+            try shadow.keep(keyspace, range, inner)
+            return try inner.delete(keyspace, range, limit: limit)
         }
-        return count
+    }
+
+    /// Deletes what is to be seen, which costs nothing for what is hidden there.
+    private func deleteEach(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        var keys: [[UInt8]] = []
+        do {
+            let cursor = try scan(keyspace, range, reverse: false, values: false, dropping: 0)
+            defer { cursor.close() }
+            while keys.count < limit, try cursor.next() { keys.append(cursor.key) }
+        }
+        for key in keys { try delete(keyspace, key) }
+        return keys.count
     }
 
     func close() { inner.close() }

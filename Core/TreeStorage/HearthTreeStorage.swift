@@ -10,9 +10,10 @@
 /// - Only leaves, and the priorities of inner nodes, are stored; inner nodes are there because something lies below them.
 ///   So an inner node has at least one leaf below it, and nothing lies below a leaf.
 /// - Entries of indexes that are ready agree with the leaves, in every state that can be seen.
-/// - No transaction grows with the size of what is put at up to `Limits.treeReplacementPlacesMax` locations, or of what it
-///   replaces; what a large write does in several transactions becomes visible at once. Updates of more locations, and
-///   large writes that rules judge, still hold the writer for as long as they take.
+/// - No transaction grows with the size of what is put, of what it replaces, or with the number of locations; what a large
+///   write does in several transactions becomes visible at once. Up to `Limits.treeReplacementPlacesMax` locations are
+///   replaced as ranges (`TreeGraft`); more, and those that meet each other, are changed on a shadow of the tree
+///   (`WideUpdate`). A string is one record, however long.
 ///
 /// How it lies in the store (each format at the top of its file):
 ///
@@ -22,7 +23,7 @@
 /// | children by an `.indexOn` | entries | 02, index, path of the parent, 00, value, child | `IndexCode` |
 /// | children that have a priority | entries | 03, path of the parent, 00, priority, child | `IndexCode` |
 /// | long strings | documents | as the leaf's | UTF-8 |
-/// | what a large write has put so far | as above | 04, ID, the whole key | `TreeGraft` |
+/// | what a large write has put so far | as above | 04, ID, the whole key | `TreeGraft`, `TreeDelta` |
 /// | last version, indexes, journal | meta | names | `TreeMeta` |
 ///
 /// The store has to hold nothing else.

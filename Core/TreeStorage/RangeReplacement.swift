@@ -13,12 +13,17 @@ struct RangeReplacement {
     private let range: KeyRange
     private let new: [StoreRecord]
     private let transaction: any StoreTransaction
+    private let comparedMax: Int
 
     /// Old records that are compared one by one; beyond them everything is deleted and put.
     static let comparedMax = 20_000
 
     /// - Parameter new: in the order of keys.
-    init(_ keyspace: Keyspace, _ range: KeyRange, by new: [StoreRecord], in transaction: any StoreTransaction) {
+    init(
+        _ keyspace: Keyspace, _ range: KeyRange, by new: [StoreRecord], in transaction: any StoreTransaction,
+        comparedMax: Int = Self.comparedMax
+    ) {
+        self.comparedMax = comparedMax
         self.keyspace = keyspace
         self.range = range
         self.new = new
@@ -55,7 +60,7 @@ struct RangeReplacement {
         defer { cursor.close() }
         while try cursor.next() {
             compared += 1
-            if compared > Self.comparedMax { return nil }
+            if compared > comparedMax { return nil }
             let key = cursor.key
             var order = 1
             while index < new.count {
@@ -113,9 +118,13 @@ struct PresentRecords {
     }
 
     /// - Returns: whether anything was different.
-    func replace(by new: [StoreRecord], in transaction: any StoreTransaction) throws(Status) -> Bool {
+    func replace(
+        by new: [StoreRecord], in transaction: any StoreTransaction, comparedMax: Int
+    ) throws(Status) -> Bool {
         if hasChildren {
-            return try RangeReplacement(.entries, KeyRange(prefix: place), by: new, in: transaction).run()
+            return try RangeReplacement(
+                .entries, KeyRange(prefix: place), by: new, in: transaction, comparedMax: comparedMax
+            ).run()
         }
         if let only, new.count == 1, new[0].key == place, new[0].value == only.bytes { return false }
         // Only the first can be the place's own.

@@ -11,9 +11,11 @@ import HearthTree
 /// slices, and what is staged is moved to where it belongs in slices, none of which changes what a reader sees: keys
 /// before the boundary are in their place, keys from it on are staged. At the end nothing is left of the graft.
 ///
-/// A staged record has its whole key behind `04, ID`, in the same keyspace.
+/// A staged record has its whole key behind `04, ID`, in the same keyspace. Where the ranges would be very many, a delta to
+/// the tree is staged instead (`TreeDelta`), and becomes the tree's in the same way.
 ///
-///     graft/ranges   ID in 4 bytes; for each range its keyspace in a byte, the length of its prefix in 4 bytes, the prefix
+///     graft/ranges   ID in 4 bytes; for each range its keyspace in a byte, the length of its prefix in 4 bytes, the prefix;
+///                    or ID and FF for a delta, which programs that know only ranges take for damage
 ///     graft/moved    the boundary: its keyspace in a byte, its key
 ///     index/FFFFFFFF 00; while there is a graft. Programs that know nothing of grafts refuse the tree because of it
 final class TreeGraft: Sendable {
@@ -28,10 +30,23 @@ final class TreeGraft: Sendable {
     /// By the keyspace's number, in the order of keys; no two of them meet.
     private let ranges: [[KeyRange]]
     private let encoded: [UInt8]
+    /// What is staged, when that isn't ranges.
+    let delta: TreeDelta?
+
+    private static let deltaMark: UInt8 = 0xFF
+
+    init(deltaOf id: UInt32) {
+        self.id = id
+        prefix = Self.prefix(id)
+        ranges = []
+        encoded = TreeMeta.encode(id) + [Self.deltaMark]
+        delta = TreeDelta(id: id)
+    }
 
     /// - Parameter ranges: none of which is in another.
     init(id: UInt32, ranges: [Range]) {
         self.id = id
+        delta = nil
         prefix = Self.prefix(id)
         var sorted = Array(repeating: [KeyRange](), count: Keyspace.allCases.count)
         var encoded = TreeMeta.encode(id)
@@ -60,6 +75,7 @@ final class TreeGraft: Sendable {
     static func load(_ snapshot: any Snapshot) throws(Status) -> TreeGraft? {
         guard let bytes = try snapshot.get(.meta, rangesKey) else { return nil }
         guard bytes.count >= 4 else { throw damaged }
+        if bytes.count == 5, bytes[4] == deltaMark { return TreeGraft(deltaOf: TreeMeta.id(bytes)) }
         var ranges: [Range] = []
         var position = 4
         while position < bytes.count {
@@ -104,8 +120,8 @@ struct GraftBoundary: Sendable {
     var key: [UInt8]
 }
 
-/// Where the records of a tree with a graft lie.
-struct GraftMap: Sendable {
+/// Where the records of a tree with a graft of ranges lie.
+struct GraftMap: StoredTreeMap, Sendable {
     let graft: TreeGraft
     let boundary: GraftBoundary
 

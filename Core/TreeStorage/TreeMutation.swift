@@ -9,25 +9,42 @@ struct TreeMutation {
     private let transaction: any StoreTransaction
     private let view: TreeView
     private let indexes: TreeIndexes
+    /// Old records that are compared with new ones.
+    private let comparedMax: Int
+    private let comparedStringsMax: Int
 
     /// - Parameter view: of the same transaction.
     init(_ transaction: any StoreTransaction, _ view: TreeView) {
         self.transaction = transaction
         self.view = view
         indexes = view.indexes
+        comparedMax = RangeReplacement.comparedMax
+        comparedStringsMax = RangeReplacement.comparedMax
+    }
+
+    /// In a shadow of the tree, where it costs nothing to delete a range, however much is in it.
+    init(_ transaction: ShadowTransaction, version: Int64, _ indexes: TreeIndexes) {
+        self.transaction = transaction
+        view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
+        self.indexes = indexes
+        comparedMax = 256
+        comparedStringsMax = 4
     }
 
     /// Makes changes at once, as `TreeOverlay` shows them.
     /// - Returns: whether the tree is another than before.
     func apply(_ changes: [TreeChange]) throws(Status) -> Bool {
+        try apply(oneByOne: TreeChange.oneByOne(changes))
+    }
+
+    /// - Parameter changes: as `TreeChange.oneByOne` has them.
+    func apply(oneByOne changes: [TreeChange]) throws(Status) -> Bool {
         var isChanged = false
-        for change in TreeChange.oneByOne(changes) {
-            if try apply(change) { isChanged = true }
-        }
+        for change in changes where try apply(change) { isChanged = true }
         return isChanged
     }
 
-    private func apply(_ change: TreeChange) throws(Status) -> Bool {
+    func apply(_ change: TreeChange) throws(Status) -> Bool {
         if change.isPriority { return try setPriority(change.place, change.node.value) }
         let touched = try indexedChildren(above: change.path)
         let isChanged = try set(change.path, change.node)
@@ -61,6 +78,7 @@ struct TreeMutation {
 
     /// Makes changes whose records have been staged, by a graft.
     func apply(_ replacement: TreeReplacement, in transaction: GraftTransaction) throws(Status) {
+        if replacement.wide != nil { return try transaction.begin(replacement.graft) }
         var before: [(touched: [IndexedChild], isEmpty: Bool, priority: Scalar?)] = []
         for change in replacement.changes {
             let old = try PresentRecords(PathCode.place(change.path), in: transaction)
@@ -72,6 +90,47 @@ struct TreeMutation {
             try setPriorityEntry(change.path, from: before.priority, to: change.node.priority)
             if change.node.isEmpty, !before.isEmpty { try removeEmptyParents(of: change.path) }
             for child in before.touched { try update(child) }
+        }
+    }
+
+    // MARK: Wide updates
+
+    /// Takes away what is at a location, where records of a large node will be put piece by piece; at least one of them is to be
+    /// put in the same transaction.
+    func makeRoom(for node: Node, at path: TreePath) throws(Status) {
+        let place = PathCode.place(path)
+        let old = try PresentRecords(place, in: transaction)
+        if old.isEmpty { try openParents(of: path) }
+        for keyspace in TreeDelta.keyspaces { try transaction.delete(keyspace, KeyRange(prefix: place), limit: .max) }
+        try transaction.delete(.entries, KeyRange(prefix: Self.priorityPrefix(place)), limit: .max)
+        for index in indexes.belowOrAt(path) {
+            try transaction.delete(.entries, KeyRange(prefix: index.prefix(place)), limit: .max)
+        }
+        try setPriorityEntry(path, from: old.priority, to: node.priority)
+    }
+
+    /// Changes records at or below a location, and then the entries of what lies above.
+    func touching(_ path: TreePath, _ body: () throws(Status) -> Void) throws(Status) {
+        let touched = try indexedChildren(above: path)
+        try body()
+        for child in touched { try update(child) }
+    }
+
+    /// The same tree has a write more below, at these locations; nodes on the way to them that are in both have got the
+    /// priorities that they have with it.
+    /// - Parameter tree: what this one has more than the tree below.
+    func mendPriorities(above changes: [TreeChange], _ tree: ChangeTree, below: TreeView) throws(Status) {
+        var mended: Set<TreePath> = []
+        for change in changes {
+            let place = change.place
+            for depth in 0...place.count {
+                let path = TreePath(keys: Array(place.keys[..<depth]))
+                guard case .changed(let here) = tree.descend(path) else { break }
+                if !mended.insert(path).inserted { continue }
+                guard try view.exists(at: path) else { break }
+                let priority = if let own = here.priority { own } else { try below.priority(at: path) }
+                _ = try setPriority(path, priority)
+            }
         }
     }
 
@@ -89,10 +148,11 @@ struct TreeMutation {
         }
         if old.isEmpty { try openParents(of: path) }
         let new = NewRecords(node, at: place)
-        var isChanged = try old.replace(by: new.records, in: transaction)
+        var isChanged = try old.replace(by: new.records, in: transaction, comparedMax: comparedMax)
         // Records say nothing of what a long string is.
         if old.hasStringsElsewhere || !new.strings.isEmpty {
-            let strings = RangeReplacement(.documents, KeyRange(prefix: place), by: new.strings, in: transaction)
+            let strings = RangeReplacement(
+                .documents, KeyRange(prefix: place), by: new.strings, in: transaction, comparedMax: comparedStringsMax)
             if try strings.run() { isChanged = true }
         }
         if !isChanged { return false }
@@ -244,7 +304,7 @@ struct TreeMutation {
         if new.isEmpty {
             try transaction.delete(.entries, range, limit: .max)
         } else {
-            _ = try RangeReplacement(.entries, range, by: new, in: transaction).run()
+            _ = try RangeReplacement(.entries, range, by: new, in: transaction, comparedMax: comparedMax).run()
         }
     }
 }

@@ -15,6 +15,8 @@ final class TreeReplacement: @unchecked Sendable {
     let indexIDs: [UInt32]
     let graft: TreeGraft
     private var walks: [ReplacementWalk]
+    /// What makes it, when its locations are too many or meet each other.
+    let wide: WideUpdate?
 
     /// - Parameter changes: none of which contains another's location; no priorities.
     init(id: UInt32, _ changes: [TreeChange], basedOn: Int64?, _ indexes: TreeIndexes) {
@@ -22,6 +24,7 @@ final class TreeReplacement: @unchecked Sendable {
         self.changes = changes
         self.basedOn = basedOn
         indexIDs = indexes.kept.map(\.id)
+        wide = nil
         var ranges: [TreeGraft.Range] = []
         walks = []
         for change in changes {
@@ -37,6 +40,25 @@ final class TreeReplacement: @unchecked Sendable {
         graft = TreeGraft(id: id, ranges: ranges)
     }
 
+    /// - Parameter changes: any.
+    init(wide id: UInt32, _ changes: [TreeChange], basedOn: Int64?, _ indexes: TreeIndexes) {
+        self.id = id
+        self.changes = changes
+        self.basedOn = basedOn
+        indexIDs = indexes.kept.map(\.id)
+        walks = []
+        wide = WideUpdate(id: id, changes)
+        graft = TreeGraft(deltaOf: id)
+    }
+
+    /// Whether its values may be worked out on something that has changed.
+    func isOutdated(_ recent: RecentTreeChanges) -> Bool {
+        guard let version = basedOn else { return false }
+        guard let wide else { return changes.contains { recent.since(version, at: $0.path) != .untouched } }
+        guard let changed = recent.paths(since: version) else { return true }
+        return changed.contains { wide.concerns($0) }
+    }
+
     /// The next record that is to be staged.
     func next() -> (keyspace: Keyspace, record: StoreRecord)? {
         while let last = walks.indices.last {
@@ -46,9 +68,9 @@ final class TreeReplacement: @unchecked Sendable {
         return nil
     }
 
-    /// Whether a write can be made this way.
-    static func isPossible(_ changes: [TreeChange]) -> Bool {
-        guard (1...Limits.treeReplacementPlacesMax).contains(changes.count) else { return false }
+    /// Whether a write can be made by ranges, of which there are some for each location.
+    static func hasFewPlaces(_ changes: [TreeChange], countMax: Int) -> Bool {
+        if changes.count > countMax { return false }
         if changes.contains(where: \.isPriority) { return false }
         if changes.count == 1 { return true }
         let paths = changes.map(\.path).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
@@ -57,7 +79,7 @@ final class TreeReplacement: @unchecked Sendable {
 }
 
 /// Makes the records of a node one after the other, so that they never are all in memory.
-private struct ReplacementWalk {
+struct ReplacementWalk {
     private struct Level {
         var children: Children.Iterator
         let place: [UInt8]

@@ -133,7 +133,7 @@ extension TreeWriter {
         }
         shared.withLock { shared in
             for (requester, jobs) in waiting.values { shared.queue.hold(requester, before: jobs) }
-            for entry in rest { shared.queue.carry(entry.job, for: entry.requester, cost: entry.cost) }
+            shared.queue.putBack(rest)
         }
         for (request, step) in undecided {
             switch step {
@@ -154,6 +154,8 @@ extension TreeWriter {
         let view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
         let mutation = TreeMutation(transaction, view)
         let changes: [TreeChange]
+        let wide = request.replacement == nil ? shared.withLock { $0.undecided.wide } : nil
+        var inShadow: [TreeChange] = []
         do throws(Status) {
             if isToBeStaged(request, indexes) { return .replace }
             switch try judge(request, view) {
@@ -162,11 +164,15 @@ extension TreeWriter {
             case .unknown: return .compare
             case .unjudged: return .judge
             }
-            if request.replacement == nil, TreeReplacement.isPossible(changes),
+            if request.replacement == nil, !changes.isEmpty,
                 try mutation.hasMany(
                     at: changes, nodes: options.replacementNodesMin, bytes: options.replacementBytesMin)
             {
                 return .replace
+            }
+            if let wide {
+                guard let shadowed = wide.inShadow(changes) else { return .replace }
+                inShadow = shadowed
             }
         } catch {
             // A damaged record is the trouble of those who write there, not of the group.
@@ -178,6 +184,9 @@ extension TreeWriter {
         if !changes.isEmpty { observer?.willChange(changes, before: view) }
         if let replacement = request.replacement {
             try mutation.apply(replacement, in: transaction)
+            shared.withLock { $0.undecided.wide = nil }
+        } else if let wide {
+            isChanged = try wide.make(changes, inShadow: inShadow, in: transaction, view, mutation)
         } else {
             isChanged = try mutation.apply(changes)
         }
@@ -204,9 +213,8 @@ extension TreeWriter {
         if request.failure != nil || request.comparison?.isEqual == false { return false }
         guard let replacement = request.replacement else { return request.isLarge }
         if replacement.indexIDs != indexes.kept.map(\.id) { return true }
-        guard let version = replacement.basedOn else { return false }
-        let recent = shared.withLock { $0.changes }
-        return replacement.changes.contains { recent.since(version, at: $0.path) != .untouched }
+        if replacement.basedOn == nil { return false }
+        return replacement.isOutdated(shared.withLock { $0.changes })
     }
 
     // MARK: Judgement

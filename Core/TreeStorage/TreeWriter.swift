@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// Nothing that grows with the tree is done in one piece on this thread. The hash that a condition asks for is worked out on
 /// a snapshot beside it, and the thread only looks whether the location has changed since (`RecentTreeChanges`). A write
-/// with very many nodes, or in the place of very many, is made in slices (`TreeReplacement`).
+/// with very many nodes, or in the place of very many, is made in slices (`TreeReplacement`, `WideUpdate`).
 final class TreeWriter: Sendable {
     struct Shared {
         var indexes: TreeIndexes
@@ -117,9 +117,7 @@ final class TreeWriter: Sendable {
     ) {
         let size: TreeWrite.Size
         do throws(Status) { size = try write.checkedSize() } catch { return completion(.failed(error)) }
-        let isLarge =
-            (size.nodes >= options.replacementNodesMin || size.bytes >= options.replacementBytesMin)
-            && TreeReplacement.isPossible(write.changes)
+        let isLarge = size.nodes >= options.replacementNodesMin || size.bytes >= options.replacementBytesMin
         let refusal: Status? = shared.withLock { shared in
             if shared.isStopped { return Self.closed }
             if let refusal = shared.admission.enter(requester, bytes: size.bytes) { return refusal }
@@ -277,7 +275,12 @@ final class TreeWriter: Sendable {
 
     func continueBuilding() {
         let isDue = shared.withLock { shared in
-            if shared.isBuilding || shared.indexes.all.allSatisfy({ $0.state == .ready }) { return false }
+            // A shadow doesn't see what is done to them.
+            if shared.isBuilding || shared.undecided.wide != nil
+                || shared.indexes.all.allSatisfy({ $0.state == .ready })
+            {
+                return false
+            }
             shared.isBuilding = true
             return true
         }
@@ -295,7 +298,11 @@ final class TreeWriter: Sendable {
     }
 
     private func build() {
-        shared.withLock { $0.isBuilding = false }
+        let isHeldUp = shared.withLock { shared in
+            shared.isBuilding = false
+            return shared.undecided.wide != nil
+        }
+        if isHeldUp { return }
         do throws(Status) {
             let changed = try builder.slice(of: indexes)
             shared.withLock { $0.indexes = changed }

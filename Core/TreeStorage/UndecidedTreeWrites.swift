@@ -16,6 +16,8 @@ struct UndecidedTreeWrites: Sendable {
     fileprivate var replacing = FairQueue<UInt64>()
     /// The one large write that is being made.
     fileprivate var replaced: UInt64?
+    /// What it makes beside the tree at present. Only the writer's thread changes it.
+    var wide: WideUpdate?
     /// Whether something is left of the large write before.
     fileprivate var isSettling: Bool
     /// Whether a slice of that is queued.
@@ -212,8 +214,11 @@ extension TreeWriter {
             if request.comparison?.isEqual == false { return request }
         }
         let isBased = write.changes.contains { $0.node.dependsOnPresent }
-        request.replacement = TreeReplacement(
-            id: id, changes, basedOn: isBased ? view.version : nil, view.indexes)
+        let version = isBased ? view.version : nil
+        request.replacement =
+            TreeReplacement.hasFewPlaces(changes, countMax: options.replacementPlacesMax)
+            ? TreeReplacement(id: id, changes, basedOn: version, view.indexes)
+            : TreeReplacement(wide: id, changes, basedOn: version, view.indexes)
         return request
     }
 
@@ -231,7 +236,7 @@ extension TreeWriter {
     func stage(_ ticket: UInt64) {
         guard var request = undecided(ticket), let replacement = request.replacement else { return }
         do throws(Status) {
-            if try store.stage(replacement.id, options.slices, { replacement.next() }) {
+            if try make(replacement) {
                 resume(request)
             } else {
                 enqueueSlice(request)
@@ -242,15 +247,34 @@ extension TreeWriter {
         }
     }
 
+    /// - Returns: whether all of it is staged.
+    private func make(_ replacement: TreeReplacement) throws(Status) -> Bool {
+        guard let wide = replacement.wide else {
+            return try store.stage(replacement.id, options.slices) { replacement.next() }
+        }
+        // From here on others' writes are made on its shadow, too.
+        let indexes = shared.withLock { shared in
+            shared.undecided.wide = wide
+            return shared.indexes
+        }
+        return try store.build(options.slices) { transaction, slice throws(Status) in
+            try wide.make(&slice, transaction, indexes)
+        }
+    }
+
     /// A large write is made or refused, or begins anew: what is staged is moved or deleted.
     private func leave(_ request: TreeRequest) {
         let isLeft = shared.withLock { shared in
             guard shared.undecided.replaced == request.ticket else { return false }
             shared.undecided.replaced = nil
+            shared.undecided.wide = nil
             shared.undecided.isSettling = true
             return true
         }
-        if isLeft { continueSettling() }
+        if isLeft {
+            continueSettling()
+            continueBuilding()
+        }
     }
 
     func continueSettling() {
@@ -303,6 +327,7 @@ package struct TreeBackground: Sendable {
 struct TreeWriterOptions: Sendable {
     var replacementNodesMin = Limits.treeReplacementNodesMin
     var replacementBytesMin = Limits.treeReplacementBytesMin
+    var replacementPlacesMax = Limits.treeReplacementPlacesMax
     var compareBytesMax = Limits.treeCompareBytesMax
     var judgeStepsMax = Limits.treeJudgeStepsMax
     var groupCostMax = Limits.treeGroupCostMax

@@ -120,6 +120,38 @@ import Testing
         }
     }
 
+    /// An update of so many locations that the writer looks neither at each of them for windows nor whether they meet.
+    @Test(arguments: [RealtimeHub.touchedMax + 100, 2_500]) func listenersAgreeAfterAWideUpdate(count: Int) throws {
+        var random = Seeded(UInt64(count))
+        let bench = try Bench()
+        defer { bench.close() }
+        var model = Node.empty
+        func write(_ changes: [TreeChange]) {
+            guard case .committed = bench.write(changes, base: "wide") else {
+                Issue.record("the update was not made")
+                return
+            }
+            model = model.applying(changes)
+            bench.settle()
+            _ = bench.allAgree(with: model, "after an update of \(changes.count)")
+        }
+        func update(_ value: (Int) -> Node) -> [TreeChange] {
+            (0..<count).map { TreeChange(path: TreePath("wide/k\($0)"), node: value($0)) }
+        }
+        write(update { Node(.integer(Int64($0 % 50))) })
+        for path in ["wide", "", "wide/k7", "wide/k8/x", "wide/none"] as [TreePath] {
+            _ = bench.listen(to: path, nil, on: 0)
+            _ = bench.listen(to: path, random.query(), on: 1)
+            _ = bench.listen(to: path, random.query(), on: 0)
+        }
+        bench.settle()
+        write(update { $0 % 3 == 0 ? .empty : inner(["x": Node(.integer(Int64($0)))]) })
+        write([TreeChange(path: "wide/k8/x", node: 1)])
+        write(update { $0 % 2 == 0 ? 5 : .empty })
+        write(update { _ in .empty })
+        write([TreeChange(path: "wide/k1", node: 1)])
+    }
+
     @Test func onlyThoseWhomItConcernsAreTold() throws {
         let bench = try Bench()
         defer { bench.close() }

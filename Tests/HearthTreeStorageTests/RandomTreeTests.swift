@@ -26,6 +26,15 @@ import Testing
         try run(engine, isIndexed, .sliced(), seed, writes: 1000 * SeededRandom.effort)
     }
 
+    /// All but the smallest are made on a shadow of the tree.
+    @Test(arguments: Engine.allCases, [false, true])
+    func storesTheSameOnAShadow(engine: Engine, isIndexed: Bool) throws {
+        let seed = SeededRandom.seed()
+        var options = TreeWriterOptions.sliced()
+        options.replacementPlacesMax = 0
+        try run(engine, isIndexed, options, seed, writes: 300 * SeededRandom.effort)
+    }
+
     private func run(
         _ engine: Engine, _ isIndexed: Bool, _ options: TreeWriterOptions, _ seed: UInt64, writes: Int
     ) throws {

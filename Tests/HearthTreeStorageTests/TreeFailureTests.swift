@@ -128,6 +128,24 @@ import Testing
         #expect(tickets == [1, 2, 3])
     }
 
+    /// Between two large pieces of work it is the small ones' turn, and each connection's stay in their order.
+    @Test func whatIsPutBackComesFirstWhenItIsLittle() {
+        var queue = TreeWriteQueue()
+        func entry(_ number: UInt64, of connection: UInt64, cost: Int) -> TreeWriteQueue.Entry {
+            let requester = Requester(account: 1, connection: connection, isAdministrator: false)
+            return TreeWriteQueue.Entry(job: .stage(ticket: number), requester: requester, cost: cost)
+        }
+        queue.putBack([entry(9, of: 9, cost: 1)])
+        queue.putBack([
+            entry(1, of: 1, cost: 5), entry(2, of: 2, cost: 1_900), entry(3, of: 1, cost: 1), entry(4, of: 2, cost: 1),
+            entry(5, of: 3, cost: 1_900), entry(6, of: 4, cost: 64), entry(7, of: 1, cost: 2_000),
+            entry(8, of: 1, cost: 1),
+        ])
+        var tickets: [UInt64] = []
+        while let entry = queue.popFirst() { if case .stage(let ticket) = entry.job { tickets.append(ticket) } }
+        #expect(tickets == [1, 3, 6, 2, 4, 5, 7, 8, 9])
+    }
+
     @Test(arguments: [
         Status.unavailable("The disk is full."), .internalError("A bug."), Status(.dataLoss, "A bad page."),
     ])

@@ -47,9 +47,10 @@ import Testing
 
     /// Every operation of the store may fail, or be the last before the process ends: the tree is the one before or the one
     /// after, and what is left behind is cleared away.
-    @Test(arguments: [false, true])
-    func aFailureAnywhereLeavesOneOfTheTwoTrees(isCrash: Bool) throws {
+    @Test(arguments: [false, true], [false, true])
+    func aFailureAnywhereLeavesOneOfTheTwoTrees(isCrash: Bool, isWide: Bool) throws {
         var options = TreeWriterOptions.sliced(nodes: 10, records: 7)
+        if isWide { options.replacementPlacesMax = 0 }
         options.compareBytesMax = 1 << 16
         let before = Node(
             children: [

@@ -10,7 +10,8 @@ struct HubRoutes {
     private let looks: HubLooks
     private(set) var all: [HubRoute] = []
     private var positions: [ObjectIdentifier: Int] = [:]
-    private let areApart: Bool
+    /// Nil until somebody listens below a change.
+    private var areApart: Bool?
 
     /// - Parameter before: the tree without the changes.
     init(_ root: HubPlace, _ changes: [TreeChange], before: TreeView, _ looks: HubLooks) {
@@ -18,13 +19,16 @@ struct HubRoutes {
         self.changes = changes
         self.before = before
         self.looks = looks
-        areApart = Self.areApart(changes)
         for index in changes.indices { add(index) }
     }
+
+    /// So many changes are compared with each other; of more it counts as possible that one is inside of another.
+    private static let comparedMax = 2_000
 
     /// Whether no change is inside of another.
     private static func areApart(_ changes: [TreeChange]) -> Bool {
         if changes.count == 1 { return true }
+        if changes.count > comparedMax { return false }
         let paths = changes.map(\.place).sorted { $0.keys.lexicographicallyPrecedes($1.keys) }
         return !zip(paths, paths.dropFirst()).contains { $0.contains($1) }
     }
@@ -40,6 +44,8 @@ struct HubRoutes {
         }
         // A priority is nothing to those below.
         if change.isPriority || place.childCount == 0 { return }
+        let areApart = self.areApart ?? Self.areApart(changes)
+        self.areApart = areApart
         if areApart {
             var below = PlacesBelow(before, looks)
             below.find(below: place, change)

@@ -36,6 +36,8 @@ final class RealtimeHub: @unchecked Sendable {
     private var windowsToRead = FairQueue<HubWindow>()
     private var windowReadings = 0
     private static let windowReadingsMax = 4
+    /// Changes below a location that are looked at for its windows.
+    static let touchedMax = 1_000
     /// Of the write that is being made.
     private var routes: [HubRoute] = []
     /// Of the present group: the tree before it, when somebody has asked for that, and the places that it has touched.
@@ -232,6 +234,8 @@ final class RealtimeHub: @unchecked Sendable {
         if root.isEmpty { return }
         routes = HubRoutes(root, changes, before: before, looks).all
         for (number, route) in routes.enumerated() where !route.place.windows.isEmpty && route.above == nil {
+            // Windows are read anew beside the writer when they would have to look at very many children.
+            if route.inside.count > Self.touchedMax { continue }
             let path = route.place.path
             let inside = route.inside.map { changes[$0] }
             if inside.contains(where: { $0.path == path }) { continue }

@@ -1,0 +1,220 @@
+import HearthModel
+import HearthStorage
+
+/// How the tree's keys are read where not all of them are in their place.
+protocol StoredTreeMap {
+    func get(_ snapshot: any Snapshot, _ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
+    func scan(
+        _ snapshot: any Snapshot, _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor
+    func count(_ snapshot: any Snapshot, _ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int
+}
+
+/// What makes another tree of the tree: records that are put over its own, and ranges of its keys that are hidden.
+///
+///     04, ID, the whole key         a record of the other tree, in the same keyspace
+///     04, ID, FF, the first key     a range of the tree's keys that the other has not; the value is the key at its end
+///
+/// A record is there whatever is hidden. Ranges don't meet, and each goes on to the next key of the tree that was not hidden
+/// when it was made: so there is something to be seen between two ranges, and a reader that passes by a range by one search
+/// doesn't pay for what was deleted. Nothing of it is held in memory.
+struct TreeDelta: Sendable {
+    /// What the keys of records begin with.
+    let prefix: [UInt8]
+    private let hiddenPrefix: [UInt8]
+
+    /// Behind the first bytes of all keys of the tree.
+    private static let hiddenMark: UInt8 = 0xFF
+    /// What the tree's keys end before.
+    private static let end: [UInt8] = [PathCode.Space.staged]
+
+    init(id: UInt32) {
+        prefix = TreeGraft.prefix(id)
+        hiddenPrefix = prefix + [Self.hiddenMark]
+    }
+
+    /// The keyspaces that a tree lies in.
+    static let keyspaces = [Keyspace.documents, .entries]
+
+    static func isOfTree(_ keyspace: Keyspace) -> Bool { keyspace == .documents || keyspace == .entries }
+
+    func staged(_ key: [UInt8]) -> [UInt8] { prefix + key }
+
+    /// A range of the tree's keys, without what is staged.
+    static func clipped(_ range: KeyRange) -> (lower: [UInt8], upper: [UInt8]) {
+        (range.lower, range.upper.map { UTF8Order.compare($0, end) < 0 ? $0 : end } ?? end)
+    }
+
+    /// Where the records of a range lie.
+    func staged(_ range: KeyRange) -> KeyRange {
+        let (lower, upper) = Self.clipped(range)
+        return KeyRange(lower: prefix + lower, upper: prefix + upper)
+    }
+
+    var records: KeyRange { KeyRange(lower: prefix, upper: hiddenPrefix) }
+    var hidden: KeyRange { KeyRange(prefix: hiddenPrefix) }
+
+    // MARK: Hidden ranges
+
+    /// The last hidden range that begins at a key or before it.
+    private func last(
+        from key: [UInt8], _ snapshot: any Snapshot, _ keyspace: Keyspace
+    ) throws(Status) -> (start: [UInt8], end: [UInt8])? {
+        let cursor = try hiddenRanges(snapshot, keyspace, from: key, reverse: true)
+        defer { cursor.close() }
+        return try cursor.next() ? (cursor.key, cursor.value) : nil
+    }
+
+    /// Hidden ranges upwards or downwards: those that begin behind a key, or at it and before.
+    func hiddenRanges(
+        _ snapshot: any Snapshot, _ keyspace: Keyspace, from key: [UInt8], reverse: Bool
+    ) throws(Status) -> any KeyCursor {
+        let behind = hiddenPrefix + key + [0]
+        let range =
+            reverse
+            ? KeyRange(lower: hiddenPrefix, upper: behind) : KeyRange(lower: behind, upper: hidden.upper)
+        return try snapshot.scan(
+            keyspace, range, reverse: reverse, values: true, dropping: hiddenPrefix.count)
+    }
+
+    func isHidden(_ key: [UInt8], _ snapshot: any Snapshot, _ keyspace: Keyspace) throws(Status) -> Bool {
+        guard let (_, end) = try last(from: key, snapshot, keyspace) else { return false }
+        return UTF8Order.compare(key, end) < 0
+    }
+
+    /// Hides a range up to the next key of the tree behind it.
+    func hide(_ range: KeyRange, _ transaction: any StoreTransaction, _ keyspace: Keyspace) throws(Status) {
+        var (start, end) = Self.clipped(range)
+        if UTF8Order.compare(start, end) >= 0 { return }
+        end = try next(from: end, transaction, keyspace)
+        if let before = try last(from: start, transaction, keyspace), UTF8Order.compare(before.end, start) >= 0 {
+            if UTF8Order.compare(before.end, end) >= 0 { return }
+            start = before.start
+        }
+        if let within = try last(from: end, transaction, keyspace), UTF8Order.compare(within.start, start) > 0 {
+            let merged = KeyRange(lower: hiddenPrefix + start + [0], upper: hiddenPrefix + end + [0])
+            try transaction.delete(keyspace, merged, limit: .max)
+            if UTF8Order.compare(within.end, end) > 0 { end = within.end }
+        }
+        try transaction.put(keyspace, hiddenPrefix + start, end)
+    }
+
+    /// The first key of the tree at a key or behind it.
+    private func next(
+        from key: [UInt8], _ snapshot: any Snapshot, _ keyspace: Keyspace
+    ) throws(Status) -> [UInt8] {
+        if UTF8Order.compare(key, Self.end) >= 0 { return Self.end }
+        let cursor = try snapshot.scan(
+            keyspace, KeyRange(lower: key, upper: Self.end), reverse: false, values: false)
+        defer { cursor.close() }
+        return try cursor.next() ? cursor.key : Self.end
+    }
+
+    // MARK: Becoming the tree
+
+    /// Moves a part of it into the tree, of which it is a part for all readers already.
+    /// - Returns: whether nothing is left of it.
+    func settle(_ slice: inout Slice, _ transaction: any StoreTransaction) throws(Status) -> Bool {
+        for keyspace in Self.keyspaces {
+            while let (start, end) = try firstHidden(transaction, keyspace) {
+                try slice.delete(keyspace, KeyRange(lower: start, upper: end), in: transaction)
+                // Perhaps something is left.
+                if slice.isFull { return false }
+                try transaction.delete(keyspace, hiddenPrefix + start)
+                slice.add(records: 1)
+                if slice.isFull { return false }
+            }
+            if try !moveRecords(keyspace, &slice, transaction) { return false }
+        }
+        return true
+    }
+
+    private func firstHidden(
+        _ transaction: any StoreTransaction, _ keyspace: Keyspace
+    ) throws(Status) -> (start: [UInt8], end: [UInt8])? {
+        let cursor = try transaction.scan(
+            keyspace, hidden, reverse: false, values: true, dropping: hiddenPrefix.count)
+        defer { cursor.close() }
+        return try cursor.next() ? (cursor.key, cursor.value) : nil
+    }
+
+    private func moveRecords(
+        _ keyspace: Keyspace, _ slice: inout Slice, _ transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
+        var moved: [StoreRecord] = []
+        var isWhole = true
+        do {
+            let cursor = try transaction.scan(
+                keyspace, records, reverse: false, values: true, dropping: prefix.count)
+            defer { cursor.close() }
+            while isWhole, try cursor.next() {
+                moved.append(StoreRecord(key: cursor.key, value: cursor.value))
+                slice.add(cursor.key.count + cursor.value.count)
+                isWhole = !slice.isFull
+            }
+        }
+        for record in moved {
+            try transaction.put(keyspace, record.key, record.value)
+            try transaction.delete(keyspace, prefix + record.key)
+        }
+        return isWhole
+    }
+}
+
+/// A tree as a delta makes it.
+struct TreeDeltaMap: StoredTreeMap {
+    let delta: TreeDelta
+    /// Whether anything is hidden, so that one need look.
+    var hides: [Bool]
+
+    init(_ delta: TreeDelta, hides: [Bool] = Array(repeating: false, count: Keyspace.allCases.count)) {
+        self.delta = delta
+        self.hides = hides
+    }
+
+    init(_ delta: TreeDelta, in snapshot: any Snapshot) throws(Status) {
+        self.init(delta)
+        for keyspace in TreeDelta.keyspaces {
+            hides[keyspace.rawValue] = try snapshot.count(keyspace, delta.hidden, limit: 1) > 0
+        }
+    }
+
+    func isHidden(_ key: [UInt8], _ snapshot: any Snapshot, _ keyspace: Keyspace) throws(Status) -> Bool {
+        if !hides[keyspace.rawValue] { return false }
+        return try delta.isHidden(key, snapshot, keyspace)
+    }
+
+    func get(_ snapshot: any Snapshot, _ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        if TreeDelta.isOfTree(keyspace) {
+            if let value = try snapshot.get(keyspace, delta.staged(key)) { return value }
+            if try isHidden(key, snapshot, keyspace) { return nil }
+        }
+        return try snapshot.get(keyspace, key)
+    }
+
+    func scan(
+        _ snapshot: any Snapshot, _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
+        if !TreeDelta.isOfTree(keyspace) {
+            return try snapshot.scan(keyspace, range, reverse: reverse, values: values, dropping: dropping)
+        }
+        return try DeltaCursor(
+            self, snapshot, keyspace, range, reverse: reverse, values: values, dropping: dropping)
+    }
+
+    func count(_ snapshot: any Snapshot, _ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        if !TreeDelta.isOfTree(keyspace) { return try snapshot.count(keyspace, range, limit: limit) }
+        if range.isEmpty { return 0 }
+        let staged = try snapshot.count(keyspace, delta.staged(range), limit: limit)
+        if staged >= limit { return limit }
+        if staged == 0, !hides[keyspace.rawValue] {
+            let (lower, upper) = TreeDelta.clipped(range)
+            return try snapshot.count(keyspace, KeyRange(lower: lower, upper: upper), limit: limit)
+        }
+        let cursor = try scan(snapshot, keyspace, range, reverse: false, values: false, dropping: 0)
+        defer { cursor.close() }
+        var count = 0
+        while count < limit, try cursor.next() { count += 1 }
+        return count
+    }
+}

@@ -1,0 +1,121 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// A tree that is made beside the tree, as a delta to it, and takes its place when it is complete.
+///
+/// Whatever is written to the tree meanwhile must not shine through where it says something else (`keep…`). Belongs to the
+/// writer's thread.
+final class TreeShadow: @unchecked Sendable {
+    let delta: TreeDelta
+    private(set) var map: TreeDeltaMap
+
+    init(id: UInt32) {
+        delta = TreeDelta(id: id)
+        map = TreeDeltaMap(delta)
+    }
+
+    // MARK: Its own changes
+
+    func put(
+        _ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8], _ transaction: any StoreTransaction
+    ) throws(Status) {
+        try transaction.put(keyspace, delta.staged(key), value)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8], _ transaction: any StoreTransaction) throws(Status) {
+        try transaction.delete(keyspace, delta.staged(key))
+        let range = KeyRange(lower: key, upper: key + [0])
+        if try transaction.count(keyspace, range, limit: 1) > 0 { try hide(keyspace, range, transaction) }
+    }
+
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, _ transaction: any StoreTransaction) throws(Status) {
+        if range.isEmpty { return }
+        try transaction.delete(keyspace, delta.staged(range), limit: .max)
+        let (lower, upper) = TreeDelta.clipped(range)
+        let clipped = KeyRange(lower: lower, upper: upper)
+        if try transaction.count(keyspace, clipped, limit: 1) > 0 { try hide(keyspace, clipped, transaction) }
+    }
+
+    private func hide(
+        _ keyspace: Keyspace, _ range: KeyRange, _ transaction: any StoreTransaction
+    ) throws(Status) {
+        map.hides[keyspace.rawValue] = true
+        try delta.hide(range, transaction, keyspace)
+    }
+
+    // MARK: Changes of the tree below
+
+    /// A key of the tree is going to have a value, or none.
+    func keep(
+        _ keyspace: Keyspace, _ key: [UInt8], before value: [UInt8]?, _ transaction: any StoreTransaction
+    ) throws(Status) {
+        if let own = try transaction.get(keyspace, delta.staged(key)) {
+            // What both have need not be moved later.
+            if own == value, try !map.isHidden(key, transaction, keyspace) {
+                try transaction.delete(keyspace, delta.staged(key))
+            }
+            return
+        }
+        if try map.isHidden(key, transaction, keyspace) { return }
+        if let old = try transaction.get(keyspace, key) {
+            if old != value { try transaction.put(keyspace, delta.staged(key), old) }
+        } else if value != nil {
+            try hide(keyspace, KeyRange(lower: key, upper: key + [0]), transaction)
+        }
+    }
+
+    /// A range of the tree is going to be deleted.
+    func keep(_ keyspace: Keyspace, _ range: KeyRange, _ transaction: any StoreTransaction) throws(Status) {
+        var kept: [StoreRecord] = []
+        do {
+            let cursor = try DeltaCursor(
+                map, transaction, keyspace, range, reverse: false, values: true, dropping: 0)
+            defer { cursor.close() }
+            while try cursor.next() {
+                if cursor.isBelow { kept.append(StoreRecord(key: cursor.key, value: cursor.value)) }
+            }
+        }
+        for record in kept { try transaction.put(keyspace, delta.staged(record.key), record.value) }
+    }
+}
+
+/// The shadow as a transaction: what is put and deleted changes it, and not the tree.
+final class ShadowTransaction: StoreTransaction {
+    private let inner: any StoreTransaction
+    private let shadow: TreeShadow
+
+    init(_ inner: any StoreTransaction, _ shadow: TreeShadow) {
+        self.inner = inner
+        self.shadow = shadow
+    }
+
+    func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]? {
+        try shadow.map.get(inner, keyspace, key)
+    }
+
+    func scan(
+        _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool, dropping: Int
+    ) throws(Status) -> any KeyCursor {
+        try shadow.map.scan(inner, keyspace, range, reverse: reverse, values: values, dropping: dropping)
+    }
+
+    func count(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        try shadow.map.count(inner, keyspace, range, limit: limit)
+    }
+
+    func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status) {
+        try shadow.put(keyspace, key, value, inner)
+    }
+
+    func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) { try shadow.delete(keyspace, key, inner) }
+
+    /// A range is hidden as one, so that only what is deleted of the shadow's own records counts.
+    func delete(_ keyspace: Keyspace, _ range: KeyRange, limit: Int) throws(Status) -> Int {
+        let count = try count(keyspace, range, limit: 1)
+        if count > 0 { try shadow.delete(keyspace, range, inner) }
+        return count
+    }
+
+    func close() {}
+}

@@ -1,0 +1,134 @@
+import HearthModel
+import HearthStorage
+import HearthTree
+
+/// A write of very many locations on its way into the tree.
+///
+/// It is made in slices on a shadow of the tree (`TreeShadow`), by the same steps by which others are made on the tree. Writes
+/// that others make meanwhile are made on both, as if this one came after them: so the shadow always is the tree with a part
+/// of this write. When all of it is made, and nothing speaks against it, the shadow becomes the tree by one small record.
+///
+/// Belongs to the writer's thread once it is made.
+final class WideUpdate: @unchecked Sendable {
+    private struct Step {
+        var change: TreeChange
+        /// Nodes, as far as they matter.
+        var count: Int
+        var isLarge: Bool
+    }
+
+    let shadow: TreeShadow
+    private let tree: ChangeTree
+    private let steps: [Step]
+    private var position = 0
+    /// Of the large node that is being put.
+    private var walk: ReplacementWalk?
+
+    /// Nodes that are put as one.
+    private static let nodesPerStepMax = 64
+    /// Nodes and locations of this write that another write does anew.
+    private static let redoneMax = 256
+
+    /// - Parameter changes: with everything worked out.
+    init(id: UInt32, _ changes: [TreeChange]) {
+        shadow = TreeShadow(id: id)
+        tree = ChangeTree(changes)
+        steps = tree.oneByOne(isInOrder: true).map { change in
+            let count = change.node.count(upTo: Self.nodesPerStepMax + 1)
+            return Step(change: change, count: max(1, count), isLarge: count > Self.nodesPerStepMax)
+        }
+    }
+
+    /// Whether a change at a location may be one of what this write says.
+    func concerns(_ path: TreePath) -> Bool {
+        if case .untouched = tree.descend(path) { false } else { true }
+    }
+
+    /// Makes a part of it.
+    /// - Returns: whether all of it is made.
+    func make(_ slice: inout Slice, _ transaction: any StoreTransaction, _ indexes: TreeIndexes) throws(Status) -> Bool
+    {
+        let shown = ShadowTransaction(transaction, shadow)
+        let mutation = TreeMutation(shown, version: 0, indexes)
+        while position < steps.count {
+            if slice.isFull { return false }
+            let step = steps[position]
+            if step.isLarge {
+                guard try put(step.change, &slice, shown, mutation, indexes) else { return false }
+            } else {
+                _ = try mutation.apply(step.change)
+                slice.add(step.change.node.value?.string?.utf8.count ?? 0)
+                slice.add(records: step.count)
+                slice.look()
+            }
+            position += 1
+        }
+        return true
+    }
+
+    /// - Returns: whether all of a large node is there.
+    private func put(
+        _ change: TreeChange, _ slice: inout Slice, _ transaction: ShadowTransaction, _ mutation: TreeMutation,
+        _ indexes: TreeIndexes
+    ) throws(Status) -> Bool {
+        var isWhole = false
+        try mutation.touching(change.path) { () throws(Status) in
+            if walk == nil {
+                try mutation.makeRoom(for: change.node, at: change.path)
+                walk = ReplacementWalk(change, PathCode.place(change.path), indexes.belowOrAt(change.path))
+            }
+            repeat {
+                guard let (keyspace, record) = walk?.next() else {
+                    isWhole = true
+                    return
+                }
+                try transaction.put(keyspace, record.key, record.value)
+                slice.add(record.key.count + record.value.count)
+            } while !slice.isFull
+        }
+        if isWhole { walk = nil }
+        return isWhole
+    }
+
+    // MARK: Writes of others
+
+    /// What another write, which comes before this one, is on the shadow.
+    /// - Returns: nil when so much of this one would be done anew that the other is to be made after it.
+    func inShadow(_ changes: [TreeChange]) -> [TreeChange]? {
+        var found: [TreeChange] = []
+        for change in TreeChange.oneByOne(changes) {
+            switch tree.descend(change.place) {
+            case .untouched: found.append(change)
+            case .replaced: continue
+            case .changed(let here):
+                if change.isPriority {
+                    found.append(change)
+                    continue
+                }
+                if here.isLarger(than: Self.redoneMax) { return nil }
+                found.append(TreeChange(path: change.path, node: here.applied(to: change.node)))
+            }
+        }
+        return found
+    }
+
+    /// Makes another write on the tree and on the shadow.
+    /// - Parameters:
+    ///   - inShadow: what it is there.
+    ///   - mutation: of the transaction.
+    /// - Returns: whether the tree is another than before.
+    func make(
+        _ changes: [TreeChange], inShadow shadowed: [TreeChange], in transaction: GraftTransaction, _ view: TreeView,
+        _ mutation: TreeMutation
+    ) throws(Status) -> Bool {
+        try transaction.work(on: shadow) { shown throws(Status) in
+            _ = try TreeMutation(shown, version: view.version, view.indexes).apply(oneByOne: shadowed)
+        }
+        let isChanged = try transaction.work(beside: shadow) { () throws(Status) in try mutation.apply(changes) }
+        try transaction.work(on: shadow) { shown throws(Status) in
+            let mutation = TreeMutation(shown, version: view.version, view.indexes)
+            try mutation.mendPriorities(above: changes, tree, below: view)
+        }
+        return isChanged
+    }
+}

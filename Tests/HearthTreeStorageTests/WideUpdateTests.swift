@@ -1,0 +1,270 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthTestDoubles
+import HearthTree
+import Synchronization
+import Testing
+
+@testable import HearthTreeStorage
+
+/// Writes of very many locations, which are made on a shadow of the tree.
+@Suite struct WideUpdateTests {
+    private static let definitions = [
+        TreeIndexDefinition(pattern: [], index: .child("a")), TreeIndexDefinition(pattern: ["$x"], index: .value),
+        TreeIndexDefinition(pattern: ["a"], index: .child("a/b")),
+        TreeIndexDefinition(pattern: ["$x", "$y"], index: .child("b")),
+    ]
+
+    private final class Commits: TreeObserver {
+        let all = Mutex<[TreeCommit]>([])
+        private let prepared = Mutex<[TreeCommit]>([])
+        func prepare(_ commit: TreeCommit, after: TreeView) { prepared.withLock { $0.append(commit) } }
+        func publish() {
+            let new = prepared.withLock { prepared in
+                defer { prepared = [] }
+                return prepared
+            }
+            all.withLock { $0 += new }
+        }
+        func discard() { prepared.withLock { $0 = [] } }
+    }
+
+    private func open(_ store: any Store, _ options: TreeWriterOptions) throws -> TreeDatabase {
+        try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
+    }
+
+    private func canonical(_ model: Node) throws -> [[UInt8]: [UInt8]] {
+        let store = MemoryStore()
+        let database = try open(store, TreeWriterOptions())
+        defer { database.close() }
+        try database.define(Self.definitions)
+        try database.write(TreeWrite((.root, model)))
+        return try contents(store)
+    }
+
+    /// Small and wide writes of several connections at once, above, below and beside each other, on every engine: the tree is
+    /// what the commits make of it in their order, and nothing else is stored.
+    @Test(arguments: Engine.allCases) func writesBesideAWideOneAreOnBothTrees(engine: Engine) throws {
+        let seed = SeededRandom.seed()
+        var trees = RandomTrees(seed)
+        var wide = 0
+        for round in 0..<25 * SeededRandom.effort {
+            let note: Comment = "seed \(seed), round \(round)"
+            let store = try LastingStore(engine)
+            var options = TreeWriterOptions.sliced(nodes: 12, records: 1 + trees.random.below(4))
+            options.replacementPlacesMax = trees.random.chance(70) ? 0 : 2
+            let database = try open(store, options)
+            let commits = Commits()
+            try database.define(Self.definitions)
+            database.finishBuilding()
+            var model = Node.empty
+            for _ in 0..<8 {
+                let changes = trees.changes().filter { !$0.node.dependsOnPresent }
+                let resolved = try changes.map { try $0.resolved(nowMilliseconds: testNow, old: model) }
+                model = model.applying(resolved)
+                try database.write(TreeWrite(changes: resolved, nowMilliseconds: testNow))
+            }
+            database.finishSettling()
+            database.setObserver(commits)
+            var promises: [Promise<TreeOutcome>] = []
+            for number in 0..<12 {
+                var changes: [TreeChange] = []
+                let count = number % 4 == 0 ? 16 : 1 + trees.random.below(2)
+                while changes.count < count { changes += trees.changes().filter { !$0.node.dependsOnPresent } }
+                if count == 16 { wide += 1 }
+                let requester = Requester(account: 1, connection: UInt64(number), isAdministrator: false)
+                let promise = Promise<TreeOutcome>()
+                database.submit(TreeWrite(changes: changes, nowMilliseconds: testNow), for: requester) {
+                    promise.fulfil($0)
+                }
+                promises.append(promise)
+            }
+            for promise in promises { #expect(promise.wait().commit != nil, note) }
+            for commit in commits.all.withLock({ $0 }) { model = model.applying(commit.changes) }
+            #expect(try database.read { try $0.node(at: .root) } == model, note)
+            #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [], note)
+            database.finishSettling()
+            database.finishBuilding()
+            #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [], note)
+            #expect(try contents(store) == (try canonical(model)), note)
+            database.close()
+        }
+        #expect(wide > 50)
+    }
+
+    private func update(_ count: Int, _ value: (Int) -> Node, under base: String = "wide") -> TreeWrite {
+        TreeWrite(
+            changes: (0..<count).map { TreeChange(path: TreePath("\(base)/k\($0)/v"), node: value($0)) },
+            nowMilliseconds: testNow)
+    }
+
+    /// Neither what is made, nor what is settled, nor what another write does meanwhile grows with the update.
+    @Test(arguments: [1_000, 10_000]) func noTransactionDoesMoreThanASlice(count: Int) throws {
+        var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
+        options.groupCostMax = 50
+        let store = FaultyStore()
+        let database = try open(store, options)
+        defer { database.close() }
+        let bystander = Requester(account: 1, connection: 2, isAdministrator: false)
+        let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
+        let values: [(Int) -> Node] = [
+            { Node(.integer(Int64($0))) }, { $0 % 2 == 0 ? .empty : "other" }, { _ in .empty },
+        ]
+        for (number, value) in values.enumerated() {
+            store.changesMax.store(0, ordering: .relaxed)
+            let isDone = Atomic(false)
+            let large = Promise<TreeOutcome>()
+            database.submit(update(count, value), for: attacker) { outcome in
+                isDone.store(true, ordering: .releasing)
+                large.fulfil(outcome)
+            }
+            var beside = 0
+            while !isDone.load(ordering: .acquiring) {
+                let promise = Promise<TreeOutcome>()
+                database.submit(
+                    TreeWrite((TreePath("wide/other/\(beside % 7)"), Node(.integer(Int64(beside))))), for: bystander
+                ) {
+                    promise.fulfil($0)
+                }
+                #expect(promise.wait().commit != nil)
+                beside += 1
+            }
+            #expect(large.wait().commit != nil)
+            #expect(beside > count / 100, "only \(beside) small writes were made beside the wide one")
+            database.finishSettling()
+            #expect(store.changesMax.load(ordering: .relaxed) <= 4 * 50 + 20, "update \(number)")
+            let wanted = Node.empty.applying(update(count, value).changes)
+            for key in [TreeKey("k0"), TreeKey("k1"), TreeKey("k\(count - 1)")] {
+                let path = TreePath(keys: [TreeKey("wide"), key])
+                #expect(try database.read { try $0.node(at: path) } == wanted.node(at: path))
+            }
+            #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [])
+        }
+        try database.write(TreeWrite(("wide", .empty)))
+        database.finishSettling()
+        #expect(try contents(store).isEmpty)
+    }
+
+    /// A priority beside large values, and a large value among many locations.
+    @Test func largeValuesBesidePrioritiesAreMadeInSlices() throws {
+        var options = TreeWriterOptions.sliced(nodes: 100, records: 50)
+        options.groupCostMax = 50
+        let store = FaultyStore()
+        let database = try open(store, options)
+        defer { database.close() }
+        try database.define([TreeIndexDefinition(pattern: ["$a"], index: .child("x"))])
+        let large = Node(
+            children: (0..<3_000).map { number in
+                (
+                    TreeKey("k\(number)"),
+                    Node(
+                        children: [(TreeKey("x"), Node(.integer(Int64(number % 9))))],
+                        priority: number % 3 == 0 ? 5 : nil)
+                )
+            }, priority: 8)
+        var model = Node.empty
+        for node in [large, 1, large, .empty] {
+            store.changesMax.store(0, ordering: .relaxed)
+            let write = TreeWrite(("a", node), ("b", 2), ("b/.priority", 3), ("c/d/e", node))
+            try database.write(write)
+            model = model.applying(write.changes)
+            #expect(try database.read { try $0.node(at: .root) } == model)
+            database.finishSettling()
+            #expect(store.changesMax.load(ordering: .relaxed) <= 4 * 50 + 20)
+            #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [])
+        }
+    }
+
+    @Test func aReaderSeesOneOfTheTwoTreesAtEveryMoment() throws {
+        let store = try LastingStore(.memory)
+        var options = TreeWriterOptions.sliced(nodes: 10, records: 3)
+        options.replacementPlacesMax = 0
+        let database = try open(store, options)
+        defer { database.close() }
+        let updates = [
+            update(40) { Node(.integer(Int64($0))) }, update(40) { $0 % 3 == 0 ? .empty : 7 }, update(40) { _ in "x" },
+        ]
+        try database.write(updates[2])
+        var model = Node.empty.applying(updates[2].changes)
+        for round in 0..<30 {
+            let write = updates[round % updates.count]
+            let before = model.hash
+            model = model.applying(write.changes)
+            let hashes: Set<String> = [before, model.hash]
+            let promise = database.begin(write)
+            for _ in 0..<50 { #expect(try database.read { hashes.contains(try $0.hash(at: .root)) }) }
+            #expect(promise.wait().commit != nil)
+            #expect(try database.read { try $0.hash(at: .root) } == model.hash)
+        }
+    }
+
+    /// Who replaces what is above much of a wide write comes after it; nobody waits for others.
+    @Test func aWriteAboveAWideOneComesAfterIt() throws {
+        var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
+        options.groupCostMax = 20
+        let database = try open(try LastingStore(.memory), options)
+        defer { database.close() }
+        let wide = Promise<TreeOutcome>()
+        let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
+        database.submit(update(3_000) { _ in 1 }, for: attacker) { wide.fulfil($0) }
+        var above: [Promise<TreeOutcome>] = []
+        for number in 0..<40 {
+            let promise = Promise<TreeOutcome>()
+            let path: TreePath = number % 2 == 0 ? "wide" : "beside/a"
+            let requester = Requester(account: 1, connection: UInt64(2 + number), isAdministrator: false)
+            database.submit(TreeWrite((path, Node(.integer(Int64(number))))), for: requester) { promise.fulfil($0) }
+            above.append(promise)
+        }
+        guard let version = wide.wait().commit?.version else {
+            Issue.record("the wide write was not made")
+            return
+        }
+        var last: (version: Int64, number: Int) = (0, -1)
+        for (number, promise) in above.enumerated() {
+            guard let commit = promise.wait().commit else {
+                Issue.record("write \(number) was not made")
+                return
+            }
+            if number % 2 == 0, commit.version > max(version, last.version) { last = (commit.version, number) }
+        }
+        let found = try database.read { try $0.node(at: "wide") }
+        if last.number >= 0 {
+            #expect(found == Node(.integer(Int64(last.number))))
+        } else {
+            #expect(found.childCount == 3_000)
+        }
+    }
+
+    @Test func incrementsOfAWideWriteAddToWhatIsThere() throws {
+        let database = try open(try LastingStore(.memory), .sliced(nodes: 10, records: 3))
+        defer { database.close() }
+        let write = update(600) { Node(.deferred($0 % 3 == 0 ? .timestamp : .increment(1))) }
+        let promises = (0..<4).map { _ in database.begin(write) }
+        #expect(promises.allSatisfy { $0.wait().commit != nil })
+        #expect(try database.read { try $0.value(at: "wide/k1/v") } == .integer(4))
+        #expect(try database.read { try $0.value(at: "wide/k3/v") } == .integer(testNow))
+    }
+
+    /// A program that knows only grafts of ranges reads this as damage, and leaves the tree alone.
+    @Test func aProgramBeforeThisRefusesAShadowThatIsNotSettled() throws {
+        let store = MemoryStore()
+        let severed = SeveredStore(store)
+        let database = try open(severed, .sliced(nodes: 10, records: 3))
+        try database.write(update(600) { _ in 1 })
+        severed.sever()
+        database.close()
+        let snapshot = try store.snapshot()
+        defer { snapshot.close() }
+        let mark = try #require(try snapshot.get(.meta, TreeGraft.markKey))
+        #expect(TreeIndex(id: 0, stored: mark) == nil)
+        // Behind the ID comes a range, of five bytes at least.
+        #expect(try snapshot.get(.meta, TreeGraft.rangesKey)?.count == 5)
+        let again = try open(store, .sliced(nodes: 10, records: 3))
+        defer { again.close() }
+        let wanted = Node.empty.applying(update(600) { _ in 1 }.changes)
+        #expect(try again.read { try $0.node(at: .root) } == wanted)
+        again.finishSettling()
+        #expect(try contents(store).keys.allSatisfy { $0[1] != PathCode.Space.staged })
+    }
+}
