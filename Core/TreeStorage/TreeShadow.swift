@@ -65,18 +65,23 @@ final class TreeShadow: @unchecked Sendable {
         }
     }
 
-    /// A range of the tree is going to be deleted.
+    /// A range of the tree is going to be deleted. Costs what the tree has there, however much the shadow has.
     func keep(_ keyspace: Keyspace, _ range: KeyRange, _ transaction: any StoreTransaction) throws(Status) {
-        var kept: [StoreRecord] = []
+        let (lower, upper) = TreeDelta.clipped(range)
+        var deleted: [StoreRecord] = []
         do {
-            let cursor = try DeltaCursor(
-                map, transaction, keyspace, range, reverse: false, values: true, dropping: 0)
+            let cursor = try transaction.scan(
+                keyspace, KeyRange(lower: lower, upper: upper), reverse: false, values: true)
             defer { cursor.close() }
-            while try cursor.next() {
-                if cursor.isBelow { kept.append(StoreRecord(key: cursor.key, value: cursor.value)) }
-            }
+            while try cursor.next() { deleted.append(StoreRecord(key: cursor.key, value: cursor.value)) }
         }
-        for record in kept { try transaction.put(keyspace, delta.staged(record.key), record.value) }
+        for record in deleted {
+            let staged = delta.staged(record.key)
+            let own = KeyRange(lower: staged, upper: staged + [0])
+            if try transaction.count(keyspace, own, limit: 1) > 0 { continue }
+            if try map.isHidden(record.key, transaction, keyspace) { continue }
+            try transaction.put(keyspace, staged, record.value)
+        }
     }
 }
 

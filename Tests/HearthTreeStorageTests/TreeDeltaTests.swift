@@ -1,5 +1,6 @@
 import HearthModel
 import HearthStorage
+import HearthTestDoubles
 import Testing
 
 @testable import HearthTreeStorage
@@ -198,6 +199,30 @@ import Testing
         }
         #expect(costs[0] == costs[1] && costs[1] == costs[2], "\(costs)")
         #expect(costs[2].allSatisfy { $0 <= 160 }, "\(costs)")
+    }
+
+    /// What is deleted of the tree below a large part of the shadow costs what the tree has there.
+    @Test func whatIsKeptFromADeletionCostsWhatIsDeleted() throws {
+        var costs: [Int] = []
+        for count in [100, 1_000, 10_000] {
+            let store = FaultyStore()
+            let shadow = TreeShadow(id: 1)
+            try store.write { transaction throws(Status) in
+                for number in 0..<10 { try transaction.put(.entries, Self.numbered(number) + [7], [1]) }
+                for number in 0..<count { try shadow.put(.entries, Self.numbered(number), [2], transaction) }
+                try shadow.delete(.entries, Self.numbered(3) + [7], transaction)
+            }
+            store.fail(at: nil)
+            try store.write { transaction throws(Status) in
+                try shadow.keep(.entries, KeyRange(prefix: [1]), transaction)
+                try transaction.delete(.entries, KeyRange(lower: [1], upper: [2]), limit: .max)
+            }
+            costs.append(store.operations)
+            let snapshot = try store.snapshot()
+            defer { snapshot.close() }
+            #expect(try shadow.map.count(snapshot, .entries, KeyRange(prefix: [1]), limit: .max) == count + 9)
+        }
+        #expect(costs[0] == costs[1] && costs[1] == costs[2] && costs[2] < 60, "\(costs)")
     }
 
     private static func numbered(_ number: Int) -> [UInt8] { [1, 2, UInt8(number >> 8), UInt8(number & 0xFF), 9] }
