@@ -196,12 +196,10 @@ final class FeedIndex: Sendable {
     /// Lets go of what is too much now: other databases hold more, or memory is tight.
     func fit() {
         state.withLock { state in
-            guard shared.isCrowded, state.walked.units + state.older.units + state.newer.units > 2 * littleUnits else {
-                return
-            }
-            let before = state.units
-            Self.forgetOldest(&state, lastUnitsMax: littleUnits)
-            count(state.units - before)
+            guard shared.isCrowded, state.units > 8 * littleUnits else { return }
+            count(-state.units)
+            // As when it begins: it knows of what comes.
+            state = State(state.latest)
         }
     }
 
