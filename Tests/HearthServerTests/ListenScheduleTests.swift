@@ -82,9 +82,18 @@ struct ListenResumeQueueTests {
         await first.rest()
         let token = try #require(first.changes.last { !$0.resumeToken.isEmpty }).resumeToken
         await first.leave()
-        for number in 0..<5 {
-            try await harness.database.put("c/\(number)", [:])
-            try await harness.database.put("w/\(number)", [:])
+        // More than is found out briefly.
+        let count = Limits.briefEntriesMax + 100
+        for collection in ["c", "w"] {
+            for start in stride(from: 0, to: count, by: 400) {
+                try await harness.database.commit(
+                    (start..<min(start + 400, count)).map { number in
+                        Write(
+                            document: ResourceName(
+                                database: StreamBench.name, path: ResourcePath([collection, "\(number)"])),
+                            operation: .update(fields: MapValue(), mask: nil), transforms: [], precondition: .none)
+                    })
+            }
         }
         var held: LongRead? = reads.take()
         #expect(held != nil)
@@ -107,7 +116,7 @@ struct ListenResumeQueueTests {
         for (number, client) in clients.enumerated().dropFirst(4) {
             await client.rest()
             #expect(client.end == nil && client.currentCount == 1)
-            #expect(client.responses.count { $0.documentChange != nil } == (number % 2 == 0 ? 5 : 3))
+            #expect(client.responses.count { $0.documentChange != nil } == (number % 2 == 0 ? count : 3))
             #expect(client.changes.allSatisfy { $0.targetChangeType != .reset })
             await client.leave()
         }
