@@ -97,11 +97,8 @@ struct TreeWriteQueue: Sendable {
         var (small, large): ([Entry], [Entry]) = ([], [])
         var holdUp: Set<UInt64> = []
         for entry in entries {
-            if entry.cost > Self.smallCostMax, Self.isOrdered(entry.requester) {
-                holdUp.insert(entry.requester.connection)
-            }
-            let isSmall = entry.cost <= Self.smallCostMax && !holdUp.contains(entry.requester.connection)
-            if isSmall { small.append(entry) } else { large.append(entry) }
+            if entry.cost > Self.smallCostMax { holdUp.insert(entry.requester.connection) }
+            if holdUp.contains(entry.requester.connection) { large.append(entry) } else { small.append(entry) }
         }
         for entry in (small + large).reversed() { carried.prepend(entry) }
     }
