@@ -4,7 +4,8 @@ import HearthTree
 /// Writes JSON of what a walk tells, without nodes between.
 ///
 /// Whether an inner node is an array in the plain form shows only at its end: until then it is written as an object, and
-/// while all its keys are indexes it is remembered where its values stand.
+/// while all its keys are indexes it is remembered where its values stand. Somebody who knows it earlier may say so
+/// (`decide`).
 struct JSONAssembler: SubtreeVisitor {
     private struct Level {
         /// Where its text begins.
@@ -15,6 +16,8 @@ struct JSONAssembler: SubtreeVisitor {
         var elements: [(index: Int, text: Range<Int>)]?
         /// Of the child that is being written.
         var index: Int?
+        /// Of what was decided to be an array: the index behind the last child's.
+        var nextIndex: Int?
     }
 
     private(set) var text: [UInt8]
@@ -58,7 +61,9 @@ struct JSONAssembler: SubtreeVisitor {
 
     mutating func close() {
         guard let level = levels.popLast() else { preconditionFailure("what is closed was opened") }
-        if let elements = level.elements, let last = elements.last, last.index < 2 * elements.count {
+        if level.nextIndex != nil {
+            text.append(UInt8(ascii: "]"))
+        } else if let elements = level.elements, let last = elements.last, last.index < 2 * elements.count {
             writeArray(elements, from: level.start)
         } else {
             if let priority = level.priority {
@@ -80,6 +85,12 @@ struct JSONAssembler: SubtreeVisitor {
         let last = levels.count - 1
         if !levels[last].isEmpty { text.append(UInt8(ascii: ",")) }
         levels[last].isEmpty = false
+        if let next = levels[last].nextIndex {
+            let index = key.arrayIndex ?? next
+            for _ in next..<max(next, index) { text.append(contentsOf: "null,".utf8) }
+            levels[last].nextIndex = index + 1
+            return
+        }
         if levels[last].elements != nil {
             levels[last].index = key.arrayIndex
             if levels[last].index == nil { levels[last].elements = nil }
@@ -97,6 +108,13 @@ struct JSONAssembler: SubtreeVisitor {
     }
 
     private mutating func writeArray(_ elements: [(index: Int, text: Range<Int>)], from start: Int) {
+        var array = Self.array(of: elements, in: text)
+        array[array.count - 1] = UInt8(ascii: "]")
+        text.replaceSubrange(start..., with: array)
+    }
+
+    /// Elements of an array, with a comma behind the last.
+    private static func array(of elements: [(index: Int, text: Range<Int>)], in text: [UInt8]) -> [UInt8] {
         var array: [UInt8] = [UInt8(ascii: "[")]
         var position = 0
         for (index, range) in elements {
@@ -108,8 +126,40 @@ struct JSONAssembler: SubtreeVisitor {
             array.append(UInt8(ascii: ","))
             position += 1
         }
-        array[array.count - 1] = UInt8(ascii: "]")
-        text.replaceSubrange(start..., with: array)
+        return array
+    }
+
+    // MARK: Deciding
+
+    /// The numbers of the open nodes, from the outermost, that may yet turn out to be arrays.
+    var undecided: [Int] { levels.indices.filter { levels[$0].elements != nil && !levels[$0].isEmpty } }
+
+    /// Says of an open node what it will have turned out to be at its end.
+    mutating func decide(_ number: Int, isArray: Bool) {
+        guard let elements = levels[number].elements else { return }
+        levels[number].elements = nil
+        guard isArray else { return }
+        // A child that is still open begins here; the name before it is no part of an array.
+        let isChildOpen = number + 1 < levels.count
+        let start = levels[number].start
+        let end = isChildOpen ? levels[number + 1].start : text.count
+        var array = Self.array(of: elements, in: text)
+        var next = (elements.last?.index ?? -1) + 1
+        if isChildOpen {
+            let index = levels[number].index ?? next
+            for _ in next..<max(next, index) { array.append(contentsOf: "null,".utf8) }
+            next = index + 1
+        } else {
+            array.removeLast()
+        }
+        text.replaceSubrange(start..<end, with: array)
+        levels[number].nextIndex = next
+        let shift = array.count - (end - start)
+        for inner in levels.indices where inner > number {
+            levels[inner].start += shift
+            guard let known = levels[inner].elements else { continue }
+            levels[inner].elements = known.map { ($0.index, $0.text.lowerBound + shift..<$0.text.upperBound + shift) }
+        }
     }
 }
 

@@ -14,6 +14,8 @@ public final class TreeView: TreeData, @unchecked Sendable {
     private let isOwner: Bool
     private var longRead: LongRead?
     private(set) var check: ReadCheck?
+    /// Steps that rules may take for a judgement about the view; nil for what they may take at all.
+    package var judgeStepsMax: Int?
 
     /// - Parameter isOwner: whether the snapshot is closed with the view.
     init(_ snapshot: any Snapshot, version: Int64, indexes: TreeIndexes, isOwner: Bool) {

@@ -10,9 +10,25 @@ extension TreeView {
         of query: TreeQuery, at path: TreePath, form: TreeJSON.Form,
         _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
     ) throws(Status) {
+        try writeJSON(
+            of: query, at: path, form: form, pieceBytes: Self.pieceBytes, undecidedBytesMax: Self.undecidedBytesMax,
+            sink)
+    }
+
+    func writeJSON(
+        of query: TreeQuery, at path: TreePath, form: TreeJSON.Form, pieceBytes: Int, undecidedBytesMax: Int,
+        _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
+    ) throws(Status) {
+        let window = try windowKeys(query, path)
         var pieces = JSONPieces(
-            assembler: JSONAssembler(appendingTo: [], form: form), pieceBytes: Self.pieceBytes, sink: sink)
-        if try !walk(query, path, &pieces) { pieces.assembler.appendNull() }
+            form: form, pieceBytes: pieceBytes, undecidedBytesMax: undecidedBytesMax,
+            isArray: { keys throws(Status) in
+                if !keys.isEmpty { return try self.isArray(at: TreePath(keys: path.keys + keys)) }
+                return window.last?.arrayIndex.map { $0 < 2 * window.count } ?? false
+            }, sink)
+        if try !walk(window, path, &pieces, sizeBytesMax: Limits.treeReadSizeBytesMax) {
+            pieces.assembler.appendNull()
+        }
         if !pieces.assembler.text.isEmpty { try pieces.assembler.pour(sink) }
     }
 
@@ -47,7 +63,16 @@ extension TreeView {
         _ query: TreeQuery, _ path: TreePath, _ visitor: inout some SubtreeVisitor,
         sizeBytesMax: Int = Limits.treeReadSizeBytesMax
     ) throws(Status) -> Bool {
-        let keys = try keys(of: query, at: path).children.map(\.key).sorted()
+        try walk(try windowKeys(query, path), path, &visitor, sizeBytesMax: sizeBytesMax)
+    }
+
+    private func windowKeys(_ query: TreeQuery, _ path: TreePath) throws(Status) -> [TreeKey] {
+        try keys(of: query, at: path).children.map(\.key).sorted()
+    }
+
+    private func walk(
+        _ keys: [TreeKey], _ path: TreePath, _ visitor: inout some SubtreeVisitor, sizeBytesMax: Int
+    ) throws(Status) -> Bool {
         if keys.isEmpty { return false }
         let place = PathCode.place(path)
         var left = sizeBytesMax

@@ -20,6 +20,8 @@ final class TreeEvaluation {
     private let auth: TreeRuleValue
     private let now: TreeRuleValue
     private let stepsMax: Int
+    /// Whether it ended because it took more steps than it may.
+    private(set) var isOutOfSteps = false
     private var steps = 0
 
     /// Where the rule stands that is being evaluated.
@@ -43,7 +45,10 @@ final class TreeEvaluation {
 
     func spend(_ count: Int) throws(TreeFailure) {
         steps += count
-        if steps > stepsMax { throw .exhausted }
+        if steps > stepsMax {
+            isOutOfSteps = true
+            throw .exhausted
+        }
     }
 
     /// Counts texts that are looked at as a whole.

@@ -72,8 +72,18 @@ public final class TreeRuleset: Sendable {
     public func mayRead(
         _ path: TreePath, query: TreeQuery?, auth: TreeAuth?, data: any TreeData, now: Int64
     ) throws(Status) -> Bool {
-        let evaluation = TreeEvaluation(before: data, after: nil, query: query, auth: auth, now: now)
-        return try TreeJudge(self, evaluation).mayRead(path)
+        try mayRead(path, query: query, auth: auth, data: data, now: now, stepsMax: TreeRulesLimits.stepsMax) ?? false
+    }
+
+    /// The same within a number of steps.
+    /// - Returns: nil when the decision takes more.
+    public func mayRead(
+        _ path: TreePath, query: TreeQuery?, auth: TreeAuth?, data: any TreeData, now: Int64, stepsMax: Int
+    ) throws(Status) -> Bool? {
+        let evaluation = TreeEvaluation(
+            before: data, after: nil, query: query, auth: auth, now: now, stepsMax: stepsMax)
+        let isAllowed = try TreeJudge(self, evaluation).mayRead(path)
+        return evaluation.isOutOfSteps ? nil : isAllowed
     }
 
     /// Whether changes may be made, all together.

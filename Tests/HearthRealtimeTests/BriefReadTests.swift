@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthRules
 import HearthTree
 import HearthTreeStorage
 import Testing
@@ -55,6 +56,39 @@ import Testing
         let answers = client.take(6)
         #expect(number(of: answers, containing: #""s":"ok""#) == 3)
         #expect(site.pool.statistics.long.waits.reduce(0, +) >= 3)
+    }
+
+    /// Before, they were asked on loops and on the threads of small reads, whatever they looked at.
+    @Test(.timeLimit(.minutes(1))) func rulesThatLookAtMuchAreAskedByLongReads() throws {
+        let site = try Site()
+        defer { site.close() }
+        let rules = #"""
+            {"rules":{"judged":{".read":"root.child('text').val().contains('b') == false"},"free":{".read":true},
+            "refused":{".read":"root.child('text').val().contains('b')"}}}
+            """#
+        site.namespace.setRules(try TreeRuleset.compile(Array(rules.utf8)))
+        site.write("text", Node(.string(String(repeating: "a", count: 1_000_000))))
+        site.write("judged", children(3))
+        let (client, other) = (site.open(), site.open(connection: 2))
+        defer {
+            client.end()
+            other.end()
+        }
+        _ = (client.take(1), other.take(1))
+        site.withBusyWorkers([.long, .long]) {
+            client.request(1, "g", #"{"p":"judged"}"#)
+            client.request(2, "g", #"{"p":"refused"}"#)
+            client.request(3, "q", #"{"p":"judged","h":""}"#)
+            other.request(4, "g", #"{"p":"free"}"#)
+            let answer = other.take(1)
+            #expect(answer.count == 1 && answer[0].contains(#""r":4"#), "\(answer)")
+            while site.pool.statistics.long.waiting == 0 {}
+        }
+        // Three answers, and the data of the listen.
+        let answers = client.take(4)
+        #expect(number(of: answers, containing: #""s":"ok""#) == 2, "\(answers)")
+        #expect(number(of: answers, containing: #""s":"permission_denied""#) == 1, "\(answers)")
+        #expect(number(of: answers, containing: #""k2""#) == 2, "\(answers)")
     }
 
     // MARK: Memory

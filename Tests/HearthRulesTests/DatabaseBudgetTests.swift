@@ -94,6 +94,20 @@ import Testing
         #expect(try !rules.maySet("replace", long, in: .empty))
     }
 
+    @Test func readsThatTakeMoreStepsThanTheyMay() throws {
+        let rules = try databaseRules(
+            #"{"rules":{"a":{".read":"root.child('long').val().contains('b') == false"},"b":{".read":true}}}"#)
+        let data: Node = ["long": Node(.string(String(repeating: "a", count: 100_000)))]
+        func mayRead(_ path: TreePath, stepsMax: Int) throws -> Bool? {
+            try rules.mayRead(path, query: nil, auth: nil, data: data, now: 0, stepsMax: stepsMax)
+        }
+        #expect(try mayRead("a", stepsMax: 1000) == nil)
+        #expect(try mayRead("a", stepsMax: 100_000) == true)
+        #expect(try mayRead("b", stepsMax: 1000) == true)
+        #expect(try mayRead("c", stepsMax: 1000) == false)
+        #expect(try rules.mayRead("a", query: nil, auth: nil, data: data, now: 0))
+    }
+
     @Test func decisionsThatNeverEnd() throws {
         // A long text elsewhere, asked for by every one of many children.
         let rules = try databaseRules(

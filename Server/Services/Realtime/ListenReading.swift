@@ -25,10 +25,11 @@ struct ListenReading: Sendable {
     /// Whether the client is still there.
     var cancellation: Cancellation?
 
-    /// - Throws: PERMISSION_DENIED.
+    /// - Throws: PERMISSION_DENIED; `RealtimeAccess.readTakesLong` when the view has a bound.
     func judge(_ view: TreeView) throws(Status) {
         let isAllowed = try service.access.mayRead(
-            target.path, query: target.query, identity, namespace, view, now: service.nowMilliseconds)
+            target.path, query: target.query, identity, namespace, view, now: service.nowMilliseconds,
+            stepsMax: view.judgeStepsMax)
         if !isAllowed { throw RealtimeAccess.denied }
     }
 

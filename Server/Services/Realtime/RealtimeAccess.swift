@@ -24,15 +24,27 @@ final class RealtimeAccess: Sendable {
     /// Whether administrators with this scope have anything to say here.
     private func isOurs(_ scope: AdministratorScope) -> Bool { scope.project.map { $0 == project } ?? true }
 
-    /// - Parameter query: nil for the place as a whole.
+    /// What a read fails with of which rules take longer to judge than it may.
+    static let readTakesLong = Status.resourceExhausted("The rules take long for this read.")
+
+    /// - Parameters:
+    ///   - query: nil for the place as a whole.
+    ///   - stepsMax: of the decision; one that takes more fails with `readTakesLong`. Nil for what rules may take at all.
     func mayRead(
         _ path: TreePath, query: TreeQuery?, _ identity: RealtimeIdentity, _ namespace: RealtimeNamespace,
-        _ data: any TreeData, now: Int64
+        _ data: any TreeData, now: Int64, stepsMax: Int? = nil
     ) throws(Status) -> Bool {
         if let scope = identity.scope, !isOurs(scope) { return false }
         if case .administrator = identity { return true }
         guard let rules = namespace.rules else { return isEmulator }
-        return try rules.mayRead(path, query: query, auth: identity.auth, data: data, now: now)
+        guard let stepsMax else {
+            return try rules.mayRead(path, query: query, auth: identity.auth, data: data, now: now)
+        }
+        guard
+            let isAllowed = try rules.mayRead(
+                path, query: query, auth: identity.auth, data: data, now: now, stepsMax: stepsMax)
+        else { throw Self.readTakesLong }
+        return isAllowed
     }
 
     /// What has to be asked before a write is made; nil when nothing has.

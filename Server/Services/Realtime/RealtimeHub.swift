@@ -108,8 +108,12 @@ final class RealtimeHub: @unchecked Sendable {
                 let view = try database.view()
                 defer { view.close() }
                 view.askWhileReading { turn.giveWay() }
+                if kind == .brief { view.judgeStepsMax = Limits.treeJudgeStepsMax }
                 version = view.version
                 return try read(view)
+            }
+            if kind == .brief, case .failure(RealtimeAccess.readTakesLong) = result {
+                return self.read(.long, on: loop, for: requester, cancellation: cancellation, read, done)
             }
             let reached = version
             if reached <= published.load(ordering: .acquiring) {

@@ -27,9 +27,12 @@ struct RealtimeReading: Sendable {
         do throws(Status) {
             let view = try namespace.database.view()
             defer { view.close() }
+            view.judgeStepsMax = Limits.treeJudgeStepsMax
             try check(view)
             if try isInline(view) { return deliver(try answer(view)) }
             readBriefly()
+        } catch RealtimeAccess.readTakesLong {
+            readLater()
         } catch {
             call.fail(error)
         }
@@ -40,7 +43,12 @@ struct RealtimeReading: Sendable {
         service.answerBriefly(call) { [self] () throws(Status) in
             let view = try namespace.database.view()
             defer { view.close() }
-            try check(view)
+            view.judgeStepsMax = Limits.treeJudgeStepsMax
+            do throws(Status) {
+                try check(view)
+            } catch RealtimeAccess.readTakesLong {
+                return call.onLoop { [self] in readLater() }
+            }
             guard try isBrief(view) else { return call.onLoop { [self] in readLater() } }
             let answer = try answer(view)
             call.onLoop { [self] in deliver(answer) }
@@ -74,7 +82,8 @@ struct RealtimeReading: Sendable {
         let place = path.last == .priority ? path.parent ?? .root : path
         guard
             try service.access.mayRead(
-                place, query: query, identity, namespace, view, now: service.nowMilliseconds)
+                place, query: query, identity, namespace, view, now: service.nowMilliseconds,
+                stepsMax: view.judgeStepsMax)
         else { throw RealtimeAccess.denied }
         if let query, !namespace.hasIndex(query.index, at: path) { throw Self.missingIndex(query.index, path) }
     }
