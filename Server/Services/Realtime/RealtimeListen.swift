@@ -120,8 +120,7 @@ final class RealtimeListen: @unchecked Sendable {
                 return load(kind, for: requester, read, done)
             }
             loadsInARow = 0
-            done(result)
-            if case .success = result { release(after: version) }
+            finish(result, done, after: version)
         }
     }
 
@@ -132,10 +131,16 @@ final class RealtimeListen: @unchecked Sendable {
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(.brief, for: requester, question) { [self] result, _ in
-            done(result)
-            if case .success = result { release(after: .min) }
-        }
+        begin(.brief, for: requester, question) { [self] result, _ in finish(result, done, after: .min) }
+    }
+
+    /// Hands over what was read or asked, and goes on, unless whoever takes it has begun something else.
+    private func finish<Content>(
+        _ result: Result<Content, Status>, _ done: (Result<Content, Status>) -> Void, after version: Int64
+    ) {
+        let turn = turn
+        done(result)
+        if turn == self.turn, case .success = result { release(after: version) }
     }
 
     private func begin<Content: Sendable>(
