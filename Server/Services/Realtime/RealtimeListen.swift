@@ -190,7 +190,7 @@ final class RealtimeListen: @unchecked Sendable {
         }
     }
 
-    fileprivate func take(_ event: RealtimeEvent) {
+    func take(_ event: RealtimeEvent) {
         switch phase {
         case .cancelled, .stale: break
         case .live: tell(event)
@@ -282,7 +282,10 @@ final class SharedListen: @unchecked Sendable {
     /// The hub tells of every commit after a version.
     func becameKnown(at version: Int64) {
         // Those who had it before missed what came between.
-        if wasKnown { tell(RealtimeEvent(version: version, change: .lost)) }
+        if wasKnown {
+            let event = RealtimeEvent(version: version, change: .lost)
+            for listen in listens { listen.take(event) }
+        }
         becameKnown()
     }
 
@@ -292,53 +295,10 @@ final class SharedListen: @unchecked Sendable {
         for listen in listens { listen.fail(status) }
     }
 
-    fileprivate func deliver(_ event: RealtimeEvent) {
+    /// The listens that an event is for, now that its turn has come.
+    func receivers(of event: RealtimeEvent) -> [RealtimeListen] {
         // What is loaded from now on waits until it tells again.
         if case .unknown = event.change { isKnown = false }
-        tell(event)
-    }
-
-    private func tell(_ event: RealtimeEvent) {
-        for listen in listens { listen.take(event) }
-    }
-}
-
-/// The listens of one loop in one namespace. `@unchecked Sendable`: belongs to the loop, but for `staged`, which is the
-/// writer's thread's.
-final class LoopListens: @unchecked Sendable {
-    let loop: EventLoop
-    /// The hub holds this object. Each listen holds the hub, so it is there while anybody listens.
-    private weak var hub: RealtimeHub?
-    private var shared: [RealtimeTarget: SharedListen] = [:]
-    /// What the commits of the present group have to tell, in order.
-    var staged: [(listen: SharedListen, event: RealtimeEvent)] = []
-
-    init(_ loop: EventLoop, _ hub: RealtimeHub) {
-        self.loop = loop
-        self.hub = hub
-    }
-
-    func listen(
-        to target: RealtimeTarget, for requester: Requester, of hub: RealtimeHub, _ receiver: any ListenReceiver
-    ) -> RealtimeListen {
-        let known = shared[target]
-        let shared = known ?? SharedListen(target, for: requester, self)
-        let listen = RealtimeListen(target, receiver, shared: shared, hub: hub)
-        shared.add(listen)
-        if known == nil {
-            self.shared[target] = shared
-            hub.add(shared)
-        }
-        return listen
-    }
-
-    fileprivate func forget(_ shared: SharedListen) {
-        if self.shared[shared.target] === shared { self.shared[shared.target] = nil }
-        hub?.remove(shared)
-    }
-
-    /// On the loop.
-    func deliver(_ batch: [(listen: SharedListen, event: RealtimeEvent)]) {
-        for (listen, event) in batch { listen.deliver(event) }
+        return listens
     }
 }
