@@ -7,6 +7,7 @@ import HearthTree
 /// It is made in slices on a shadow of the tree (`TreeShadow`), by the same steps by which others are made on the tree. Writes
 /// that others make meanwhile are made on both, as if this one came after them: so the shadow always is the tree with a part
 /// of this write. When all of it is made, and nothing speaks against it, the shadow becomes the tree by one small record.
+/// A write after which much of this one would have to be made again doesn't wait either: this one begins anew.
 ///
 /// Belongs to the writer's thread once it is made.
 final class WideUpdate: @unchecked Sendable {
