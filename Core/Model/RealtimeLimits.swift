@@ -102,8 +102,9 @@ extension Limits {
     /// Bytes of messages that wait for a client in memory; beyond them changes are not queued, but sent as a whole when it
     /// has read some.
     public static let realtimeQueueBytesMax = 1 << 20
-    /// Bytes of them with which a client that lacks changes is sent the whole.
-    public static let realtimeReloadBytesMax = 64 << 10
+    /// Bytes of them with which a client that lacks changes is sent the whole. Not less than what a socket is given ahead: only
+    /// from there on it tells that it has sent some, and the client would wait for ever.
+    public static let realtimeReloadBytesMax = realtimeSocketHighWaterBytes - 1
     /// Such bytes of all clients together.
     public static let realtimeUnreadBytesMax = 64 << 20
     /// Those of one account.

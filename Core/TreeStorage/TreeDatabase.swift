@@ -132,6 +132,9 @@ public final class TreeDatabase: Sendable {
     /// Whether nothing is left to be done in the background for a large write.
     var isSettled: Bool { writer.isSettled }
 
+    /// Whether a wide update is being made on a shadow, for tests.
+    var isMakingWideUpdate: Bool { writer.isMakingWideUpdate }
+
     public var statistics: TreeStatistics {
         var statistics = writer.statistics
         statistics.store = store.statistics

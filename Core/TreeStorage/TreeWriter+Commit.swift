@@ -154,7 +154,7 @@ extension TreeWriter {
         let view = TreeView(transaction, version: version, indexes: indexes, isOwner: false)
         let mutation = TreeMutation(transaction, view)
         let changes: [TreeChange]
-        let wide = request.replacement == nil ? shared.withLock { $0.undecided.wide } : nil
+        var wide = request.replacement == nil ? shared.withLock { $0.undecided.wide } : nil
         var inShadow: [TreeChange] = []
         do throws(Status) {
             if isToBeStaged(request, indexes) { return .replace }
@@ -170,9 +170,14 @@ extension TreeWriter {
             {
                 return .replace
             }
-            if let wide {
-                guard let shadowed = wide.inShadow(changes) else { return .replace }
-                inShadow = shadowed
+            if let inProgress = wide {
+                if let shadowed = inProgress.inShadow(changes) {
+                    inShadow = shadowed
+                } else {
+                    inProgress.abandon()
+                    shared.withLock { $0.undecided.wide = nil }
+                    wide = nil
+                }
             }
         } catch {
             // A damaged record is the trouble of those who write there, not of the group.
@@ -212,6 +217,7 @@ extension TreeWriter {
     private func isToBeStaged(_ request: TreeRequest, _ indexes: TreeIndexes) -> Bool {
         if request.failure != nil || request.comparison?.isEqual == false { return false }
         guard let replacement = request.replacement else { return request.isLarge }
+        if replacement.wide?.isAbandoned == true { return true }
         if replacement.indexIDs != indexes.kept.map(\.id) { return true }
         if replacement.basedOn == nil { return false }
         return replacement.isOutdated(shared.withLock { $0.changes })

@@ -79,6 +79,8 @@ final class TreeWriter: Sendable {
     /// Whether nothing is left to be done for a large write.
     var isSettled: Bool { shared.withLock { !$0.undecided.isReplacing } }
 
+    var isMakingWideUpdate: Bool { shared.withLock { $0.undecided.wide != nil } }
+
     var statistics: TreeStatistics {
         shared.withLock { shared in
             var statistics = shared.statistics

@@ -235,6 +235,8 @@ extension TreeWriter {
     /// Puts a part of a large write's records into the staging area. On the writer's thread.
     func stage(_ ticket: UInt64) {
         guard var request = undecided(ticket), let replacement = request.replacement else { return }
+        // It is begun anew.
+        if replacement.wide?.isAbandoned == true { return resume(request) }
         do throws(Status) {
             if try make(replacement) {
                 resume(request)

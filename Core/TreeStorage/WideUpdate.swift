@@ -7,6 +7,7 @@ import HearthTree
 /// It is made in slices on a shadow of the tree (`TreeShadow`), by the same steps by which others are made on the tree. Writes
 /// that others make meanwhile are made on both, as if this one came after them: so the shadow always is the tree with a part
 /// of this write. When all of it is made, and nothing speaks against it, the shadow becomes the tree by one small record.
+/// A write after which much of this one would have to be made again doesn't wait either: this one begins anew.
 ///
 /// Belongs to the writer's thread once it is made.
 final class WideUpdate: @unchecked Sendable {
@@ -23,6 +24,8 @@ final class WideUpdate: @unchecked Sendable {
     private var position = 0
     /// Of the large node that is being put.
     private var walk: ReplacementWalk?
+    /// Another write was made that the shadow doesn't have: all of this one is to be made anew.
+    private(set) var isAbandoned = false
 
     /// Nodes that are put as one.
     private static let nodesPerStepMax = 64
@@ -93,7 +96,7 @@ final class WideUpdate: @unchecked Sendable {
     // MARK: Writes of others
 
     /// What another write, which comes before this one, is on the shadow.
-    /// - Returns: nil when so much of this one would be done anew that the other is to be made after it.
+    /// - Returns: nil when so much of this one would be done anew that the other is to be made without it (`abandon`).
     func inShadow(_ changes: [TreeChange]) -> [TreeChange]? {
         var found: [TreeChange] = []
         for change in TreeChange.oneByOne(changes) {
@@ -111,6 +114,10 @@ final class WideUpdate: @unchecked Sendable {
         }
         return found
     }
+
+    /// From here on others' writes are made on the tree alone. A small write never waits for a wide one: whoever writes so much
+    /// waits for those who write little.
+    func abandon() { isAbandoned = true }
 
     /// Makes another write on the tree and on the shadow.
     /// - Parameters:

@@ -55,6 +55,31 @@ import Glibc
         #expect(client.sent.isEmpty)
     }
 
+    /// What comes behind the listen is begun as soon as that is answered, and may end its rights.
+    @Test(.timeLimit(.minutes(1))) func rightsThatEndWithTheAnswerEndTheListen() throws {
+        let site = try Site()
+        defer { site.close() }
+        site.write("a", 1)
+        site.namespace.setRules(try TreeRuleset.compile(Array(#"{"rules":{".read":true}}"#.utf8)))
+        let client = site.open()
+        defer { client.end() }
+        _ = client.take(1)
+        let shut = try TreeRuleset.compile(Array(#"{"rules":{".read":false}}"#.utf8))
+        let (namespace, session, line) = (site.namespace, LoopBound(client.session), LoopBound(client.line))
+        site.on {
+            line.value.onSend = {
+                if line.value.sent.last?.contains(#""r":1"#) != true { return }
+                line.value.onSend = nil
+                namespace.setRules(shut)
+                session.value.rulesChanged()
+            }
+        }
+        client.request(1, "q", #"{"p":"a","h":""}"#)
+        _ = client.take(2)
+        site.write("a", 2)
+        #expect(client.take(1) == [#"{"t":"d","d":{"a":"c","b":{"p":"a"}}}"#])
+    }
+
     /// Rights that have changed and still are there: the client gets everything once.
     @Test(.timeLimit(.minutes(1))) func whatMayStillBeReadIsReadAgain() throws {
         let site = try Site()

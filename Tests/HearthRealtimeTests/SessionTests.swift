@@ -175,6 +175,51 @@ import Glibc
         #expect(client.take(1) == [#"{"t":"d","d":{"a":"d","b":{"p":"a/c","d":2}}}"#])
     }
 
+    /// A socket tells that it has sent some only when it has had more than it is given ahead: with less than that waiting,
+    /// nothing else would come that could have the whole sent.
+    @Test(arguments: [0, 64 << 10 + 1, Limits.realtimeSocketHighWaterBytes - 1])
+    func whatIsLackingIsSentWithWhatASocketIsGivenAhead(queuedBytes: Int) throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        client.request(1, "q", #"{"p":"a","h":""}"#)
+        _ = client.take(3)
+        client.fill()
+        for value in 2..<4 { site.write("a/b", Node(.integer(Int64(value)))) }
+        client.request(2, "g", #"{"p":"a","q":{}}"#)
+        site.settle()
+        let (line, session) = (LoopBound(client.line), LoopBound(client.session))
+        site.on {
+            line.value.queuedBytes = queuedBytes
+            session.value.becameWritable()
+        }
+        let sent = [
+            #"{"t":"d","d":{"a":"d","b":{"p":"a","d":{"b":3}}}}"#,
+            #"{"t":"d","d":{"r":2,"b":{"s":"ok","d":{"b":3}}}}"#,
+        ]
+        #expect(client.take(2) == sent)
+    }
+
+    /// Changes that were to be sent are lost while a listen waits for them: that was all that it has waited for.
+    @Test func whatWaitsForLargeChangesGoesOnWhenTheyAreLost() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        client.request(1, "q", #"{"p":"a","h":""}"#)
+        _ = client.take(3)
+        client.fill()
+        site.write("a/b", 2)
+        site.settle()
+        let (line, session) = (LoopBound(client.line), LoopBound(client.session))
+        site.on {
+            line.value.queuedBytes = 0
+            session.value.lostPushes()
+        }
+        #expect(client.take(1) == [#"{"t":"d","d":{"a":"d","b":{"p":"a","d":{"b":2}}}}"#])
+    }
+
     @Test func requestsThatWaitAreBounded() throws {
         let site = try Site()
         defer { site.close() }

@@ -6,6 +6,10 @@ import HearthTree
 import Synchronization
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 @testable import HearthTreeStorage
 
 /// Writes of very many locations, which are made on a shadow of the tree.
@@ -199,8 +203,73 @@ import Testing
         }
     }
 
-    /// Who replaces what is above much of a wide write comes after it; nobody waits for others.
-    @Test func aWriteAboveAWideOneComesAfterIt() throws {
+    /// Who replaces what is above much of a wide write doesn't wait for it: the wide one is made anew.
+    @Test(.timeLimit(.minutes(1))) func aWriteAboveAWideOneComesBeforeIt() throws {
+        var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
+        options.groupCostMax = 20
+        let database = try open(try LastingStore(.memory), options)
+        defer { database.close() }
+        let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
+        let bystander = Requester(account: 1, connection: 2, isAdministrator: false)
+        let count = 10_000
+        let wide = Promise<TreeOutcome>()
+        database.submit(update(count) { _ in 1 }, for: attacker) { wide.fulfil($0) }
+        // What lies above is written as soon as the wide one is being made, and once more when it is made anew.
+        var last: Int64 = 0
+        for number in 0..<2 {
+            while !database.isMakingWideUpdate { sched_yield() }
+            let above = Promise<TreeOutcome>()
+            let write = TreeWrite(("wide", Node(children: [(TreeKey("mine"), Node(.integer(Int64(number))))])))
+            database.submit(write, for: bystander) { above.fulfil($0) }
+            last = try #require(above.wait().commit).version
+        }
+        let version = try #require(wide.wait().commit).version
+        #expect(last < version)
+        var wanted = Node.empty.applying(update(count) { _ in 1 }.changes)
+        wanted = wanted.applying(TreeChange(path: "wide/mine", node: 1))
+        #expect(try database.read { try $0.node(at: .root) } == wanted)
+        database.finishSettling()
+        #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [])
+    }
+
+    /// A wide write that others overtake again and again is given up, and leaves nothing behind.
+    @Test(.timeLimit(.minutes(1))) func aWideWriteIsGivenUpWhenTheDataChangesTooFast() throws {
+        var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
+        options.groupCostMax = 20
+        let store = try LastingStore(.memory)
+        let database = try open(store, options)
+        defer { database.close() }
+        let attacker = Requester(account: 1, connection: 1, isAdministrator: false)
+        let isDone = Atomic(false)
+        let wide = Promise<TreeOutcome>()
+        database.submit(update(10_000) { _ in 1 }, for: attacker) { outcome in
+            isDone.store(true, ordering: .releasing)
+            wide.fulfil(outcome)
+        }
+        var writes = 0
+        while !isDone.load(ordering: .acquiring) {
+            guard database.isMakingWideUpdate else {
+                sched_yield()
+                continue
+            }
+            writes += 1
+            try database.write(TreeWrite(("wide", 5)))
+        }
+        guard case .failed(TreeWriter.tooFast) = wide.wait() else {
+            Issue.record("the wide write was made")
+            return
+        }
+        #expect(writes >= Limits.treeAttemptsMax)
+        database.finishSettling()
+        let other = MemoryStore()
+        let fresh = try open(other, TreeWriterOptions())
+        defer { fresh.close() }
+        try fresh.write(TreeWrite(("wide", 5)))
+        #expect(try contents(store) == (try contents(other)))
+    }
+
+    /// Writes above, beside and below at once, from many connections: each is made.
+    @Test func writesAboveAWideOneAreMade() throws {
         var options = TreeWriterOptions.sliced(nodes: 500, records: 20)
         options.groupCostMax = 20
         let database = try open(try LastingStore(.memory), options)

@@ -138,9 +138,20 @@ final class RealtimeListen: @unchecked Sendable {
     private func finish<Content>(
         _ result: Result<Content, Status>, _ done: (Result<Content, Status>) -> Void, after version: Int64
     ) {
+        guard case .success = result else { return done(result) }
+        pending.removeAll { $0.version <= version }
+        pendingBytes = pending.reduce(0) { $0 + $1.sizeBytes }
         let turn = turn
         done(result)
-        if turn == self.turn, case .success = result { release(after: version) }
+        if turn == self.turn { release(after: .min) }
+    }
+
+    /// Keeps changes back also behind what is just being handed over, as `pause` does.
+    /// - Returns: for `goOn`; nil when it is over, or has gone on.
+    func stay() -> Int? {
+        guard phase == .held else { return nil }
+        endTurn()
+        return turn
     }
 
     private func begin<Content: Sendable>(

@@ -79,6 +79,7 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
             if mayBeLarge { endLarge() }
             if isSettled { session.settle(self) }
             session.proceed()
+            if case .success = result { judgeAgain() }
         }
     }
 
@@ -134,6 +135,14 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
     /// Waits to be asked of, with others, whether it may go on. What is being read is read again instead.
     func judge() {
         guard judgement != session.judgement, let turn = handle.pause() else { return }
+        pause = turn
+        session.unsettle(self)
+        session.judge(self)
+    }
+
+    /// Rights may have changed by what was begun when it was loaded, before it has gone on.
+    private func judgeAgain() {
+        guard judgement != session.judgement, let turn = handle.stay() else { return }
         pause = turn
         session.unsettle(self)
         session.judge(self)

@@ -374,6 +374,9 @@ final class RealtimeSession: @unchecked Sendable {
         if isEnded { return }
         lastPush = nil
         for listen in listens.values where listen.handle.isLive { listen.listenIsStale(listen.handle) }
+        // What was large among them was all that others have waited for.
+        loadStaleListens()
+        makeLarge()
     }
 
     /// Answers wait until the listen is settled again.

@@ -6,6 +6,8 @@ import http.client
 import json
 import os
 import shutil
+import socket
+import struct
 import threading
 import time
 from collections import Counter
@@ -138,6 +140,32 @@ def test_a_database_is_deleted_beside_its_users(tmp_path: Path) -> None:
         assert peer.send("GET", documents("extra-db", "/c/after"))[1]["fields"] == fields(7)["fields"]
         run.terminate()
     assert_sound(tmp_path / "hearth-data")
+
+
+def test_answers_that_are_cut_leave_no_files(tmp_path: Path) -> None:
+    """Clients go amid a large answer, which is in a file: the files go, too."""
+    with program(tmp_path) as run:
+        peer = Peer(run)
+        value = {f"k{number}": "x" * 1000 for number in range(4000)}
+        assert peer.send("PUT", "/a.json?ns=n", value)[0] == 200
+        before = descriptors(run)
+        for number in range(60):
+            with socket.socket() as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.settimeout(30)
+                client.connect(("127.0.0.1", run.port))
+                client.sendall(b"GET /a.json?ns=n HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer owner\r\n\r\n")
+                assert client.recv(1)
+                # The more is read, the later it goes.
+                for _ in range(number):
+                    client.recv(4096)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        for _ in range(600):
+            if descriptors(run) <= before + 2:
+                break
+            time.sleep(0.1)
+        assert descriptors(run) <= before + 2
+        assert peer.send("GET", "/a.json?ns=n") == (200, value)
 
 
 def test_reading_makes_nothing(tmp_path: Path) -> None:
