@@ -5,6 +5,8 @@ import HearthModel
 public protocol TreeData {
     /// The value of the leaf at a place; nil for an inner or an empty node.
     func value(at path: TreePath) throws(Status) -> Scalar?
+    /// The same, without a string that is large: `value(at:)` reads it.
+    func leaf(at path: TreePath) throws(Status) -> Leaf?
     /// The priority at a place.
     func priority(at path: TreePath) throws(Status) -> Scalar?
     /// Whether there are children at a place.
@@ -17,6 +19,24 @@ public protocol TreeData {
     func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey]
 }
 
+/// What a leaf holds, as far as it is told at once.
+public enum Leaf: Sendable, Equatable {
+    case value(Scalar)
+    /// A string of so many bytes of UTF-8.
+    case largeString(sizeBytes: Int)
+
+    /// Strings of more bytes are large, in UTF-8.
+    public static let stringSizeBytesMax = 512
+
+    public init(_ value: Scalar) {
+        if case .string(let text) = value, text.utf8.count > Self.stringSizeBytesMax {
+            self = .largeString(sizeBytes: text.utf8.count)
+        } else {
+            self = .value(value)
+        }
+    }
+}
+
 extension TreeData {
     /// For trees that know no cheaper way than to look at all that is there.
     public func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
@@ -26,6 +46,7 @@ extension TreeData {
 
 extension Node: TreeData {
     public func value(at path: TreePath) -> Scalar? { node(at: path).value }
+    public func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
     public func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
     public func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
     public func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }

@@ -23,6 +23,14 @@ public struct TreeOverlay: TreeData {
         }
     }
 
+    public func leaf(at path: TreePath) throws(Status) -> Leaf? {
+        switch changes.descend(path) {
+        case .untouched: try base.leaf(at: path)
+        case .replaced(let node): node.value.map(Leaf.init)
+        case .changed(let tree): tree.hasContent ? nil : try base.leaf(at: path)
+        }
+    }
+
     public func priority(at path: TreePath) throws(Status) -> Scalar? {
         switch changes.descend(path) {
         case .untouched: return try base.priority(at: path)

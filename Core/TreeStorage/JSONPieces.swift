@@ -93,22 +93,24 @@ extension TreeView {
         if !pieces.assembler.text.isEmpty { try pieces.assembler.pour(sink) }
     }
 
-    /// Whether a node whose least key is an index is an array in the plain form: by its last key and the number of its
-    /// children, as far as that matters.
+    /// Whether a node is an array in the plain form: all its keys are indexes, and more than half of the indexes are there.
+    ///
+    /// Looks at all keys unless the last one or one of them says that it isn't: a number with zeros in front, which is no index,
+    /// stands among the indexes.
     func isArray(at path: TreePath) throws(Status) -> Bool {
         let place = PathCode.place(path)
         let back = try ChildWalk(place, in: snapshot, reverse: true)
         defer { back.close() }
-        // Keys that are no numbers come last.
+        // Most keys that are no indexes come last.
         guard try back.next(), let last = back.key.arrayIndex else { return false }
         let walk = try ChildWalk(place, in: snapshot)
         defer { walk.close() }
         var count = 0
-        while last >= 2 * count {
+        while try walk.next() {
             try check?.look()
-            guard try walk.next() else { return false }
+            if walk.key.arrayIndex == nil { return false }
             count += 1
         }
-        return true
+        return last < 2 * count
     }
 }

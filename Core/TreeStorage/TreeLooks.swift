@@ -137,6 +137,17 @@ struct ObservedTree: TreeData {
 
     private static let textBytesMax = 256
 
+    func leaf(at path: TreePath) throws(Status) -> Leaf? {
+        let leaf = try view.leaf(at: path)
+        switch leaf {
+        case nil: looks.note(value: nil, at: path)
+        case .value(.string(let text)) where text.utf8.count > Self.textBytesMax: looks.noteAll(at: path)
+        case .value(let value): looks.note(value: value, at: path)
+        case .largeString: looks.noteAll(at: path)
+        }
+        return leaf
+    }
+
     func priority(at path: TreePath) throws(Status) -> Scalar? {
         let priority = try view.priority(at: path)
         if let text = priority?.string, text.utf8.count > Self.textBytesMax {

@@ -15,7 +15,7 @@ import HearthTree
 struct TreeRecord: Equatable {
     let bytes: [UInt8]
 
-    static let stringSizeBytesMax = 512
+    static let stringSizeBytesMax = Leaf.stringSizeBytesMax
 
     private enum Kind {
         static let inner: UInt8 = 0

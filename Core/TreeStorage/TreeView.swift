@@ -75,6 +75,13 @@ public final class TreeView: TreeData, @unchecked Sendable {
         return try value(record, place)
     }
 
+    public func leaf(at path: TreePath) throws(Status) -> Leaf? {
+        let place = PathCode.place(path)
+        guard let record = try record(place) else { return nil }
+        if record.isKeptElsewhere { return .largeString(sizeBytes: try record.valueSizeBytes) }
+        return try value(record, place).map(Leaf.init)
+    }
+
     public func priority(at path: TreePath) throws(Status) -> Scalar? {
         guard let record = try record(PathCode.place(path)) else { return nil }
         return try record.priority

@@ -24,7 +24,8 @@ extension TreeView {
             form: form, pieceBytes: pieceBytes, undecidedBytesMax: undecidedBytesMax,
             isArray: { keys throws(Status) in
                 if !keys.isEmpty { return try self.isArray(at: TreePath(keys: path.keys + keys)) }
-                return window.last?.arrayIndex.map { $0 < 2 * window.count } ?? false
+                guard let last = window.last?.arrayIndex, last < 2 * window.count else { return false }
+                return window.allSatisfy { $0.arrayIndex != nil }
             }, sink)
         if try !walk(window, path, &pieces, sizeBytesMax: Limits.treeReadSizeBytesMax) {
             pieces.assembler.appendNull()

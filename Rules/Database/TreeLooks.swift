@@ -29,13 +29,24 @@ extension TreeEvaluation {
         return try reading(snapshot) { data throws(Status) in try data.hasChildren(at: snapshot.path) }
     }
 
-    private func leaf(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Scalar? {
+    private func leaf(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Leaf? {
         if snapshot.isImpossible { return nil }
-        if let node = snapshot.node { return node.value }
-        let value = try reading(snapshot) { data throws(Status) in try data.value(at: snapshot.path) }
-        // A long text was copied, whatever becomes of it.
-        if case .string(let text) = value { try spend(bytes: text.utf8.count) }
-        return value
+        if let node = snapshot.node { return node.value.map(Leaf.init) }
+        return try reading(snapshot) { data throws(Status) in try data.leaf(at: snapshot.path) }
+    }
+
+    private func scalar(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Scalar? {
+        switch try leaf(snapshot) {
+        case nil: return nil
+        case .value(let value):
+            if case .string(let text) = value { try spend(bytes: text.utf8.count) }
+            return value
+        case .largeString(let sizeBytes):
+            if let node = snapshot.node { return node.value }
+            // Reading costs what is read, whatever becomes of it; who may not spend that doesn't begin.
+            try spend(bytes: sizeBytes)
+            return try reading(snapshot) { data throws(Status) in try data.value(at: snapshot.path) }
+        }
     }
 
     private func priority(_ snapshot: TreeSnapshot) throws(TreeFailure) -> Scalar? {
@@ -55,16 +66,28 @@ extension TreeEvaluation {
     func look(_ look: TreeExpression.Look, _ snapshot: TreeSnapshot) throws(TreeFailure) -> TreeRuleValue {
         switch look {
         case .value:
-            if let scalar = try leaf(snapshot) { return try value(scalar) }
+            if let scalar = try scalar(snapshot) { return try value(scalar) }
             return try hasChildren(snapshot) ? .children : .null
         case .exists: return .bool(try exists(snapshot))
         case .hasChildren: return .bool(try hasChildren(snapshot))
         case .priority:
             guard let scalar = try priority(snapshot) else { return .null }
             return try value(scalar)
-        case .isNumber: return .bool(try leaf(snapshot)?.number != nil)
-        case .isString: return .bool(try leaf(snapshot)?.string != nil)
-        case .isBoolean: return .bool(try leaf(snapshot)?.bool != nil)
+        case .isNumber: return .bool(try leaf(snapshot)?.isNumber == true)
+        case .isString: return .bool(try leaf(snapshot)?.isString == true)
+        case .isBoolean: return .bool(try leaf(snapshot)?.isBoolean == true)
+        }
+    }
+}
+
+extension Leaf {
+    fileprivate var isNumber: Bool { if case .value(let value) = self { value.number != nil } else { false } }
+    fileprivate var isBoolean: Bool { if case .value(let value) = self { value.bool != nil } else { false } }
+
+    fileprivate var isString: Bool {
+        switch self {
+        case .value(let value): value.string != nil
+        case .largeString: true
         }
     }
 }

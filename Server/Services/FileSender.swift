@@ -62,6 +62,7 @@ final class FileSender: @unchecked Sendable {
     }
 
     private func deliver(_ piece: Result<[UInt8], Status>) {
+        if exchange.isFinished { return }
         switch piece {
         case .success(let bytes):
             let hasRoom = exchange.write(bytes)

@@ -134,8 +134,8 @@ final class Bench {
         while true {
             for _ in 0..<3 {
                 let latch = Latch(loops.count)
-                database.perform { [loops] _ in
-                    for loop in loops { loop.execute { latch.signal() } }
+                database.perform { [hub, loops] _ in
+                    for loop in loops { hub.execute(on: loop) { latch.signal() } }
                 }
                 latch.wait()
             }

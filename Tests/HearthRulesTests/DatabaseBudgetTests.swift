@@ -108,6 +108,47 @@ import Testing
         #expect(try rules.mayRead("a", query: nil, auth: nil, data: data, now: 0))
     }
 
+    /// Data whose values are counted when they are read.
+    private final class CountedValues: TreeData {
+        let root: Node
+        private(set) var valuesRead = 0
+
+        init(_ root: Node) { self.root = root }
+
+        func value(at path: TreePath) -> Scalar? {
+            valuesRead += 1
+            return root.value(at: path)
+        }
+
+        func leaf(at path: TreePath) -> Leaf? { root.leaf(at: path) }
+        func priority(at path: TreePath) -> Scalar? { root.priority(at: path) }
+        func hasChildren(at path: TreePath) -> Bool { root.hasChildren(at: path) }
+        func exists(at path: TreePath) -> Bool { root.exists(at: path) }
+        func node(at path: TreePath) -> Node { root.node(at: path) }
+    }
+
+    @Test func aLongTextIsReadWhenItIsNeededAndTheStepsAreThere() throws {
+        let rules = try databaseRules(
+            #"""
+            {"rules":{"text":{".read":"root.child('long').val().contains('b') == false"},
+              "kind":{".read":"root.child('long').isString() && !root.child('long').isNumber() && root.child('long').exists()"},
+              "short":{".read":"root.child('short').val().contains('b') == false"}}}
+            """#)
+        let data = CountedValues([
+            "long": Node(.string(String(repeating: "a", count: 1 << 20))),
+            "short": Node(.string(String(repeating: "a", count: Leaf.stringSizeBytesMax))),
+        ])
+        func mayRead(_ path: TreePath, stepsMax: Int) throws -> Bool? {
+            try rules.mayRead(path, query: nil, auth: nil, data: data, now: 0, stepsMax: stepsMax)
+        }
+        #expect(try mayRead("text", stepsMax: 10_000) == nil)
+        #expect(try mayRead("kind", stepsMax: 100) == true)
+        #expect(try mayRead("short", stepsMax: 100) == true)
+        #expect(data.valuesRead == 0)
+        #expect(try mayRead("text", stepsMax: 200_000) == true)
+        #expect(data.valuesRead == 1)
+    }
+
     @Test func decisionsThatNeverEnd() throws {
         // A long text elsewhere, asked for by every one of many children.
         let rules = try databaseRules(

@@ -247,6 +247,7 @@ import Testing
     private struct Broken: TreeData {
         let status = Status(.unavailable, "broken")
         func value(at path: TreePath) throws(Status) -> Scalar? { throw status }
+        func leaf(at path: TreePath) throws(Status) -> Leaf? { throw status }
         func priority(at path: TreePath) throws(Status) -> Scalar? { throw status }
         func hasChildren(at path: TreePath) throws(Status) -> Bool { throw status }
         func exists(at path: TreePath) throws(Status) -> Bool { throw status }

@@ -40,7 +40,8 @@ struct ListenWindowTests {
         let name = "\(StreamBench.root)/documents/c/first"
         await until { call.documents(of: kept).contains(name) && call.documents(of: 100).contains(name) }
         await call.leave()
-        #expect(windows.usedBytes == 0)
+        // A worker may have what a window is found with in its hands.
+        await until { windows.usedBytes == 0 }
     }
 
     /// How often a loop came round.
@@ -147,6 +148,6 @@ struct ListenResumeTests {
         #expect(Set(deleted) == Set((0..<3).map { "\(StreamBench.root)/documents/c/\($0)" }))
         #expect(call.documents(of: 1).count == 796)
         await call.leave()
-        #expect(reads.activeCount == 0 && bench.service.memory.sorting.usedBytes == 0)
+        await until { reads.activeCount == 0 && bench.service.memory.sorting.usedBytes == 0 }
     }
 }

@@ -46,6 +46,10 @@ import Testing
             children.append((TreeKey(index), arrays(&random, depth: depth - 1 - random.below(2) * (depth - 1))))
         }
         if random.below(4) == 0 { children.append((TreeKey("name"), arrays(&random, depth: depth - 1))) }
+        // No index, but among them in the order of keys.
+        if random.below(4) == 0 {
+            children.append((TreeKey("0\(random.below(6))"), arrays(&random, depth: depth - 1)))
+        }
         return Node(children: children)
     }
 

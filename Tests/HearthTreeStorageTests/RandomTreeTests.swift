@@ -94,6 +94,7 @@ import Testing
         let expected = model.node(at: path)
         #expect(try view.node(at: path) == expected, note)
         #expect(try view.value(at: path) == expected.value, note)
+        #expect(try view.leaf(at: path) == expected.leaf(at: .root), note)
         #expect(try view.priority(at: path) == expected.priority, note)
         #expect(try view.exists(at: path) == !expected.isEmpty, note)
         #expect(try view.hasChildren(at: path) == (expected.childCount > 0), note)

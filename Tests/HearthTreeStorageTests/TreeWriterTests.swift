@@ -11,7 +11,12 @@ import Testing
     let store = FaultyStore()
     let database: TreeDatabase
 
-    init() throws { database = try TreeDatabase(name: "test", store: store, clock: SystemClock()) }
+    init() throws {
+        var options = TreeWriterOptions()
+        // However long it takes on a machine that is busy.
+        options.groupMilliseconds = 600_000
+        database = try TreeDatabase(name: "test", store: store, clock: SystemClock(), options: options)
+    }
 
     private func root() throws -> Node { try database.read { try $0.node(at: .root) } }
 
@@ -312,6 +317,27 @@ import Testing
             let partial = try view.sizeEstimate(at: "a", upTo: 50)
             #expect(partial > 50 && partial <= 80)
         }
+    }
+
+    // MARK: Leaves
+
+    @Test func aLeafIsToldOfWithoutItsLargeString() throws {
+        let store = MemoryStore()
+        let database = try TreeDatabase(name: "test", store: store, clock: SystemClock())
+        let size = Leaf.stringSizeBytesMax
+        let (short, long) = (String(repeating: "a", count: size), String(repeating: "a", count: size + 1))
+        try database.write(
+            TreeWrite(("short", Node(.string(short))), ("long", Node(.string(long))), ("n", 7), ("inner/x", 1)))
+        // A leaf's large string lies elsewhere, and isn't looked for.
+        try store.write { transaction throws(Status) in try transaction.delete(.documents, PathCode.place("long")) }
+        let view = try database.view()
+        defer { view.close() }
+        #expect(try view.leaf(at: "short") == .value(.string(short)))
+        #expect(try view.leaf(at: "long") == .largeString(sizeBytes: size + 1))
+        #expect(try view.leaf(at: "n") == .value(.integer(7)))
+        #expect(try view.leaf(at: "inner") == nil)
+        #expect(try view.leaf(at: "none") == nil)
+        #expect(throws: Status.self) { _ = try view.value(at: "long") }
     }
 
     // MARK: Journal

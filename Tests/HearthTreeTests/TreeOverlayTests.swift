@@ -11,6 +11,7 @@ private final class CountingTree: TreeData {
     init(_ root: Node) { self.root = root }
 
     func value(at path: TreePath) -> Scalar? { root.value(at: path) }
+    func leaf(at path: TreePath) -> Leaf? { root.leaf(at: path) }
     func priority(at path: TreePath) -> Scalar? { root.priority(at: path) }
     func hasChildren(at path: TreePath) -> Bool { root.hasChildren(at: path) }
     func exists(at path: TreePath) -> Bool { root.exists(at: path) }
@@ -95,6 +96,7 @@ private final class CountingTree: TreeData {
             for path in places where !path.keys.contains(.priority) {
                 try #require(try overlay.node(at: path) == changed.node(at: path), "\(say) at \(path)")
                 try #require(try overlay.value(at: path) == changed.value(at: path), "\(say) at \(path)")
+                try #require(try overlay.leaf(at: path) == changed.leaf(at: path), "\(say) at \(path)")
                 try #require(try overlay.priority(at: path) == changed.priority(at: path), "\(say) at \(path)")
                 try #require(try overlay.exists(at: path) == changed.exists(at: path), "\(say) at \(path)")
                 try #require(try overlay.hasChildren(at: path) == changed.hasChildren(at: path), "\(say) at \(path)")

@@ -25,14 +25,14 @@ public final class GRPCCall: @unchecked Sendable {
 
     /// A whole request message, decompressed. Set within `begin`; a handler that has to wait for something first calls
     /// `pauseReading` there, sets its callbacks when it knows, and calls `resumeReading`.
-    public var onMessage: (([UInt8]) -> Void)?
+    public var onMessage: (([UInt8]) -> Void)? { didSet { if isFinished { onMessage = nil } } }
     /// The client sends no more messages.
-    public var onHalfClose: (() -> Void)?
+    public var onHalfClose: (() -> Void)? { didSet { if isFinished { onHalfClose = nil } } }
     /// The client reset the call, its connection is gone, or its deadline passed (then 4 DEADLINE_EXCEEDED has been
     /// answered). At most once, nothing comes after it.
-    public var onCancel: (() -> Void)?
+    public var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
     /// After a `send` that returned false: there is room again.
-    public var onWritable: (() -> Void)?
+    public var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
 
     private let stream: HTTP2Stream
     private let context: LoopContext

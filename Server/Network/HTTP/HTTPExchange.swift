@@ -26,7 +26,8 @@ protocol ExchangeTransport: AnyObject {
 /// One request and its answer. All methods are called on `loop`'s thread, and all callbacks come on it.
 ///
 /// Calls after the end of the exchange (answered, or `onCancel` was called) do nothing: a handler that waited for
-/// something need not ask first whether anybody still listens.
+/// something need not ask first whether anybody still listens. A callback that is set after the end is let go at once: it
+/// would hold the exchange, and whatever the handler has for it, for ever.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
 public final class HTTPExchange: @unchecked Sendable {
@@ -34,13 +35,15 @@ public final class HTTPExchange: @unchecked Sendable {
     public let head: HTTPRequestHead
 
     /// Pieces of the body, valid during the call. What arrives before it is set waits.
-    public var onBody: ((UnsafeRawBufferPointer) -> Void)? { didSet { deliverLater() } }
+    public var onBody: ((UnsafeRawBufferPointer) -> Void)? {
+        didSet { if isFinished { onBody = nil } else { deliverLater() } }
+    }
     /// The body is complete.
-    public var onEnd: (() -> Void)? { didSet { deliverLater() } }
+    public var onEnd: (() -> Void)? { didSet { if isFinished { onEnd = nil } else { deliverLater() } } }
     /// The peer went away before the answer ended. Called at most once, and nothing after it.
-    public var onCancel: (() -> Void)?
+    public var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
     /// After a `write` that returned false: there is room again.
-    public var onWritable: (() -> Void)?
+    public var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
 
     private weak var transport: (any ExchangeTransport)?
     private let bodyBytesMax: Int

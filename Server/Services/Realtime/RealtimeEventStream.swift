@@ -21,6 +21,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     private var sender: RealtimeSender! = nil
     /// What was lost has to be sent whole when there is room.
     private var isStale = false
+    /// The rules have changed since what is read or asked was begun.
     private var mustJudge = false
     private var keepAlive: Timer?
     private var expiry: TokenExpiry?
@@ -73,6 +74,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
     /// - Parameter mayBeLarge: what is small is read first of all.
     private func load(mayBeLarge: Bool = false) {
         isStale = false
+        mustJudge = false
         let reading = reading
         let requester = requester
         let kind: WorkerPool.Kind = mayBeLarge ? .long : .brief
@@ -80,6 +82,7 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             switch result {
+            case .success where mustJudge: load(mayBeLarge: mayBeLarge)
             case .success(let content): loaded(content.json ?? .null)
             case .failure(ListenReading.isLarge):
                 handle.dropChanges()
@@ -101,7 +104,6 @@ final class RealtimeEventStream: ListenReceiver, @unchecked Sendable {
         case .memory(let json): sender.send(head + json + RealtimePush.eventTail)
         case .file(let body): sender.send(LargeMessage(head: head, body: body, tail: RealtimePush.eventTail))
         }
-        if mustJudge { loop.execute { [self] in rulesChanged() } }
     }
 
     /// Proxies and clients tell by it that the connection lives.
@@ -192,17 +194,23 @@ extension RealtimeEventStream: RealtimeOutput {
 extension RealtimeEventStream: RealtimeUser {
     func makeRoom() { shutDown(RealtimeConnections.tooMany) }
 
+    /// What is being read is judged by these rules, or read again.
     func rulesChanged() {
         if isEnded { return }
-        mustJudge = !handle.isLive
-        // What is loading is judged with the rules that are in force then, or once more afterwards.
-        if mustJudge { return }
+        if handle.isLive { judge() } else { mustJudge = true }
+    }
+
+    private func judge() {
+        mustJudge = false
         let reading = reading
         handle.ask(for: requester) { view throws(Status) in
             try reading.judge(view)
         } _: { [self] result in
-            if case .failure(let status) = result { fail(status) }
-            if mustJudge { loop.execute { [self] in rulesChanged() } }
+            switch result {
+            case .failure(let status): fail(status)
+            case .success where mustJudge: judge()
+            case .success: break
+            }
         }
     }
 }

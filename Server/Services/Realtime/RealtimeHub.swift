@@ -72,14 +72,21 @@ final class RealtimeHub: @unchecked Sendable {
         to target: RealtimeTarget, on loop: EventLoop, for requester: Requester = .server,
         _ receiver: any ListenReceiver
     ) -> RealtimeListen {
+        listens(of: loop).listen(to: target, for: requester, of: self, receiver)
+    }
+
+    private func listens(of loop: EventLoop) -> LoopListens {
         loops.withLock { loops in
             let key = ObjectIdentifier(loop)
             if let known = loops[key] { return known }
             let made = LoopListens(loop, self)
             loops[key] = made
             return made
-        }.listen(to: target, for: requester, of: self, receiver)
+        }
     }
+
+    /// Runs a job on a loop, behind what the loop's listens have to be told of the commits so far. On any thread.
+    func execute(on loop: EventLoop, _ job: @escaping @Sendable () -> Void) { listens(of: loop).execute(job) }
 
     /// Reads a state of the tree on a worker's thread, and hands over the result on the loop, after every commit that the
     /// state has.
@@ -101,7 +108,7 @@ final class RealtimeHub: @unchecked Sendable {
         {
             return
         }
-        let refused: @Sendable (Status) -> Void = { status in loop.execute { done(.failure(status), 0) } }
+        let refused: @Sendable (Status) -> Void = { [self] status in execute(on: loop) { done(.failure(status), 0) } }
         pool.runInTurns(kind, for: requester, cancellation: cancellation, refused: refused) { [self] turn in
             var version: Int64 = 0
             let result = Result { () throws(Status) in
@@ -117,14 +124,14 @@ final class RealtimeHub: @unchecked Sendable {
             }
             let reached = version
             if reached <= published.load(ordering: .acquiring) {
-                loop.execute { done(result, reached) }
+                execute(on: loop) { done(result, reached) }
             } else {
                 // The commit is durable, but perhaps not told yet: then its turn is before ours.
                 let isQueued = database.perform { [self] view in
                     announced(view.version)
-                    loop.execute { done(result, reached) }
+                    execute(on: loop) { done(result, reached) }
                 }
-                if !isQueued { loop.execute { done(result, reached) } }
+                if !isQueued { execute(on: loop) { done(result, reached) } }
             }
         }
     }
@@ -149,7 +156,7 @@ final class RealtimeHub: @unchecked Sendable {
     }
 
     private func known(_ listens: [SharedListen]) {
-        for listen in listens { listen.loop.execute { listen.becameKnown() } }
+        for listen in listens { listen.loopListens.execute { listen.becameKnown() } }
     }
 
     /// Has a window read on a worker's thread, while the writer goes on: without an index all children are looked at. A few
@@ -213,12 +220,12 @@ final class RealtimeHub: @unchecked Sendable {
             guard try window.begin(with: try result.get(), view) else { return read(window) }
             root.find(window.path)?.hasChanged(window)
             let version = view.version
-            for listen in window.listens { listen.loop.execute { listen.becameKnown(at: version) } }
+            for listen in window.listens { listen.loopListens.execute { listen.becameKnown(at: version) } }
         } catch {
             let listens = window.listens
             root.find(window.path)?.forget(window)
             root.prune(window.path)
-            for listen in listens { listen.loop.execute { listen.fail(error) } }
+            for listen in listens { listen.loopListens.execute { listen.fail(error) } }
         }
     }
 
@@ -339,9 +346,9 @@ final class RealtimeHub: @unchecked Sendable {
 
     fileprivate func publish() {
         for loopListens in stagedLoops {
-            let batch = LoopBound(loopListens.staged)
+            let batch = loopListens.staged
             loopListens.staged = []
-            loopListens.loop.execute { loopListens.deliver(batch.value) }
+            loopListens.deliver(batch)
         }
         let unread = unreadWindows
         endGroup()

@@ -120,8 +120,7 @@ final class RealtimeListen: @unchecked Sendable {
                 return load(kind, for: requester, read, done)
             }
             loadsInARow = 0
-            done(result)
-            if case .success = result { release(after: version) }
+            finish(result, done, after: version)
         }
     }
 
@@ -132,10 +131,16 @@ final class RealtimeListen: @unchecked Sendable {
         _ question: @escaping @Sendable (TreeView) throws(Status) -> Content,
         _ done: @escaping (Result<Content, Status>) -> Void
     ) {
-        begin(.brief, for: requester, question) { [self] result, _ in
-            done(result)
-            if case .success = result { release(after: .min) }
-        }
+        begin(.brief, for: requester, question) { [self] result, _ in finish(result, done, after: .min) }
+    }
+
+    /// Hands over what was read or asked, and goes on, unless whoever takes it has begun something else.
+    private func finish<Content>(
+        _ result: Result<Content, Status>, _ done: (Result<Content, Status>) -> Void, after version: Int64
+    ) {
+        let turn = turn
+        done(result)
+        if turn == self.turn, case .success = result { release(after: version) }
     }
 
     private func begin<Content: Sendable>(
@@ -185,7 +190,7 @@ final class RealtimeListen: @unchecked Sendable {
         }
     }
 
-    fileprivate func take(_ event: RealtimeEvent) {
+    func take(_ event: RealtimeEvent) {
         switch phase {
         case .cancelled, .stale: break
         case .live: tell(event)
@@ -277,7 +282,10 @@ final class SharedListen: @unchecked Sendable {
     /// The hub tells of every commit after a version.
     func becameKnown(at version: Int64) {
         // Those who had it before missed what came between.
-        if wasKnown { tell(RealtimeEvent(version: version, change: .lost)) }
+        if wasKnown {
+            let event = RealtimeEvent(version: version, change: .lost)
+            for listen in listens { listen.take(event) }
+        }
         becameKnown()
     }
 
@@ -287,53 +295,10 @@ final class SharedListen: @unchecked Sendable {
         for listen in listens { listen.fail(status) }
     }
 
-    fileprivate func deliver(_ event: RealtimeEvent) {
+    /// The listens that an event is for, now that its turn has come.
+    func receivers(of event: RealtimeEvent) -> [RealtimeListen] {
         // What is loaded from now on waits until it tells again.
         if case .unknown = event.change { isKnown = false }
-        tell(event)
-    }
-
-    private func tell(_ event: RealtimeEvent) {
-        for listen in listens { listen.take(event) }
-    }
-}
-
-/// The listens of one loop in one namespace. `@unchecked Sendable`: belongs to the loop, but for `staged`, which is the
-/// writer's thread's.
-final class LoopListens: @unchecked Sendable {
-    let loop: EventLoop
-    /// The hub holds this object. Each listen holds the hub, so it is there while anybody listens.
-    private weak var hub: RealtimeHub?
-    private var shared: [RealtimeTarget: SharedListen] = [:]
-    /// What the commits of the present group have to tell, in order.
-    var staged: [(listen: SharedListen, event: RealtimeEvent)] = []
-
-    init(_ loop: EventLoop, _ hub: RealtimeHub) {
-        self.loop = loop
-        self.hub = hub
-    }
-
-    func listen(
-        to target: RealtimeTarget, for requester: Requester, of hub: RealtimeHub, _ receiver: any ListenReceiver
-    ) -> RealtimeListen {
-        let known = shared[target]
-        let shared = known ?? SharedListen(target, for: requester, self)
-        let listen = RealtimeListen(target, receiver, shared: shared, hub: hub)
-        shared.add(listen)
-        if known == nil {
-            self.shared[target] = shared
-            hub.add(shared)
-        }
-        return listen
-    }
-
-    fileprivate func forget(_ shared: SharedListen) {
-        if self.shared[shared.target] === shared { self.shared[shared.target] = nil }
-        hub?.remove(shared)
-    }
-
-    /// On the loop.
-    func deliver(_ batch: [(listen: SharedListen, event: RealtimeEvent)]) {
-        for (listen, event) in batch { listen.deliver(event) }
+        return listens
     }
 }

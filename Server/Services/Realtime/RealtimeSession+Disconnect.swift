@@ -83,7 +83,7 @@ extension RealtimeSession {
         disconnect.isKept = true
         let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
         namespace.database.submit(write, for: requester) { [self] outcome in
-            loop.execute { [self] in
+            namespace.hub.execute(on: loop) { [self] in
                 disconnect.isKeeping = false
                 if case .failed = outcome { disconnect.keptIdentity = nil }
                 for answer in answers.value {

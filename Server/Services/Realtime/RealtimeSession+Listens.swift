@@ -60,7 +60,10 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
             try reading.read(view, for: requester, mayBeLarge: mayBeLarge)
         } _: { [self] result in
             if case .failure(ListenReading.isLarge) = result { return postpone(known) }
-            isReading = false
+            // Rights have changed while it was read: it is told neither that nor what has changed since.
+            if case .success = result, judgement != session.judgement {
+                return read(known, mayBeLarge: mayBeLarge)
+            }
             var isSettled = true
             switch result {
             case .success(let content):
@@ -71,6 +74,8 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
                 retry(known)
             case .failure(let status): end(status)
             }
+            // Not before: what waits for the read is begun, and may take the place of this listen.
+            isReading = false
             if mayBeLarge { endLarge() }
             if isSettled { session.settle(self) }
             session.proceed()
@@ -122,13 +127,11 @@ final class SessionListen: ListenReceiver, @unchecked Sendable {
             self.answer = nil
             session.confirmAtOnce(answer, data: Array((content.isIndexed ? "{}" : #"{"w":["no_index"]}"#).utf8))
         }
-        // Rights have changed while it was read.
-        if judgement != session.judgement { session.loop.execute { [self] in judge() } }
     }
 
     // MARK: Rights
 
-    /// Waits to be asked of, with others, whether it may go on. What is loading is asked of afterwards.
+    /// Waits to be asked of, with others, whether it may go on. What is being read is read again instead.
     func judge() {
         guard judgement != session.judgement, let turn = handle.pause() else { return }
         pause = turn

@@ -40,7 +40,7 @@ extension RealtimeSession {
         let answer = LoopBound(answer)
         namespace.database.submit(write, for: requester) { [self] outcome in
             // After what the commit has to tell, which was handed to the loop before.
-            loop.execute { [self] in
+            namespace.hub.execute(on: loop) { [self] in
                 writesInFlight -= 1
                 switch outcome {
                 case .committed: confirm(answer.value)

@@ -1,0 +1,117 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthTree
+import Synchronization
+import Testing
+
+@testable import HearthServer
+
+/// What a loop hears of a namespace, when it takes many turns to tell it to all listeners.
+@Suite struct LoopOrderTests {
+    /// A listener that takes long, and notes what it hears.
+    private final class Slow: ListenReceiver, @unchecked Sendable {
+        // Belongs to the loop.
+        private(set) var heard: [[UInt8]] = []
+        var handle: RealtimeListen! = nil
+        let note: () -> Void
+        static let milliseconds = 1
+
+        init(_ note: @escaping () -> Void) { self.note = note }
+
+        func listen(_ listen: RealtimeListen, changed push: RealtimePush) {
+            let end = MonotonicTime.now.advanced(milliseconds: Self.milliseconds)
+            while MonotonicTime.now < end {}
+            heard.append(push.message)
+            note()
+        }
+
+        func listenIsStale(_ listen: RealtimeListen) {}
+        func listen(_ listen: RealtimeListen, failed status: Status) {}
+    }
+
+    private static let count = 100
+    private static let target = RealtimeTarget(path: "a", query: nil)
+
+    private final class Rounds: @unchecked Sendable {
+        // Belongs to the loop: listeners told before each of its turns.
+        var told = 0
+        var turns: [Int] = []
+        var isOver = false
+
+        func turn(_ loop: EventLoop) {
+            loop.execute { [self] in
+                turns.append(told)
+                if !isOver { turn(loop) }
+            }
+        }
+    }
+
+    /// Live listeners at one location.
+    private func listeners(_ bench: Bench, _ rounds: Rounds) -> [Slow] {
+        let loop = bench.loops[0]
+        let slow = (0..<Self.count).map { _ in Slow { rounds.told += 1 } }
+        for one in slow {
+            loop.execute { [hub = bench.hub] in
+                one.handle = hub.listen(to: Self.target, on: loop, one)
+                one.handle.load(.brief, for: .server, { _ throws(Status) in 0 }, { _ in })
+            }
+        }
+        while !bench.on(loop, { slow.allSatisfy { $0.handle.isLive } }) {}
+        return slow
+    }
+
+    @Test(.timeLimit(.minutes(2))) func theLoopDoesOtherThingsWhileManyListenersAreTold() throws {
+        let bench = try Bench(loops: 1)
+        defer { bench.close() }
+        let rounds = Rounds()
+        let slow = listeners(bench, rounds)
+        rounds.turn(bench.loops[0])
+        bench.write([TreeChange(path: "a", node: Node(.integer(1)))])
+        let latch = Latch(1)
+        // What comes behind a commit comes when all have heard of it.
+        bench.hub.execute(on: bench.loops[0]) {
+            #expect(rounds.told == Self.count)
+            rounds.isOver = true
+            latch.signal()
+        }
+        latch.wait()
+        bench.settle()
+        let counts = bench.on(bench.loops[0]) { rounds.turns }
+        // At most some ten milliseconds of listeners in one piece.
+        #expect(zip(counts, counts.dropFirst()).allSatisfy { $1 - $0 <= 32 })
+        #expect(bench.on(bench.loops[0]) { slow.allSatisfy { $0.heard.count == 1 } })
+    }
+
+    @Test(.timeLimit(.minutes(2))) func whoComesAndGoesMeanwhileHearsWhatConcernsIt() throws {
+        let bench = try Bench(loops: 1)
+        defer { bench.close() }
+        let loop = bench.loops[0]
+        let rounds = Rounds()
+        let slow = listeners(bench, rounds)
+        let late = Mirror(Self.target)
+        let isLate = Atomic(false)
+        let hub = bench.hub
+        @Sendable func watch() {
+            loop.execute {
+                guard rounds.told > 0 else { return watch() }
+                // Some have heard of it: every second one goes, and one more comes.
+                for one in slow.enumerated() where one.offset % 2 == 1 { one.element.handle.cancel() }
+                late.begin(hub, on: loop)
+                isLate.store(true, ordering: .releasing)
+            }
+        }
+        watch()
+        bench.write([TreeChange(path: "a", node: Node(.integer(1)))])
+        bench.write([TreeChange(path: "a", node: Node(.integer(2)))])
+        while !isLate.load(ordering: .acquiring) {}
+        while !bench.on(loop, { late.isLoaded }) {}
+        bench.settle()
+        bench.write([TreeChange(path: "a", node: Node(.integer(3)))])
+        bench.settle()
+        let heard = bench.on(loop) { slow.map(\.heard.count) }
+        for (number, count) in heard.enumerated() { #expect(number % 2 == 0 ? count == 3 : count <= 2) }
+        #expect(heard.enumerated().contains { $0.offset % 2 == 1 && $0.element == 0 })
+        #expect(bench.on(loop) { late.node } == Node(.integer(3)) && bench.on(loop) { late.faults }.isEmpty)
+    }
+}
