@@ -68,6 +68,8 @@ public enum Limits {
     public static let listPageSizeDefault = 100
     /// Entries of one `ListDocuments` page; larger sizes are cut (ours).
     public static let listPageSizeMax = 300
+    /// Bytes of documents after which a `ListDocuments` page ends, whatever its size in entries (ours).
+    public static let listPageBytesMax = 1 << 20
     /// Entries of one `ListCollectionIds` page (ours).
     public static let collectionIdsPageSizeMax = 300
 

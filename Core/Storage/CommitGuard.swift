@@ -37,6 +37,7 @@ public struct GuardedCommit {
 
     /// A document before the commit.
     public func before(_ path: ResourcePath) throws(Status) -> StoredDocument? {
+        try reads.look()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)
@@ -52,6 +53,7 @@ public struct GuardedCommit {
 
     /// The fields of a document after the commit; nil when there is none.
     public func after(_ path: ResourcePath) throws(Status) -> MapValue? {
+        try reads.look()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
         reads.note(key, isStaged: isStaged)

@@ -276,8 +276,7 @@ extension CommitPipeline {
             switch freshness(of: known, earlier: group.sets) {
             case .fresh: return known
             case .toBeJudged where known.judgedNanoseconds <= CommitCost.judgeAgainNanosecondsMax:
-                try known.judgeAgain(request, on: transaction)
-                return known
+                return try isAllowed(request, known, in: transaction) ? known : nil
             case .toBeJudged, .outdated: return nil
             }
         }
@@ -292,6 +291,23 @@ extension CommitPipeline {
             if error != StagedCommit.isTooMuch { throw error }
             counters.leftToPreparer.add(1, ordering: .relaxed)
             return nil
+        }
+    }
+
+    /// Has rules judge again what was prepared, within the time that the writer has for that.
+    /// - Returns: whether they allow it; false when they take longer.
+    /// - Throws: their refusal.
+    private func isAllowed(
+        _ request: Request, _ prepared: PreparedCommit, in transaction: any StoreTransaction
+    ) throws(Status) -> Bool {
+        let end = clock.monotonicNanoseconds() + CommitCost.judgeAgainNanosecondsMax
+        do throws(Status) {
+            try prepared.judgeAgain(request, on: transaction) { [clock] in clock.monotonicNanoseconds() > end }
+            return true
+        } catch {
+            if error != StagedCommit.isTooMuch { throw error }
+            counters.leftToPreparer.add(1, ordering: .relaxed)
+            return false
         }
     }
 

@@ -40,8 +40,9 @@ public enum Listing {
     /// - Parameters:
     ///   - after: the key of the item to begin behind.
     ///   - limit: at most so many items.
+    ///   - bytesMax: the last item is the first behind documents of so many bytes.
     public static func items(
-        of collection: ResourcePath, after: [UInt8]?, limit: Int, view: ReadView
+        of collection: ResourcePath, after: [UInt8]?, limit: Int, bytesMax: Int, view: ReadView
     ) throws(Status) -> [Item] {
         let below = DocumentKey.encodeSegments(collection)
         let direct = DocumentKey.collectionPrefix(collection)
@@ -53,7 +54,10 @@ public enum Listing {
         var items: [Item] = []
         var document = try documents.next()
         var segment = try walker.nextSegment().map { Array($0.dropFirst(below.count)) }
-        while items.count < limit, document != nil || segment != nil {
+        // Of all but the last item.
+        var bytes = 0
+        while items.count < limit, bytes < bytesMax, document != nil || segment != nil {
+            bytes += items.last?.document?.fields.count ?? 0
             let documentSegment = document.map { Array($0.key.dropFirst(direct.count).dropLast()) }
             let order: Int
             if let documentSegment, let segment {

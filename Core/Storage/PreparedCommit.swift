@@ -39,10 +39,12 @@ struct PreparedCommit: Sendable {
     /// Has the guard judge what was worked out.
     /// - Returns: what it looked at besides.
     private static func judge(
-        _ request: CommitRequest, _ staged: StagedCommit, on snapshot: any Snapshot, storedBytesMax: Int
+        _ request: CommitRequest, _ staged: StagedCommit, on snapshot: any Snapshot, storedBytesMax: Int,
+        isOver: @escaping () -> Bool = { false }
     ) throws(Status) -> Set<[UInt8]> {
         guard let commitGuard = request.guard else { return [] }
-        let reads = GuardReads(bytesMax: storedBytesMax == .max ? .max : storedBytesMax - staged.storedBytes)
+        let reads = GuardReads(
+            bytesMax: storedBytesMax == .max ? .max : storedBytesMax - staged.storedBytes, isOver: isOver)
         do throws(Status) {
             // Before the preconditions: whoever may not write learns nothing of what is stored.
             try commitGuard.check(
@@ -57,10 +59,13 @@ struct PreparedCommit: Sendable {
         return reads.keys
     }
 
-    /// Has the guard judge again, when only what it looked at has changed since.
-    /// - Throws: why the commit can't be made.
-    func judgeAgain(_ request: CommitRequest, on snapshot: any Snapshot) throws(Status) {
-        _ = try Self.judge(request, staged, on: snapshot, storedBytesMax: .max)
+    /// Has the guard judge again, when only what it looked at has changed since. That may take much longer than before.
+    /// - Parameter isOver: asked whenever the guard looks at a document: whether it has taken too long.
+    /// - Throws: why the commit can't be made; `StagedCommit.isTooMuch`.
+    func judgeAgain(
+        _ request: CommitRequest, on snapshot: any Snapshot, isOver: @escaping () -> Bool
+    ) throws(Status) {
+        _ = try Self.judge(request, staged, on: snapshot, storedBytesMax: .max, isOver: isOver)
     }
 
     /// What a change of a document means for what was worked out.
@@ -114,12 +119,23 @@ final class GuardReads {
     fileprivate(set) var keys: Set<[UInt8]> = []
     private let bytesMax: Int
     private var bytes = 0
-    /// Whether it wanted to see more than `bytesMax`.
+    private let isOver: () -> Bool
+    /// Whether it wanted to see more than `bytesMax`, or took too long.
     private(set) var isTooMuch = false
 
-    /// - Parameter bytesMax: of the documents that the commit doesn't write to, as they are stored.
-    init(bytesMax: Int = .max) {
+    /// - Parameters:
+    ///   - bytesMax: of the documents that the commit doesn't write to, as they are stored.
+    ///   - isOver: whether the guard has taken too long.
+    init(bytesMax: Int = .max, isOver: @escaping () -> Bool = { false }) {
         self.bytesMax = bytesMax
+        self.isOver = isOver
+    }
+
+    /// To be called before each document that the guard looks at.
+    func look() throws(Status) {
+        guard isTooMuch || isOver() else { return }
+        isTooMuch = true
+        throw StagedCommit.isTooMuch
     }
 
     func charge(_ bytes: Int) throws(Status) {

@@ -7,7 +7,8 @@ final class LargeMap {
     private let source: any LargeFields
     /// Of the map in its document.
     private let path: [String]
-    private var members: [String: RuleValue?] = [:]
+    /// By the bytes of their names: to Swift the two spellings of "é" are one.
+    private var members: [ByteKey: RuleValue?] = [:]
     private var all: MapValue?
 
     init(_ source: any LargeFields, at path: [String] = []) {
@@ -17,14 +18,15 @@ final class LargeMap {
 
     func member(_ name: String) throws(Status) -> RuleValue? {
         if let all { return all[name].map { RuleValue($0) } }
-        if let known = members[name] { return known }
+        let key = ByteKey(Array(name.utf8))
+        if let known = members[key] { return known }
         let found: RuleValue? =
             switch try source.member(path + [name]) {
             case nil: nil
             case .value(let value): RuleValue(value)
             case .largeMap: .map(.large(LargeMap(source, at: path + [name])))
             }
-        members[name] = .some(found)
+        members[key] = .some(found)
         return found
     }
 

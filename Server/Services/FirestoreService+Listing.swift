@@ -170,36 +170,50 @@ private struct DocumentListing: Sendable {
         return try NormalizedQuery(Query(parent: parent, scope: scope, orders: orders, limit: pageSize + 1))
     }
 
+    /// To read a document takes about as long as to answer with this part of it.
+    private static let readBytesPerByte = 16
+
+    /// - Returns: fewer documents than the page may have when they are large.
     func page(
         after token: PageToken?, query: NormalizedQuery, view: ReadView, _ meter: WorkMeter, format: MessageFormat
     ) throws(Status) -> [UInt8] {
         var names = DocumentNames(parent.database)
         var documents: [EncodedDocument] = []
+        var bytes = 0
         var last: [UInt8] = []
         var hasMore = false
+        func isFull() -> Bool { documents.count == pageSize || bytes >= Limits.listPageBytesMax }
+        func append(_ document: StoredDocument, _ name: String) throws(Status) {
+            let encoded = try FirestoreService.encoded(document, name: name, projection)
+            bytes += encoded.fields.count + document.fields.count / Self.readBytesPerByte
+            documents.append(encoded)
+        }
         if showMissing {
             let items = try Listing.items(
-                of: parent.path.appending(collectionID), after: token?.position, limit: pageSize + 1, view: view)
-            for item in items.prefix(pageSize) {
+                of: parent.path.appending(collectionID), after: token?.position, limit: pageSize + 1,
+                bytesMax: Limits.listPageBytesMax * (projection == nil ? 1 : Self.readBytesPerByte), view: view)
+            for item in items {
+                if isFull() {
+                    hasMore = true
+                    break
+                }
                 let name = try names.name(key: item.key)
                 if let document = item.document {
-                    documents.append(try FirestoreService.encoded(document, name: name, projection))
+                    try append(document, name)
                 } else {
                     documents.append(EncodedDocument(name: name))
                 }
                 last = item.key
             }
-            hasMore = items.count > pageSize
         } else {
             let rest = token.map { query.continued(after: $0.position, remaining: pageSize + 1, offset: 0) } ?? query
             let execution = try QueryExecution(rest, view: view, meter: meter)
             while let result = try execution.next() {
-                if documents.count == pageSize {
+                if isFull() {
                     hasMore = true
                     break
                 }
-                let name = try names.name(key: result.key)
-                documents.append(try FirestoreService.encoded(result.document, name: name, projection))
+                try append(result.document, try names.name(key: result.key))
                 last = try query.position(of: result)
             }
         }

@@ -145,4 +145,47 @@ import Testing
         #expect(throws: Status.self) { try promise.wait().get() }
         #expect(try database.fields("c/0") == nil)
     }
+
+    /// Takes much longer once what it looks at has changed.
+    private final class Slow: CommitGuard {
+        private let database: Database
+        private let clock: ManualClock
+        let asked = Atomic(0)
+        /// What it looked at when it was asked again.
+        let looks = Atomic(0)
+        init(_ database: Database, _ clock: ManualClock) {
+            self.database = database
+            self.clock = clock
+        }
+        func check(_ commit: GuardedCommit) throws(Status) {
+            let number = asked.add(1, ordering: .relaxed).newValue
+            let path = resource("roles/x").path
+            _ = try commit.before(path)
+            // First alone, then with all, and then again by the writer.
+            if number == 2 { try database.commit([.set("roles/x", map(("n", .integer(1))))]) }
+            guard number == 3 else { return }
+            for _ in 0..<300 {
+                _ = try commit.before(path)
+                looks.add(1, ordering: .relaxed)
+                clock.advance(seconds: 0.001)
+            }
+        }
+    }
+
+    @Test func theWriterLeavesAJudgementThatTakesLongerThanBefore() throws {
+        let clock = ManualClock()
+        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
+        try database.commit([.set("roles/x", map())])
+        let slow = Slow(database, clock)
+        let promise = Promise<Result<CommitOutcome, Status>>()
+        let writes = (0..<300).map { Write.set("c/\($0)", map()) }
+        database.commit(writes, guard: slow, requester: client(1)) { promise.give($0) }
+        _ = try promise.wait().get()
+        // 20 ms, then it is worked out again beside the writer.
+        #expect((20...22).contains(slow.looks.load(ordering: .relaxed)))
+        #expect(slow.asked.load(ordering: .relaxed) == 5)
+        #expect(database.pipeline.counters.leftToPreparer.load(ordering: .relaxed) == 1)
+        #expect(try database.fields("c/299") != nil)
+        #expect(database.locks.isIdle)
+    }
 }

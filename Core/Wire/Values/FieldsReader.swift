@@ -43,12 +43,17 @@ public struct FieldsReader {
     }
 
     /// The same, but that maps which take more bytes in wire form aren't decoded.
-    public func part(at path: FieldPath, mapSizeBytesMax: Int) throws(Status) -> Part? {
+    /// - Returns: also how many names were looked at.
+    public func part(at path: FieldPath, mapSizeBytesMax: Int) throws(Status) -> (part: Part?, namesSeen: Int) {
         try reading { buffer throws(Status) in
-            guard let range = try Self.locate(path, in: buffer) else { return nil }
-            if range.count > mapSizeBytesMax, try Self.mapEntries(buffer, range) != nil { return .largeMap }
+            var namesSeen = 0
+            guard let range = try Self.locate(path, in: buffer, &namesSeen) else { return (nil, namesSeen) }
+            if range.count > mapSizeBytesMax, try Self.mapEntries(buffer, range) != nil {
+                return (.largeMap, namesSeen)
+            }
             var reader = ProtobufReader(buffer, range)
-            return .value(try reader.readValue(depth: 1 + 3 * path.segments.count), sizeBytes: range.count)
+            let value = try reader.readValue(depth: 1 + 3 * path.segments.count)
+            return (.value(value, sizeBytes: range.count), namesSeen)
         }
     }
 
@@ -117,10 +122,18 @@ public struct FieldsReader {
     // MARK: Walking
 
     static func locate(_ path: FieldPath, in buffer: UnsafeRawBufferPointer) throws(Status) -> Range<Int>? {
+        var namesSeen = 0
+        return try locate(path, in: buffer, &namesSeen)
+    }
+
+    @inline(__always)
+    private static func locate(
+        _ path: FieldPath, in buffer: UnsafeRawBufferPointer, _ namesSeen: inout Int
+    ) throws(Status) -> Range<Int>? {
         var reader = ProtobufReader(buffer)
         var tag = UInt32(FieldsCodec.entryTag)
         for (index, segment) in path.segments.enumerated() {
-            guard let value = try find(segment, tag, &reader) else { return nil }
+            guard let value = try find(segment, tag, &reader, &namesSeen) else { return nil }
             if index == path.segments.count - 1 { return value }
             guard let entries = try mapEntries(buffer, value) else { return nil }
             reader = ProtobufReader(buffer, entries)
@@ -131,12 +144,13 @@ public struct FieldsReader {
 
     /// The value of the entry with a name, among the entries up to the reader's end.
     @inline(__always)
-    private static func find(_ name: String, _ tag: UInt32, _ reader: inout ProtobufReader) throws(Status) -> Range<
-        Int
-    >? {
+    private static func find(
+        _ name: String, _ tag: UInt32, _ reader: inout ProtobufReader, _ namesSeen: inout Int
+    ) throws(Status) -> Range<Int>? {
         var name = name
         return try name.withBytes { name throws(Status) in
             while let entry = try reader.nextEntry(tag: tag) {
+                namesSeen &+= 1
                 let order = UTF8Order.compare(reader.slice(entry.name), name)
                 if order == 0 { return entry.value }
                 if order > 0 { return nil }

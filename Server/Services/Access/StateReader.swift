@@ -13,17 +13,29 @@ final class StateReader: DocumentReader {
     private static let documentsMax = 16
 
     private let allowance: DecodingAllowance?
+    private let check: () throws(Status) -> Void
 
-    /// - Parameter decodedBytesMax: of stored documents that rules may make the reader decode; more fails with
-    ///   `WorkMeter.isHeavier`.
-    init(_ view: ReadView, decodedBytesMax: Int = .max) {
+    /// - Parameters:
+    ///   - decodedBytesMax: of stored documents that rules may make the reader decode; more fails with
+    ///     `WorkMeter.isHeavier`.
+    ///   - check: called before each document; ends the judgement when it throws.
+    init(
+        _ view: ReadView, decodedBytesMax: Int = .max, check: @escaping () throws(Status) -> Void = {}
+    ) {
         self.view = view
+        self.check = check
         allowance = decodedBytesMax == .max ? nil : DecodingAllowance(bytesMax: decodedBytesMax)
     }
 
+    /// Gives another judgement as much as the one before had.
+    func renewAllowance() { allowance?.renew() }
+
     /// A document that is itself judged.
     func resource(_ path: ResourcePath) throws(Status) -> RulesDocument? {
-        try view.document(path).map { RulesDocument(path: path, $0, allowance) }
+        try check()
+        guard let document = try view.document(path) else { return nil }
+        try allowance?.charge(document.fields.count / DecodingAllowance.readBytesPerByte)
+        return RulesDocument(path: path, document, allowance)
     }
 
     /// A read changes nothing: before and after are the same.

@@ -3,11 +3,23 @@ import HearthRules
 import HearthStorage
 import HearthWire
 
-/// What rules may make a thread decode of stored documents.
+/// What rules may make a thread read and decode of stored documents, in bytes that are decoded.
 final class DecodingAllowance {
+    private let bytesMax: Int
     private var bytesLeft: Int
 
-    init(bytesMax: Int) { bytesLeft = bytesMax }
+    init(bytesMax: Int) {
+        self.bytesMax = bytesMax
+        bytesLeft = bytesMax
+    }
+
+    /// For another judgement.
+    func renew() { bytesLeft = bytesMax }
+
+    /// To read a document takes about as long as to decode this part of it.
+    static let readBytesPerByte = 16
+    /// Names that are looked at on the way to one take about as long as a byte to decode.
+    static let namesPerByte = 2
 
     /// - Throws: `WorkMeter.isHeavier` when it is used up.
     func charge(_ bytes: Int) throws(Status) {
@@ -27,7 +39,10 @@ private final class StoredFields: LargeFields {
     }
 
     func member(_ path: [String]) throws(Status) -> LargeFieldsMember? {
-        switch try reader.part(at: FieldPath(segments: path), mapSizeBytesMax: RulesDocument.decodedBytesMax) {
+        let (part, namesSeen) = try reader.part(
+            at: FieldPath(segments: path), mapSizeBytesMax: RulesDocument.decodedBytesMax)
+        try allowance?.charge(namesSeen / DecodingAllowance.namesPerByte)
+        switch part {
         case nil: return nil
         case .value(let value, let sizeBytes):
             try allowance?.charge(sizeBytes)

@@ -3,7 +3,7 @@ import HearthNetwork
 import HearthStorage
 import HearthWire
 
-/// What a target shows at first, or anew, and who may see it.
+/// What a target shows at first, or anew.
 extension ListenStream {
     /// Sends what a target's client doesn't know as of one version, then a boundary.
     func load(_ target: ListenTarget, _ knowledge: Knowledge, isNew: Bool = false) {
@@ -43,10 +43,42 @@ extension ListenStream {
             let view = try database.view(atVersion: version)
             do throws(Status) {
                 try judge(target, view)
+            } catch WorkMeter.isHeavier {
+                return judgeOnWorker(target, at: version) { [self] dependencies in
+                    guard let view = allowed(target, dependencies, at: version) else { return }
+                    show(target, view, of: database, knowledge)
+                }
             } catch {
                 if error.code != .permissionDenied, error != ListenTarget.noMemory { throw error }
                 return refused(target, error)
             }
+            show(target, view, of: database, knowledge)
+        } catch {
+            end(error)
+        }
+    }
+
+    /// - Returns: the state that a target is to show, when rules have allowed that.
+    private func allowed(
+        _ target: ListenTarget, _ dependencies: Result<[[UInt8]], Status>, at version: Int64
+    ) -> ReadView? {
+        do throws(Status) {
+            try depend(target, on: try dependencies.get(), version)
+            return try listeners?.database.view(atVersion: version)
+        } catch {
+            if error.code == .permissionDenied || error.code == .resourceExhausted {
+                refused(target, error)
+            } else {
+                end(error)
+            }
+            return nil
+        }
+    }
+
+    /// Sends what a target's client doesn't know of a state that it may see.
+    private func show(_ target: ListenTarget, _ view: ReadView, of database: Database, _ knowledge: Knowledge) {
+        let version = view.version
+        do throws(Status) {
             // What waits for the end holds the time and not the view, which keeps a snapshot open.
             let readTime = view.readTime
             switch knowledge {
@@ -60,8 +92,13 @@ extension ListenStream {
             }
             switch target.kind {
             case .documents(let keys):
-                for key in keys { try send(view.document(key: key), key, target, readTime) }
-                loaded(target, version, readTime)
+                if keys.count == 1 {
+                    try send(view.document(key: keys[0]), keys[0], target, readTime)
+                    return loaded(target, version, readTime)
+                }
+                run(DocumentsLoad(keys, view, of: database, target.id, format: call.format), of: target) { [self] in
+                    loaded(target, version, readTime)
+                }
             case .query(let shared):
                 let source: ListenLoad
                 do throws(Status) {
@@ -83,73 +120,6 @@ extension ListenStream {
             }
         } catch {
             end(error)
-        }
-    }
-
-    // MARK: Access
-
-    /// Asks whether the stream's client may know what a target shows, and to be told when that may have changed.
-    /// - Throws: PERMISSION_DENIED.
-    func judge(_ target: ListenTarget, _ view: ReadView) throws(Status) {
-        try depend(target, on: try dependencies(of: target, StateReader(view)), view.version)
-    }
-
-    /// Asks whether the stream's client may know what a target shows.
-    /// - Returns: the documents on which that depends.
-    /// - Throws: PERMISSION_DENIED.
-    private func dependencies(of target: ListenTarget, _ reader: StateReader) throws(Status) -> [[UInt8]] {
-        guard let name = listeners?.database.name else { return [] }
-        switch target.kind {
-        case .query(let shared):
-            let paths = try service.access.list(shared.live.query.query, call.identity, reader)
-            return paths.map { DocumentKey.encode($0) }
-        case .documents(let keys):
-            guard service.access.isJudged(call.identity, name) else { return [] }
-            let paths = keys.compactMap { DocumentKey.decode($0) }
-            let others = try service.access.get(paths, call.identity, name, reader).map { DocumentKey.encode($0) }
-            // What a document says may decide who reads it.
-            return others + keys
-        }
-    }
-
-    private func depend(_ target: ListenTarget, on dependencies: [[UInt8]], _ version: Int64) throws(Status) {
-        guard let listeners else { return }
-        if dependencies == target.dependencies { return }
-        try target.hold(dependencies: dependencies)
-        // What happened between the judgement and now nobody would tell.
-        if try listeners.depend(target, on: dependencies) > version { target.isToBeJudged = true }
-    }
-
-    /// Gives a target up that its client may no longer see.
-    func judgeAgain(_ target: ListenTarget) {
-        guard targets[target.id] === target, let listeners, !call.isFinished else { return }
-        // One that is being loaded was allowed at its version; the answer waits until that is told.
-        target.isToBeJudged = target === loading
-        // One that waits to be loaded is judged then.
-        if target.isToBeJudged || target.since == .max { return }
-        do throws(Status) {
-            let key = Judgements.Key(identity: judgedIdentity, subject: target.subject)
-            let dependencies = try listeners.judgement(key) { reader throws(Status) in
-                try self.dependencies(of: target, reader)
-            }
-            try depend(target, on: dependencies, listeners.seen)
-            if target.isToBeJudged { judgeWhenSettled(target) }
-        } catch {
-            if error.code == .permissionDenied || error == ListenTarget.noMemory {
-                return remove(target.id, cause: error)
-            }
-            end(error.code == .resourceExhausted ? error : Status(.unavailable, error.message))
-        }
-    }
-
-    /// Judges a target about the state of a moment later than this one, and tells nothing before.
-    private func judgeWhenSettled(_ target: ListenTarget) {
-        judgementsPending += 1
-        listeners?.settle { [weak self] _ in
-            guard let self else { return }
-            self.judgementsPending -= 1
-            self.judgeAgain(target)
-            self.listeners?.proceedLater(self)
         }
     }
 

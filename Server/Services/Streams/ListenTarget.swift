@@ -28,6 +28,8 @@ final class ListenTarget: @unchecked Sendable {
     var dependencies: [[UInt8]] = []
     /// Something of that kind has changed while the target was being loaded.
     var isToBeJudged = false
+    /// A worker asks rules about it, again.
+    var isAtWorker = false
     /// It waits to be judged again.
     var isToBeJudgedAgain = false
     /// Of a query with a limit or an offset: what the client has; nil before it was loaded.

@@ -411,15 +411,19 @@ final class LoopListeners: ChangeReceiver, @unchecked Sendable {
     /// The state that is told next, for judgements about it: what a later commit says must not decide about what an earlier
     /// one shows.
     private func readerForJudgement() throws(Status) -> StateReader {
-        if let judgementReader, judgementReader.view.version == seen { return judgementReader }
-        let reader = StateReader(try database.view(atVersion: seen))
+        if let judgementReader, judgementReader.view.version == seen {
+            judgementReader.renewAllowance()
+            return judgementReader
+        }
+        let reader = StateReader(
+            try database.view(atVersion: seen), decodedBytesMax: Limits.judgedOnLoopBytesMax)
         if isWorking { judgementReader = reader }
         return reader
     }
 
     /// What rules say about the state that is told next; they are asked once for all targets that are the same to them.
     /// - Returns: the documents on which that depends.
-    /// - Throws: PERMISSION_DENIED.
+    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier`.
     func judgement(
         _ key: Judgements.Key, _ judge: (StateReader) throws(Status) -> [[UInt8]]
     ) throws(Status) -> [[UInt8]] {

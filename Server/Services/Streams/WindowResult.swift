@@ -122,12 +122,15 @@ final class WindowRun: @unchecked Sendable {
         var documentBytes = 0
         var last: QueryResult?
         var count = 0
+        var bytesRead = 0
         // Behind the window as long as there is room to keep what is found.
         while kept != nil || count < ranks.upperBound, let result = try execution.next() {
+            let size = result.document.fields.count
+            bytesRead += size
+            if onLoop, bytesRead > Limits.briefBytesMax { return nil }
             try keep(result)
             count += 1
             guard ranks.contains(count - 1) else { continue }
-            let size = result.document.fields.count
             let isHeld = documentBytes + size <= Self.documentBytesMax
             if isHeld { documentBytes += size }
             try meter.hold(result.key.count + WindowResult.entryBytes + (isHeld ? size : 0))
