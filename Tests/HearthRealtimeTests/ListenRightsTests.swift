@@ -60,24 +60,26 @@ import Glibc
         let site = try Site()
         defer { site.close() }
         site.write("a", 1)
-        site.namespace.setRules(try TreeRuleset.compile(Array(#"{"rules":{".read":true}}"#.utf8)))
+        site.namespace.setRules(try TreeRuleset.compile(Array(#"{"rules":{".read":"auth == null"}}"#.utf8)))
         let client = site.open()
         defer { client.end() }
         _ = client.take(1)
-        let shut = try TreeRuleset.compile(Array(#"{"rules":{".read":false}}"#.utf8))
-        let (namespace, session, line) = (site.namespace, LoopBound(client.session), LoopBound(client.line))
+        let (session, line) = (LoopBound(client.session), LoopBound(client.line))
         site.on {
             line.value.onSend = {
                 if line.value.sent.last?.contains(#""r":1"#) != true { return }
                 line.value.onSend = nil
-                namespace.setRules(shut)
-                session.value.rulesChanged()
+                session.value.change(to: .client(auth: .object([("uid", .string("somebody"))]), end: nil))
             }
         }
         client.request(1, "q", #"{"p":"a","h":""}"#)
-        _ = client.take(2)
+        while client.sent.count < 2 { sched_yield() }
         site.write("a", 2)
-        #expect(client.take(1) == [#"{"t":"d","d":{"a":"c","b":{"p":"a"}}}"#])
+        let sent = [
+            #"{"t":"d","d":{"a":"d","b":{"p":"a","d":1}}}"#, #"{"t":"d","d":{"r":1,"b":{"s":"ok","d":{}}}}"#,
+            #"{"t":"d","d":{"a":"c","b":{"p":"a"}}}"#,
+        ]
+        #expect(client.take(3) == sent)
     }
 
     /// Rights that have changed and still are there: the client gets everything once.
