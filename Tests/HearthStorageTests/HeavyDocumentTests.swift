@@ -163,7 +163,8 @@ import Testing
             _ = try commit.before(path)
             // First alone, then with all, and then again by the writer.
             if number == 2 { try database.commit([.set("roles/x", map(("n", .integer(1))))]) }
-            guard number == 3 else { return }
+            // The preparer begins with the first write alone.
+            guard number == 3, commit.writes.count > 1 else { return }
             for _ in 0..<300 {
                 _ = try commit.before(path)
                 looks.add(1, ordering: .relaxed)
@@ -176,11 +177,15 @@ import Testing
         let clock = ManualClock()
         let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
         try database.commit([.set("roles/x", map())])
-        let slow = Slow(database, clock)
-        let promise = Promise<Result<CommitOutcome, Status>>()
         let writes = (0..<300).map { Write.set("c/\($0)", map()) }
-        database.commit(writes, guard: slow, requester: client(1)) { promise.give($0) }
-        _ = try promise.wait().get()
+        var slow = Slow(database, clock)
+        // On a busy machine judging may take so long at first that the writer doesn't try it.
+        for _ in 0..<100 where slow.looks.load(ordering: .relaxed) == 0 {
+            slow = Slow(database, clock)
+            let promise = Promise<Result<CommitOutcome, Status>>()
+            database.commit(writes, guard: slow, requester: client(1)) { promise.give($0) }
+            _ = try promise.wait().get()
+        }
         // 20 ms, then it is worked out again beside the writer.
         #expect((20...22).contains(slow.looks.load(ordering: .relaxed)))
         #expect(slow.asked.load(ordering: .relaxed) == 5)
