@@ -146,51 +146,17 @@ import Testing
         #expect(try database.fields("c/0") == nil)
     }
 
-    /// Takes much longer once what it looks at has changed.
-    private final class Slow: CommitGuard {
-        private let database: Database
-        private let clock: ManualClock
-        let asked = Atomic(0)
-        /// What it looked at when it was asked again.
-        let looks = Atomic(0)
-        init(_ database: Database, _ clock: ManualClock) {
-            self.database = database
-            self.clock = clock
-        }
-        func check(_ commit: GuardedCommit) throws(Status) {
-            let number = asked.add(1, ordering: .relaxed).newValue
-            let path = resource("roles/x").path
-            _ = try commit.before(path)
-            // First alone, then with all, and then again by the writer.
-            if number == 2 { try database.commit([.set("roles/x", map(("n", .integer(1))))]) }
-            // The preparer begins with the first write alone.
-            guard number == 3, commit.writes.count > 1 else { return }
-            for _ in 0..<300 {
-                _ = try commit.before(path)
-                looks.add(1, ordering: .relaxed)
-                clock.advance(seconds: 0.001)
-            }
-        }
-    }
-
-    @Test func theWriterLeavesAJudgementThatTakesLongerThanBefore() throws {
-        let clock = ManualClock()
-        let database = try Database(name: testDatabaseName, store: MemoryStore(), clock: clock)
-        try database.commit([.set("roles/x", map())])
-        let writes = (0..<300).map { Write.set("c/\($0)", map()) }
-        var slow = Slow(database, clock)
-        // On a busy machine judging may take so long at first that the writer doesn't try it.
-        for _ in 0..<100 where slow.looks.load(ordering: .relaxed) == 0 {
-            slow = Slow(database, clock)
-            let promise = Promise<Result<CommitOutcome, Status>>()
-            database.commit(writes, guard: slow, requester: client(1)) { promise.give($0) }
-            _ = try promise.wait().get()
-        }
-        // 20 ms, then it is worked out again beside the writer.
-        #expect((20...22).contains(slow.looks.load(ordering: .relaxed)))
-        #expect(slow.asked.load(ordering: .relaxed) == 5)
-        #expect(database.pipeline.counters.leftToPreparer.load(ordering: .relaxed) == 1)
-        #expect(try database.fields("c/299") != nil)
-        #expect(database.locks.isIdle)
+    /// The writer judges again within a time, whatever has become of what the guard looks at.
+    @Test func aGuardThatTakesTooLongLooksAtNothingMore() throws {
+        var asked = 0
+        let reads = GuardReads(isOver: {
+            asked += 1
+            return asked == 21
+        })
+        for _ in 0..<20 { try reads.look() }
+        #expect(!reads.isTooMuch)
+        // Nor when its rules go on without what they couldn't read.
+        for _ in 0..<2 { #expect(throws: StagedCommit.isTooMuch) { try reads.look() } }
+        #expect(reads.isTooMuch && asked == 21)
     }
 }
