@@ -58,6 +58,8 @@ final class MessageStream: @unchecked Sendable {
     private var suspension: Timer?
     /// The long read that it waits for.
     private var request: LongReadRequest?
+    /// A client that takes something again may have it go on before its own next turn, which finds it at its end.
+    private var isOver = false
 
     private struct Batch: Sendable {
         var messages: [[UInt8]] = []
@@ -87,7 +89,7 @@ final class MessageStream: @unchecked Sendable {
     }
 
     private func proceed() {
-        guard !isAsking, !call.isFinished else { return }
+        guard !isOver, !isAsking, !call.isFinished else { return }
         suspension?.cancel()
         suspension = nil
         isAsking = true
@@ -198,6 +200,7 @@ final class MessageStream: @unchecked Sendable {
     }
 
     private func deliver(_ batch: Batch) {
+        if isOver { return }
         isAsking = false
         request = nil
         var hasRoom = true
@@ -240,6 +243,7 @@ final class MessageStream: @unchecked Sendable {
     }
 
     private func end(_ status: Status) {
+        isOver = true
         suspension?.cancel()
         call.onWritable = nil
         // The call may outlive its messages.

@@ -158,10 +158,13 @@ struct MessageStreamTests {
         var onWritable: (() -> Void)?
         private let state = Mutex<(received: Int, end: Status?)>((0, nil))
         private var takes: Bool
+        /// Whether it tells after each message that it takes more, although nobody has waited for that.
+        private let tellsAlways: Bool
 
-        init(_ loop: EventLoop, _ connection: UInt64, takes: Bool) {
+        init(_ loop: EventLoop, _ connection: UInt64, takes: Bool, tellsAlways: Bool = false) {
             self.loop = loop
             self.takes = takes
+            self.tellsAlways = tellsAlways
             requester = Requester(account: 1, connection: connection, isAdministrator: false)
         }
         var isFinished: Bool { end != nil }
@@ -169,6 +172,7 @@ struct MessageStreamTests {
         var received: Int { state.withLock { $0.received } }
         func send(_ message: [UInt8]) -> Bool {
             state.withLock { $0.received += 1 }
+            if tellsAlways { loop.execute { [self] in onWritable?() } }
             return takes
         }
         func finish(_ status: Status) { state.withLock { $0.end = status } }
@@ -204,6 +208,27 @@ struct MessageStreamTests {
         await until { slow.allSatisfy { $0.end != nil } }
         #expect(slow.allSatisfy { $0.end?.code == .ok && $0.received == 10 })
         await until { reads.activeCount == 0 }
+        pool.stop()
+        loop.stopAndJoin()
+    }
+
+    @Test("end once, whoever has them go on", arguments: [true, false])
+    func endsOnce(isLight: Bool) async throws {
+        let loop = try EventLoop()
+        try loop.start()
+        let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
+        let client = Client(loop, 1, takes: true, tellsAlways: true)
+        let ends = Mutex<[Status.Code]>([])
+        loop.execute {
+            MessageStream(Source(5, isLight: isLight), to: client, pool: pool, reads: LongReads(max: 1)) { status in
+                ends.withLock { $0.append(status.code) }
+            }.start()
+        }
+        await until { !ends.withLock { $0 }.isEmpty }
+        // What was queued before the end comes after it.
+        for _ in 0..<3 { await withCheckedContinuation { done in loop.execute { done.resume() } } }
+        #expect(ends.withLock { $0 } == [.ok])
+        #expect(client.received == 5)
         pool.stop()
         loop.stopAndJoin()
     }
