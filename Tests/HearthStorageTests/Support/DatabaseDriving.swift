@@ -21,8 +21,9 @@ final class Promise<Value: Sendable>: Sendable {
 
     var isGiven: Bool { value.withLock { $0 != nil } }
 
-    /// - Parameter seconds: after which the test is given up, so that a deadlock can't hang the run.
-    func wait(seconds: Int = 60) -> Value {
+    /// - Parameter seconds: after which the test is given up, so that a deadlock can't hang the run. Long: some wait for the
+    ///   turns of many others, under ThreadSanitizer beside other suites.
+    func wait(seconds: Int = 600) -> Value {
         guard given.wait(timeout: .now() + .seconds(seconds)) == .success else {
             fatalError("waited \(seconds) s in vain")
         }
