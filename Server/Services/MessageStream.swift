@@ -58,7 +58,8 @@ final class MessageStream: @unchecked Sendable {
     private var suspension: Timer?
     /// The long read that it waits for.
     private var request: LongReadRequest?
-    /// A client that takes something again may have it go on before its own next turn, which finds it at its end.
+    /// Everything is sent, or the source has failed: whoever calls `proceed` later, a turn that was queued or a client that has
+    /// room again, must not end it once more.
     private var isOver = false
 
     private struct Batch: Sendable {
