@@ -73,7 +73,7 @@ extension CommitPipeline {
         try PreparedCommit.judgeFirstWrite(of: request, on: snapshot, catalog: catalog, latest: latest)
         return try PreparedCommit(
             request, on: snapshot, version: version, catalog: catalog, catalogEpoch: epoch, latest: latest,
-            isWanted: { !request.isAbandoned })
+            clock: clock, isWanted: { !request.isAbandoned })
     }
 
     /// Whether nothing has changed that a preparation rests on. For the writer.

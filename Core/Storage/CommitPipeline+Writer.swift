@@ -285,7 +285,7 @@ extension CommitPipeline {
         do throws(Status) {
             return try PreparedCommit(
                 request, on: transaction, version: 0, catalog: catalog, catalogEpoch: epoch,
-                latest: commitClock.latest,
+                latest: commitClock.latest, clock: clock,
                 storedBytesMax: request.isLarge ? .max : CommitCost.storedBytesOnWriterMax)
         } catch {
             if error != StagedCommit.isTooMuch { throw error }

@@ -20,19 +20,21 @@ struct PreparedCommit: Sendable {
     ///   - storedBytesMax: of the documents that it works on, as they are stored.
     ///   - snapshot: shows the state before the commit.
     ///   - version: that of the snapshot; any when nothing can come between the preparation and the commit.
+    ///   - clock: tells how long the guard takes.
     /// - Throws: why the commit can't be made; `StagedCommit.isTooMuch`.
     init(
         _ request: CommitRequest, on snapshot: any Snapshot, version: Int64, catalog: IndexCatalog,
-        catalogEpoch: UInt64, latest: Int64, storedBytesMax: Int = .max, isWanted: () -> Bool = { true }
+        catalogEpoch: UInt64, latest: Int64, clock: any Clock, storedBytesMax: Int = .max,
+        isWanted: () -> Bool = { true }
     ) throws(Status) {
         self.version = version
         self.catalogEpoch = catalogEpoch
         staged = try StagedCommit(
             request.writes, on: snapshot, catalog: catalog, requestTime: request.requestTime, latest: latest,
             defersPreconditions: request.guard != nil, storedBytesMax: storedBytesMax, isWanted: isWanted)
-        let began = MonotonicTime.now
+        let began = clock.monotonicNanoseconds()
         guardReads = try Self.judge(request, staged, on: snapshot, storedBytesMax: storedBytesMax)
-        judgedNanoseconds = UInt64(max(0, MonotonicTime.now.nanoseconds - began.nanoseconds))
+        judgedNanoseconds = clock.monotonicNanoseconds() - began
         differences = try staged.differences(isWanted: isWanted)
     }
 

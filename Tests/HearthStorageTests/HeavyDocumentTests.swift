@@ -8,10 +8,11 @@ import Testing
 /// Small commits that rest on large documents: the writer leaves them to the preparer, as others wait for it.
 @Suite struct HeavyDocumentTests {
     let store = MemoryStore()
+    let clock = ManualClock()
     let database: Database
 
     init() throws {
-        database = try Database(name: testDatabaseName, store: store, clock: ManualClock())
+        database = try Database(name: testDatabaseName, store: store, clock: clock)
     }
 
     private static let names = MapValue((0..<60_000).map { MapValue.Field(name: "f\($0)", value: .null) })
@@ -144,6 +145,64 @@ import Testing
         asking.changed.give(())
         #expect(throws: Status.self) { try promise.wait().get() }
         #expect(try database.fields("c/0") == nil)
+    }
+
+    /// Takes long for all writes of a commit, beside the writer or when the writer asks again, and changes what it looks at
+    /// beside the writer some times.
+    private final class Slow: CommitGuard {
+        private let database: Database
+        private let clock: ManualClock
+        private let isSlowBesideWriter: Bool
+        private let changesLeft: Atomic<Int>
+        /// It was asked beside the writer, and has changed what it looked at.
+        private let isOutdated = Atomic(false)
+        /// For all writes.
+        let asked = Atomic(0)
+
+        init(_ database: Database, _ clock: ManualClock, changes: Int, isSlowBesideWriter: Bool = false) {
+            (self.database, self.clock, self.isSlowBesideWriter) = (database, clock, isSlowBesideWriter)
+            changesLeft = Atomic(changes)
+        }
+
+        func check(_ commit: GuardedCommit) throws(Status) {
+            // The first write alone.
+            if commit.writes.count == 1 { return }
+            asked.add(1, ordering: .relaxed)
+            // It is the writer that asks now.
+            if isOutdated.exchange(false, ordering: .relaxed) { clock.advance(seconds: 0.021) }
+            _ = try commit.before(resource("roles/x").path)
+            if changesLeft.load(ordering: .relaxed) == 0 { return }
+            let number = changesLeft.subtract(1, ordering: .relaxed).newValue
+            try database.commit([.set("roles/x", map(("n", .integer(Int64(number)))))])
+            if isSlowBesideWriter {
+                clock.advance(seconds: 0.021)
+            } else {
+                isOutdated.store(true, ordering: .relaxed)
+            }
+        }
+    }
+
+    @Test(arguments: [true, false]) func aJudgementThatTakesLongIsMadeBesideTheWriter(isSlowBesideWriter: Bool) throws {
+        try database.commit([.set("roles/x", map())])
+        let slow = Slow(database, clock, changes: 3, isSlowBesideWriter: isSlowBesideWriter)
+        _ = try send((0..<300).map { .set("c/\($0)", map()) }, guard: slow).wait().get()
+        #expect(slow.asked.load(ordering: .relaxed) == (isSlowBesideWriter ? 4 : 7))
+        #expect(left == (isSlowBesideWriter ? 0 : 3))
+        #expect(try database.fields("c/299") != nil)
+        #expect(database.pipeline.admission.isIdle && database.locks.isIdle)
+    }
+
+    @Test func aJudgementThatNeverComesInTimeFails() throws {
+        try database.commit([.set("roles/x", map())])
+        let slow = Slow(database, clock, changes: .max)
+        let outcome = send((0..<300).map { .set("c/\($0)", map()) }, guard: slow).wait()
+        #expect(outcome.failure?.code == .aborted)
+        #expect(left == Limits.commitPreparationsMax)
+        #expect(try database.fields("c/0") == nil)
+        // Nor does it keep anybody from anything.
+        _ = try send([.set("c/0", map())]).wait().get()
+        database.drain()
+        #expect(database.pipeline.admission.isIdle && database.locks.isIdle)
     }
 
     /// The writer judges again within a time, whatever has become of what the guard looks at.
