@@ -250,6 +250,8 @@ public enum Limits {
     public static let workerJobsWaitingMax = 10_000
     /// Jobs of a group of workers that have begun and let others go on.
     public static let workerJobsParkedMax = 16
+    /// For which a worker's job runs before it lets others go on, when any wait.
+    public static let workerSliceNanoseconds: Int64 = 10_000_000
     /// Bytes that whatever is held for peers may have together, beyond what each kind has of its own: all kinds at once
     /// keep the process below 400 MB.
     public static let pooledBytesMax = 96 << 20

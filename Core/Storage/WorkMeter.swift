@@ -10,9 +10,11 @@ public final class WorkMeter {
     private var entriesMax = Int.max
     private var bytesMax = Int.max
     private var bytesRead = 0
+    /// Bytes of documents at which it is asked again.
+    private var nextLookBytes = WorkMeter.lookBytes
     /// Lets others go on, whose work waits for the same threads.
     package var giveWay: (() -> Void)?
-    /// Asked every few hundred steps; throws to end the query.
+    /// Asked every few hundred steps, and every few large documents; throws to end the query.
     private let check: () throws(Status) -> Void
     private let memory: MemoryReservation?
     private var heldBytes = 0
@@ -33,6 +35,7 @@ public final class WorkMeter {
     }
 
     private static let lookEntries = 256
+    private static let lookBytes = 256 << 10
 
     // MARK: Brief work
 
@@ -62,7 +65,7 @@ public final class WorkMeter {
         documentsRead += 1
         bytesRead += bytes
         // The next entry asks.
-        if bytesRead > bytesMax { nextLook = 0 }
+        if bytesRead >= nextLookBytes || bytesRead > bytesMax { nextLook = 0 }
     }
 
     @inline(__always)
@@ -80,6 +83,7 @@ public final class WorkMeter {
     private func look() throws(Status) {
         if entriesScanned > entriesMax || bytesRead > bytesMax { throw Self.isHeavier }
         nextLook = entriesScanned + Self.lookEntries
+        nextLookBytes = bytesRead + Self.lookBytes
         if entriesMax < nextLook { nextLook = entriesMax + 1 }
         try check()
         giveWay?()

@@ -12,8 +12,8 @@ extension FirestoreService {
             guard
                 let database = try self.database(name.database, for: call, again: { self.getDocument(request, call) })
             else { return }
-            let judge: ReadJudge = { view, bytesMax throws(Status) in
-                try self.access.get([name.path], call.identity, name.database, view, decodedBytesMax: bytesMax)
+            let judge: ReadJudge = { reader throws(Status) in
+                try self.access.get([name.path], call.identity, name.database, reader)
             }
             try read(call, database, consistency, [.document(name.path)], judge: judge) { grant throws(Status) in
                 guard let document = try grant.view.document(name.path) else {
@@ -165,8 +165,8 @@ extension FirestoreService {
             guard
                 let opened = try self.database(database, for: call, again: { self.batchGetDocuments(request, call) })
             else { return }
-            let judge: ReadJudge = { [paths] view, bytesMax throws(Status) in
-                try self.access.get(paths, call.identity, database, view, decodedBytesMax: bytesMax)
+            let judge: ReadJudge = { [paths] reader throws(Status) in
+                try self.access.get(paths, call.identity, database, reader)
             }
             if paths.count > Self.namesOnLoopMax {
                 return try readOnWorker(call, opened, consistency, targets, judge: judge) { [paths] answer in

@@ -31,10 +31,10 @@ extension FirestoreService {
                 let database = try self.database(
                     parent.database, for: call, again: { self.listDocuments(request, call) })
             else { return }
-            let judge: ReadJudge = { view, bytesMax throws(Status) in
+            let judge: ReadJudge = { reader throws(Status) in
                 var asked = query.query
                 asked.limit = listing.pageSize
-                try self.access.list(asked, call.identity, view, decodedBytesMax: bytesMax)
+                try self.access.list(asked, call.identity, reader)
             }
             try read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let isHeavy = request.showMissing || !orders.isEmpty || grant.view.isPast

@@ -17,8 +17,8 @@ extension FirestoreService {
                 let database = try self.database(parent.database, for: call, again: { self.runQuery(request, call) })
             else { return }
             let explain = request.explainOptions
-            let judge: ReadJudge = { view, bytesMax throws(Status) in
-                try self.access.list(query.query, call.identity, view, decodedBytesMax: bytesMax)
+            let judge: ReadJudge = { reader throws(Status) in
+                try self.access.list(query.query, call.identity, reader)
             }
             try read(call, database, consistency, [.query(query)], judge: judge) { grant throws(Status) in
                 let source = try QuerySource(
@@ -48,8 +48,8 @@ extension FirestoreService {
                 let database = try self.database(
                     parent.database, for: call, again: { self.runAggregationQuery(request, call) })
             else { return }
-            let judge: ReadJudge = { view, bytesMax throws(Status) in
-                try self.access.list(query, call.identity, view, decodedBytesMax: bytesMax)
+            let judge: ReadJudge = { reader throws(Status) in
+                try self.access.list(query, call.identity, reader)
             }
             try read(call, database, consistency, [.query(normalized)], judge: judge) { grant throws(Status) in
                 let transaction = grant.newTransaction ?? []

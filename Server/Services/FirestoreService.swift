@@ -158,11 +158,13 @@ public final class FirestoreService: Sendable {
     func read(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
         _ targets: [Database.ReadTarget],
-        judge: @escaping ReadJudge = { (_, _) throws(Status) in },
+        judge: @escaping ReadJudge = { _ throws(Status) in },
         _ body: @escaping @Sendable (Database.ViewGrant) throws(Status) -> Void
     ) throws(Status) {
         let permitted = try permitted(consistency, call, database)
-        let onLoop: Database.Judge = { view throws(Status) in try judge(view, Limits.judgedOnLoopBytesMax) }
+        let onLoop: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in
+            try judge(StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
+        }
         database.read(permitted, targets, requester: call.requester, judge: onLoop) { [self] result in
             let handover = GrantBox(result)
             call.onLoop {
@@ -173,7 +175,7 @@ public final class FirestoreService: Sendable {
                     let grant = try handover.result.get()
                     if call.isFinished { return grant.withdraw() }
                     do throws(Status) {
-                        try judge(grant.view, Limits.judgedOnLoopBytesMax)
+                        try onLoop(grant.view)
                     } catch WorkMeter.isHeavier {
                         grant.withdraw()
                         return try self.readOnWorker(call, database, consistency, targets, judge, body)
@@ -219,14 +221,14 @@ public final class FirestoreService: Sendable {
     /// - Parameter body: on the loop.
     func readOnWorker(
         _ call: any ServiceCall, _ database: Database, _ consistency: Database.Consistency,
-        _ targets: [Database.ReadTarget], judge bounded: @escaping ReadJudge,
+        _ targets: [Database.ReadTarget], judge: @escaping ReadJudge,
         _ body: @escaping @Sendable (ReadAnswer) -> Void
     ) throws(Status) {
         let consistency = try permitted(consistency, call, database)
-        let judge: @Sendable (ReadView) throws(Status) -> Void = { view throws(Status) in try bounded(view, .max) }
         let failed: @Sendable (Status) -> Void = { status in call.onLoop { call.finish(status) } }
-        pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] in
-            database.read(consistency, targets, requester: call.requester, judge: judge) { result in
+        pool.runInTurns(.long, for: call.requester, cancellation: call.cancellation, refused: failed) { [self] turn in
+            let judgeFirst: Database.Judge = { view throws(Status) in try judge(Self.reader(of: view, call, turn)) }
+            database.read(consistency, targets, requester: call.requester, judge: judgeFirst) { result in
                 switch result {
                 case .failure(let status): failed(status)
                 case .success(let grant): self.judgeOnWorker(call, database, grant, judge, body)
@@ -238,8 +240,7 @@ public final class FirestoreService: Sendable {
     /// Judges the state of a grant, which isn't held while that waits for its turn.
     private func judgeOnWorker(
         _ call: any ServiceCall, _ database: Database, _ grant: Database.ViewGrant,
-        _ judge: @escaping @Sendable (ReadView) throws(Status) -> Void,
-        _ body: @escaping @Sendable (ReadAnswer) -> Void
+        _ judge: @escaping ReadJudge, _ body: @escaping @Sendable (ReadAnswer) -> Void
     ) {
         let answer = ReadAnswer(grant)
         let refused: @Sendable (Status) -> Void = { status in
@@ -250,9 +251,10 @@ public final class FirestoreService: Sendable {
             switch read {
             case .failure(let status): refused(status)
             case .success(let read):
-                pool.run(.long, for: call.requester, cancellation: call.cancellation, refused: refused) {
+                pool.runInTurns(.long, for: call.requester, cancellation: call.cancellation, refused: refused) { turn in
                     do throws(Status) {
-                        try judge(try database.pastView(at: answer.readTime, under: read))
+                        let view = try database.pastView(at: answer.readTime, under: read)
+                        try judge(Self.reader(of: view, call, turn))
                     } catch {
                         return refused(error)
                     }
@@ -261,11 +263,18 @@ public final class FirestoreService: Sendable {
             }
         }
     }
+
+    /// Reads a state for a worker that judges it, which gives way before each document.
+    private static func reader(of view: ReadView, _ call: any ServiceCall, _ turn: WorkerTurn) -> StateReader {
+        StateReader(view) { () throws(Status) in
+            turn.giveWay()
+            try call.cancellation.check()
+        }
+    }
 }
 
-/// Decides whether a read may see a view.
-/// - Parameter decodedBytesMax: of stored documents; more fails with `WorkMeter.isHeavier`.
-typealias ReadJudge = @Sendable (_ view: ReadView, _ decodedBytesMax: Int) throws(Status) -> Void
+/// Decides whether a read may see a state. Fails with `WorkMeter.isHeavier` when that takes more than the reader may decode.
+typealias ReadJudge = @Sendable (StateReader) throws(Status) -> Void
 
 /// What a read answers with besides what it has read, when its view isn't held.
 struct ReadAnswer: Sendable {

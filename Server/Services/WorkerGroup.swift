@@ -51,7 +51,7 @@ final class WorkerGroup: @unchecked Sendable {
     ///   - sliceNanoseconds: for which a job runs before it gives way.
     init(
         name: String, threadsMax: Int, parkedMax: Int = Limits.workerJobsParkedMax,
-        jobsMax: Int = Limits.workerJobsWaitingMax, sliceNanoseconds: Int64 = 10_000_000
+        jobsMax: Int = Limits.workerJobsWaitingMax, sliceNanoseconds: Int64 = Limits.workerSliceNanoseconds
     ) {
         self.name = name
         self.threadsMax = max(1, threadsMax)

@@ -19,10 +19,17 @@ final class WorkerPool: Sendable {
     private let shortJobs: WorkerGroup
     private let longJobs: WorkerGroup
 
-    init(shortThreadsMax: Int, longThreadsMax: Int, jobsMax: Int = Limits.workerJobsWaitingMax) {
-        briefJobs = WorkerGroup(name: "hearth-brief", threadsMax: shortThreadsMax, jobsMax: jobsMax)
-        shortJobs = WorkerGroup(name: "hearth-short", threadsMax: shortThreadsMax, jobsMax: jobsMax)
-        longJobs = WorkerGroup(name: "hearth-long", threadsMax: longThreadsMax, jobsMax: jobsMax)
+    /// - Parameters: see `WorkerGroup.init`.
+    init(
+        shortThreadsMax: Int, longThreadsMax: Int, jobsMax: Int = Limits.workerJobsWaitingMax,
+        sliceNanoseconds: Int64 = Limits.workerSliceNanoseconds
+    ) {
+        func group(_ name: String, _ threadsMax: Int) -> WorkerGroup {
+            WorkerGroup(name: name, threadsMax: threadsMax, jobsMax: jobsMax, sliceNanoseconds: sliceNanoseconds)
+        }
+        briefJobs = group("hearth-brief", shortThreadsMax)
+        shortJobs = group("hearth-short", shortThreadsMax)
+        longJobs = group("hearth-long", longThreadsMax)
     }
 
     func group(_ kind: Kind) -> WorkerGroup {

@@ -41,9 +41,11 @@ struct LargeFieldsTests {
         ])
         let paths = names.map { ResourcePath(["c", $0]) }
         let view = try bench.database.view()
-        try access.get([paths[0]], Self.user, StreamBench.name, view)
-        #expect(throws: AccessControl.denied) { try access.get([paths[1]], Self.user, StreamBench.name, view) }
-        #expect(throws: AccessControl.denied) { try access.get(paths, Self.user, StreamBench.name, view) }
+        try access.get([paths[0]], Self.user, StreamBench.name, StateReader(view))
+        #expect(throws: AccessControl.denied) {
+            try access.get([paths[1]], Self.user, StreamBench.name, StateReader(view))
+        }
+        #expect(throws: AccessControl.denied) { try access.get(paths, Self.user, StreamBench.name, StateReader(view)) }
     }
 
     /// What a loop may do for one judgement is counted also while names are passed over, and while documents are only read.
@@ -56,11 +58,13 @@ struct LargeFieldsTests {
         let view = try bench.database.view()
         let condition = (0..<30).map { "resource.data.get('z\($0)', 0) == 0" }.joined(separator: " && ")
         let access = try access(condition)
-        try access.get([paths[0]], Self.user, StreamBench.name, view, decodedBytesMax: Limits.judgedOnLoopBytesMax)
+        try access.get(
+            [paths[0]], Self.user, StreamBench.name, StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
         #expect(throws: WorkMeter.isHeavier) {
-            try access.get(paths, Self.user, StreamBench.name, view, decodedBytesMax: Limits.judgedOnLoopBytesMax)
+            try access.get(
+                paths, Self.user, StreamBench.name, StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
         }
-        try access.get(paths, Self.user, StreamBench.name, view)
+        try access.get(paths, Self.user, StreamBench.name, StateReader(view))
     }
 
     @Test func readingManyLargeDocumentsCounts() async throws {
@@ -71,9 +75,11 @@ struct LargeFieldsTests {
         let view = try bench.database.view()
         let access = try access("true")
         try access.get(
-            Array(paths[..<4]), Self.user, StreamBench.name, view, decodedBytesMax: Limits.judgedOnLoopBytesMax)
+            Array(paths[..<4]), Self.user, StreamBench.name,
+            StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
         #expect(throws: WorkMeter.isHeavier) {
-            try access.get(paths, Self.user, StreamBench.name, view, decodedBytesMax: Limits.judgedOnLoopBytesMax)
+            try access.get(
+                paths, Self.user, StreamBench.name, StateReader(view, decodedBytesMax: Limits.judgedOnLoopBytesMax))
         }
     }
 }

@@ -129,20 +129,8 @@ final class AccessControl: Sendable {
     typealias Dependencies = [ResourcePath]
 
     /// Judges the reading of documents, each for itself.
-    /// - Parameters:
-    ///   - view: the state that is read.
-    ///   - decodedBytesMax: of stored documents that rules make the caller's thread decode; more fails with
-    ///     `WorkMeter.isHeavier`.
-    /// - Throws: PERMISSION_DENIED.
-    @discardableResult
-    func get(
-        _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ view: ReadView,
-        decodedBytesMax: Int = .max
-    ) throws(Status) -> Dependencies {
-        try get(paths, identity, database, StateReader(view, decodedBytesMax: decodedBytesMax))
-    }
-
-    /// - Parameter reader: of the state; what rules ask it for is kept for further judgements.
+    /// - Parameter reader: of the state that is read; what rules ask it for is kept for further judgements.
+    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier` when the reader may not decode as much as rules want to see.
     @discardableResult
     func get(
         _ paths: [ResourcePath], _ identity: Identity, _ database: DatabaseName, _ reader: StateReader
@@ -161,15 +149,8 @@ final class AccessControl: Sendable {
     }
 
     /// Judges a query by what it could find.
-    /// - Throws: PERMISSION_DENIED.
-    @discardableResult
-    func list(
-        _ query: Query, _ identity: Identity, _ view: ReadView, decodedBytesMax: Int = .max
-    ) throws(Status) -> Dependencies {
-        try list(query, identity, StateReader(view, decodedBytesMax: decodedBytesMax))
-    }
-
-    /// - Parameter reader: of the state; what rules ask it for is kept for further judgements.
+    /// - Parameter reader: of the state that is read; what rules ask it for is kept for further judgements.
+    /// - Throws: PERMISSION_DENIED; `WorkMeter.isHeavier` when the reader may not decode as much as rules want to see.
     @discardableResult
     func list(
         _ query: Query, _ identity: Identity, _ reader: StateReader

@@ -143,25 +143,29 @@ final class SharedQuery: @unchecked Sendable {
             switch read {
             case .failure(let status): found(.failure(status))
             case .success(let read):
-                pool.run(.short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }) {
+                pool.runInTurns(
+                    .short, for: requester, cancellation: cancellation, refused: { found(.failure($0)) }
+                ) { turn in
                     found(
                         Result { () throws(Status) in
                             let view = try database.view(atVersion: version, under: read)
-                            return try Self.find(live, view, memory, kept, cancellation)
+                            return try Self.find(live, view, memory, kept) { () throws(Status) in
+                                turn.giveWay()
+                                try cancellation.check()
+                            }
                         })
                 }
             }
         }
     }
 
+    /// - Parameter check: called now and then; ends the run when it throws.
     private static func find(
         _ live: LiveQuery, _ view: ReadView, _ memory: MemoryReservation, _ kept: MemoryReservation?,
-        _ cancellation: Cancellation
+        check: @escaping () throws(Status) -> Void
     ) throws(Status) -> WindowResult {
         do throws(Status) {
-            let run = try WindowRun(live, view, memory, keptMemory: kept) { () throws(Status) in
-                try cancellation.check()
-            }
+            let run = try WindowRun(live, view, memory, keptMemory: kept, check: check)
             guard let result = try run.finish(onLoop: false) else {
                 throw .internalError("A window has ended early.")
             }
@@ -169,7 +173,7 @@ final class SharedQuery: @unchecked Sendable {
         } catch {
             // What is found only to be kept must not take the room that the window itself would have.
             guard kept != nil, error.code == .resourceExhausted else { throw error }
-            return try find(live, view, memory, nil, cancellation)
+            return try find(live, view, memory, nil, check: check)
         }
     }
 }
