@@ -265,6 +265,11 @@ private final class GRPCServiceCall: StreamCall, @unchecked Sendable {
         set { call.onHalfClose = newValue }
     }
 
+    var onFault: ((Status) -> Void)? {
+        get { call.onFault }
+        set { call.onFault = newValue }
+    }
+
     func pauseReading() { call.pauseReading() }
     func resumeReading() { call.resumeReading() }
 

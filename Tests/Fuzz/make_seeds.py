@@ -342,6 +342,7 @@ def stream_seeds() -> None:
         "commits": [begin, commit, commit, "h"],
         "failing": [begin, commit, failing, commit],
         "goodbye": [begin, json.dumps({"streamToken": "$T"}), "h"],
+        "faulted": [begin, commit, commit, "f", commit],
         "early": [commit, begin],
         "tokens": [begin, json.dumps({"writes": [update]})],
         "resume": [json.dumps({"database": DATABASE, "streamId": "1", "streamToken": "MQ=="})],

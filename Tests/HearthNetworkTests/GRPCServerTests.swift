@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import Synchronization
 import Testing
 
 /// Unary echo at /p.S/Unary, bidirectional echo at /p.S/Bidi; the rest is unknown.
@@ -122,6 +123,78 @@ import Testing
             let timeout = await call(
                 client, "/p.S/Unary", metadata: [HTTPHeader("grpc-timeout", "soon")], messages: [[1]])
             #expect(timeout.status.code == .invalidArgument)
+        }
+    }
+
+    @Test("whoever handles a call hears of its end when what comes can't be read")
+    func brokenInputEndsTheHandlersCall() async throws {
+        var limits = NetworkLimits()
+        limits.messageBytesMax = 10_000
+        let cancelled = Box<Bool>()
+        let listening: @Sendable (GRPCCall) -> Void = { call in
+            call.onMessage = { call.send($0) }
+            call.onCancel = { cancelled.set(true) }
+        }
+        try await withServer(limits: limits, grpc: listening) { server in
+            let client = try await connect(server)
+            let result = await call(client, "/p.S/Listen", messages: [[1], [UInt8](repeating: 0, count: 10_001)])
+            #expect(result.status.code == .resourceExhausted)
+            #expect(cancelled.current == true)
+        }
+    }
+
+    @Test("broken input comes behind the messages before it, and waits for their answers")
+    func brokenInputWaits() async throws {
+        var limits = NetworkLimits()
+        limits.messageBytesMax = 10_000
+        let slow: @Sendable (GRPCCall) -> Void = { call in
+            let fault = Box<Status>()
+            call.onMessage = { message in
+                call.loop.schedule(afterMilliseconds: 1) {
+                    call.send(message)
+                    if let fault = fault.current { call.finish(fault) }
+                }
+            }
+            call.onFault = { fault.set($0) }
+        }
+        try await withServer(limits: limits, grpc: slow) { server in
+            let client = try await connect(server)
+            let result = await call(
+                client, "/p.S/Write", messages: [[7], [UInt8](repeating: 0, count: 10_001), [8]])
+            #expect(result.status.code == .resourceExhausted)
+            #expect(result.messages == [[7]])
+        }
+    }
+
+    @Test("what takes long to unpack keeps no other call waiting")
+    func compressedMessagesTakeTurns() async throws {
+        let order = Mutex<[Int]>([])
+        let noting: @Sendable (GRPCCall) -> Void = { call in
+            call.unary { message in
+                order.withLock { $0.append(message.count) }
+                call.send([UInt8(message.count & 255)])
+                call.finish(.ok)
+            }
+        }
+        try await withServer(grpc: noting) { server in
+            let client = try await connect(server)
+            await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+                clientLoop.execute {
+                    var open = 2
+                    // Both go out at the end of this turn, the large one first.
+                    for count in [12 << 20, 3] {
+                        let call = GRPCClient(client).open(path: "/p.S/Unary", compresses: true)
+                        call.onFinish = { status, _ in
+                            #expect(status == .ok)
+                            open -= 1
+                            if open == 0 { done.resume() }
+                        }
+                        call.send([UInt8](repeating: 0, count: count))
+                        call.halfClose()
+                    }
+                }
+            }
+            #expect(order.withLock { $0 } == [3, 12 << 20])
         }
     }
 

@@ -98,6 +98,7 @@ final class ListenClient: StreamCall, @unchecked Sendable {
     let requester: Requester
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
+    var onFault: ((Status) -> Void)?
     var onCancel: (() -> Void)?
     var onWritable: (() -> Void)?
     private let harness: ListenHarness
@@ -145,6 +146,7 @@ final class ListenClient: StreamCall, @unchecked Sendable {
     private func forget() {
         onMessage = nil
         onHalfClose = nil
+        onFault = nil
         onCancel = nil
         onWritable = nil
     }

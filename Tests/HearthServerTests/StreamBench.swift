@@ -27,6 +27,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
     let requester: Requester
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
+    var onFault: ((Status) -> Void)?
     var onCancel: (() -> Void)?
     var onWritable: (() -> Void)?
     private let state = Mutex(State())
@@ -61,7 +62,7 @@ final class TestCall: StreamCall, @unchecked Sendable {
 
     func finish(_ status: Status) {
         state.withLock { $0.end = $0.end ?? status }
-        (onMessage, onHalfClose, onCancel, onWritable) = (nil, nil, nil, nil)
+        (onMessage, onHalfClose, onFault, onCancel, onWritable) = (nil, nil, nil, nil, nil)
     }
 
     func pauseReading() {}
@@ -105,7 +106,8 @@ final class StreamBench: Sendable {
 
     init(
         memory: ServerMemory = ServerMemory(), longReads: LongReads = LongReads(), rules source: String? = nil,
-        clock: any Clock = SystemClock(), store: (any Store)? = nil
+        clock: any Clock = SystemClock(), store: (any Store)? = nil,
+        pool: WorkerPool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
     ) throws {
         loop = try EventLoop()
         try loop.start()
@@ -113,7 +115,7 @@ final class StreamBench: Sendable {
         let rules = RulesRegistry()
         if let source, let ruleset = Ruleset.compile(source).ruleset { rules.setFile(ruleset, database: "(default)") }
         service = FirestoreService(
-            registry: registry, pool: WorkerPool(shortThreadsMax: 1, longThreadsMax: 1), memory: memory,
+            registry: registry, pool: pool, memory: memory,
             longReads: longReads, options: FirestoreService.Options(), authenticator: Authenticator(isEmulator: true),
             access: AccessControl(rules: rules, isEmulator: source == nil, project: "p", clock: clock))
         database = try registry.database(Self.name)

@@ -21,6 +21,7 @@ struct StreamRequestTests {
         let cancellation = Cancellation()
         var onMessage: (([UInt8]) -> Void)?
         var onHalfClose: (() -> Void)?
+        var onFault: ((Status) -> Void)?
         var onCancel: (() -> Void)?
         var onWritable: (() -> Void)?
         private var isPaused = false
@@ -41,7 +42,7 @@ struct StreamRequestTests {
 
         func finish(_ status: Status) {
             state.withLock { $0.end = $0.end ?? status }
-            (onMessage, onHalfClose, onCancel, onWritable) = (nil, nil, nil, nil)
+            (onMessage, onHalfClose, onFault, onCancel, onWritable) = (nil, nil, nil, nil, nil)
         }
 
         func pauseReading() { isPaused = true }
@@ -65,6 +66,11 @@ struct StreamRequestTests {
                 hasRoom = takes
                 if takes { onWritable?() }
             }
+        }
+
+        /// What it sends next can't be read.
+        func garble() {
+            loop.execute { [self] in onFault?(.internalError("garbled")) }
         }
 
         func leave() {
@@ -153,6 +159,23 @@ struct StreamRequestTests {
         await bench.stop()
     }
 
+    @Test("a commit under way is answered before the stream ends for what came behind it")
+    func endsBehindAnswers() async throws {
+        let bench = try Bench()
+        let share = block(bench.memory)
+        bench.write()
+        bench.client.say(WriteRequest(database: Self.name.text))
+        for number in 1...2 { bench.client.say(Self.commit("d", Int64(number), bytes: 200 << 10)) }
+        bench.client.garble()
+        await bench.client.settle()
+        #expect(bench.client.end == nil)
+        share?.end()
+        await until { bench.client.end != nil }
+        #expect(bench.client.received.count == 3)
+        #expect(bench.client.end?.code == .internal)
+        await bench.stop()
+    }
+
     @Test("wait for memory as they came, and what comes behind them waits and is counted")
     func waiting() async throws {
         let bench = try Bench()
@@ -172,7 +195,7 @@ struct StreamRequestTests {
         await bench.stop()
     }
 
-    @Test("end their stream when the client has its share of what waits")
+    @Test("end their stream when the client has its share of what waits, behind the answer to the commit under way")
     func refused() async throws {
         let small = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 300 << 10)
         let bench = try Bench(ServerMemory(received: small))
@@ -181,9 +204,12 @@ struct StreamRequestTests {
         bench.client.say(WriteRequest(database: Self.name.text))
         bench.client.say(Self.commit("d", 1, bytes: 200 << 10))
         bench.client.say(Self.commit("d", 2, bytes: 110 << 10))
+        await bench.client.settle()
+        #expect(bench.client.end == nil)
+        share?.end()
         await until { bench.client.end != nil }
         #expect(bench.client.end?.code == .resourceExhausted)
-        share?.end()
+        #expect(bench.client.received.count == 2)
         await bench.stop()
         #expect(small.usedBytes == 0)
         #expect(bench.memory.working.usedBytes == 0)

@@ -33,6 +33,9 @@ public final class GRPCCall: @unchecked Sendable {
     public var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
     /// After a `send` that returned false: there is room again.
     public var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
+    /// What the client sends can't be read on; it comes behind the messages before, instead of `onHalfClose`, and the handler
+    /// has to `finish`. Without it the call is finished with that status at once, and `onCancel` follows.
+    public var onFault: ((Status) -> Void)? { didSet { if isFinished { onFault = nil } } }
 
     private let stream: HTTP2Stream
     private let context: LoopContext
@@ -47,6 +50,9 @@ public final class GRPCCall: @unchecked Sendable {
     private var unaryBody: (([UInt8]) -> Void)?
     private var unaryMessage: [UInt8]?
     private var isFeeding = false
+    private var isFaulted = false
+    /// A compressed message that is being unpacked; what comes behind it waits.
+    private var inflation: GzipInflation?
     private var hasSentHead = false
     private var requestsAreGzip = false
     private var compressesAnswers = false
@@ -156,8 +162,10 @@ public final class GRPCCall: @unchecked Sendable {
         onHalfClose = nil
         onCancel = nil
         onWritable = nil
+        onFault = nil
         unaryBody = nil
         unaryMessage = nil
+        inflation = nil
         stream.session?.input.give(countedBytes)
         countedBytes = 0
         let waiting = held.count
@@ -192,8 +200,8 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     func received(_ bytes: UnsafeRawBufferPointer) {
-        guard !isFinished else { return stream.consumed(bytes.count) }
-        if !isBegun || isReadingPaused || !held.isEmpty || isFeeding {
+        guard !isFinished, !isFaulted else { return stream.consumed(bytes.count) }
+        if !isBegun || isReadingPaused || !held.isEmpty || isFeeding || inflation != nil {
             held.append(contentsOf: bytes)
             countHeldBytes()
         } else {
@@ -230,10 +238,13 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     /// It is the client that is waited for: within a message, or for the only one.
-    var isExpectingInput: Bool { !isReadingPaused && held.isEmpty && (deframer.isMidMessage || unaryBody != nil) }
+    var isExpectingInput: Bool {
+        !isReadingPaused && !isFaulted && inflation == nil && held.isEmpty
+            && (deframer.isMidMessage || unaryBody != nil)
+    }
 
     private func deliverHeld() {
-        guard !isFinished, !isReadingPaused else { return }
+        guard !isFinished, !isReadingPaused, inflation == nil else { return }
         let bytes = held
         held = []
         bytes.withUnsafeBytes { feed($0) }
@@ -241,9 +252,11 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     private func deliverHalfClose() {
-        guard isBegun, isHalfClosed, !isHalfCloseDelivered, !isFinished, !isReadingPaused, held.isEmpty else { return }
+        guard isBegun, isHalfClosed, !isHalfCloseDelivered, !isFinished, !isFaulted, !isReadingPaused,
+            inflation == nil, held.isEmpty
+        else { return }
         isHalfCloseDelivered = true
-        if deframer.isMidMessage { return finish(.internalError("the last request message is cut off")) }
+        if deframer.isMidMessage { return fail(.internalError("the last request message is cut off")) }
         if let unaryBody {
             guard let message = unaryMessage else { return finish(.invalidArgument("no request message")) }
             unaryMessage = nil
@@ -259,30 +272,69 @@ public final class GRPCCall: @unchecked Sendable {
         isFeeding = true
         defer { isFeeding = false }
         var position = 0
-        while position < bytes.count, !isFinished {
-            if isReadingPaused {
+        while position < bytes.count, !isFinished, !isFaulted {
+            if isReadingPaused || inflation != nil {
                 held.append(contentsOf: bytes[position...])
                 break
             }
             switch deframer.next(bytes, &position) {
             case .needsMore: break
             case .message(let message, let isCompressed): deliver(message, isCompressed: isCompressed)
-            case .failure(let status): finish(status)
+            case .failure(let status): fail(status)
             }
         }
-        stream.consumed(isFinished ? bytes.count : position)
+        stream.consumed(isFinished || isFaulted ? bytes.count : position)
         if !isFinished { countHeldBytes() }
+    }
+
+    /// Ends a call whose input is broken, or too much. Whoever handles it must hear of that: it may hold much for the call,
+    /// and what it is doing for messages that came before may have to be answered first.
+    private func fail(_ status: Status) {
+        guard !isFinished, !isFaulted else { return }
+        isFaulted = true
+        let waiting = held.count
+        held = []
+        inflation = nil
+        if waiting > 0 { stream.consumed(waiting) }
+        if let onFault {
+            self.onFault = nil
+            return onFault(status)
+        }
+        let onCancel = onCancel
+        finish(status)
+        onCancel?()
     }
 
     private func deliver(_ message: [UInt8], isCompressed: Bool) {
         guard isCompressed else { return deliver(message) }
         guard requestsAreGzip else {
-            return finish(.internalError("a compressed message without grpc-encoding"))
+            return fail(.internalError("a compressed message without grpc-encoding"))
         }
         do throws(Status) {
-            let plain = try Gzip.decompress(message, limitBytes: context.limits.messageBytesMax)
-            deliver(plain)
-        } catch { finish(error) }
+            let new = try GzipInflation(message, limitBytes: context.limits.messageBytesMax)
+            // Most messages are small.
+            if try new.inflate() { return deliver(new.output) }
+            inflation = new
+            context.inflations.add(self, for: .nobody(at: remoteAddress, connection: connectionNumber))
+        } catch { fail(error) }
+    }
+
+    /// Unpacks some more of a compressed message. True when nothing is left to do.
+    func inflate() -> Bool {
+        guard let inflation, !isFinished else { return true }
+        do throws(Status) {
+            guard try inflation.inflate() else {
+                countHeldBytes()
+                return isFinished || isFaulted
+            }
+            self.inflation = nil
+            isFeeding = true
+            deliver(inflation.output)
+            isFeeding = false
+            deliverHeld()
+            if !isFinished { countHeldBytes() }
+        } catch { fail(error) }
+        return true
     }
 
     private func deliver(_ message: [UInt8]) {
@@ -290,7 +342,7 @@ public final class GRPCCall: @unchecked Sendable {
             onMessage?(message)
             return
         }
-        guard unaryMessage == nil else { return finish(.invalidArgument("more than one request message")) }
+        guard unaryMessage == nil else { return fail(.invalidArgument("more than one request message")) }
         unaryMessage = message
     }
 
@@ -298,10 +350,10 @@ public final class GRPCCall: @unchecked Sendable {
     /// what came while nothing was read.
     private func countHeldBytes() {
         guard let input = stream.session?.input else { return }
-        let now = deframer.heldBytes + held.count + (unaryMessage?.count ?? 0)
+        let now = deframer.heldBytes + held.count + (unaryMessage?.count ?? 0) + (inflation?.heldBytes ?? 0)
         if now > countedBytes {
             guard input.take(now - countedBytes) else {
-                return finish(.unavailable("the server holds too many unfinished requests"))
+                return fail(.unavailable("the server holds too many unfinished requests"))
             }
         } else if now < countedBytes {
             input.give(countedBytes - now)

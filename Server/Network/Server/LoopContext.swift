@@ -22,6 +22,7 @@ final class LoopContext: @unchecked Sendable {
     let table = ChannelTable()
     /// For the messages of WebSockets; used within one event only.
     let deflateCodecs = DeflateCodecs()
+    let inflations: InflationQueue
     /// The header block that is being read; used within one read only.
     let fields = FieldBuffer()
     var isShuttingDown = false
@@ -41,6 +42,7 @@ final class LoopContext: @unchecked Sendable {
         http: any HTTPHandler, grpc: any GRPCHandler
     ) {
         self.loop = loop
+        inflations = InflationQueue(loop)
         limits = configuration.limits
         self.inputBudget = inputBudget
         self.http = http

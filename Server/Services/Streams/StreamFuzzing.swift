@@ -18,14 +18,16 @@ public enum StreamFuzzing {
     private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
 
     /// Lines: a `ListenRequest` as JSON, in which `$T` stands for the newest resume token; `+PATH N` and `-PATH` for
-    /// commits, `!` and `~` for a client that takes no more and more again, `z` for clearing.
+    /// commits, `!` and `~` for a client that takes no more and more again, `f` for input that can't be read on, `z` for
+    /// clearing.
     public static func fuzzListen(_ bytes: [UInt8]) {
         run(bytes, stream: { ListenFuzzClient(loop: loop, $0, $1) }) { client, database in
             client.check(at: database)
         }
     }
 
-    /// Lines: a `WriteRequest` as JSON, in which `$T` stands for the newest stream token; `h` for the end of the requests.
+    /// Lines: a `WriteRequest` as JSON, in which `$T` stands for the newest stream token; `h` for the end of the requests, `f`
+    /// for input that can't be read on.
     public static func fuzzWrite(_ bytes: [UInt8]) {
         run(bytes, stream: { WriteFuzzClient(loop: loop, $0, $1) }) { client, _ in client.check() }
     }
@@ -68,12 +70,14 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     let requester = Requester.server
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
+    var onFault: ((Status) -> Void)?
     var onCancel: (() -> Void)?
     var onWritable: (() -> Void)?
     private(set) var end: Status?
     private let database: Database
     private var hasRoom = true
     private var isPaused = false
+    fileprivate private(set) var isFaulted = false
     private var held: [[UInt8]] = []
     fileprivate var token = ""
     fileprivate var requests = 0
@@ -104,6 +108,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
     private func forget() {
         onMessage = nil
         onHalfClose = nil
+        onFault = nil
         onCancel = nil
         onWritable = nil
     }
@@ -127,6 +132,7 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
         switch line[0] {
         case UInt8(ascii: "{"):
             onLoop { [self] in
+                if isFaulted { return }
                 let text = String(decoding: line, as: UTF8.self).split(
                     separator: "$T", omittingEmptySubsequences: false)
                 let message = Array(text.joined(separator: token).utf8)
@@ -137,13 +143,27 @@ class StreamFuzzClient: StreamCall, @unchecked Sendable {
         case UInt8(ascii: "+"), UInt8(ascii: "-"): commit(line)
         case UInt8(ascii: "!"): onLoop { [self] in hasRoom = false }
         case UInt8(ascii: "~"): makeRoom()
-        case UInt8(ascii: "h"): onLoop { [self] in onHalfClose?() }
+        case UInt8(ascii: "h"): onLoop { [self] in if !isFaulted { onHalfClose?() } }
+        case UInt8(ascii: "f"): onLoop { [self] in fault() }
         case UInt8(ascii: "z"):
             let done = FuzzLatch()
             database.clear { _ in done.open() }
             done.wait()
         default: break
         }
+    }
+
+    private func fault() {
+        guard !isFaulted, !isFinished, held.isEmpty else { return }
+        isFaulted = true
+        let status = Status.internalError("a message is not valid gzip")
+        if let onFault {
+            self.onFault = nil
+            return onFault(status)
+        }
+        let onCancel = onCancel
+        finish(status)
+        onCancel?()
     }
 
     func makeRoom() {
@@ -349,7 +369,9 @@ final class WriteFuzzClient: StreamFuzzClient, @unchecked Sendable {
 
     func check() {
         onLoop { [self] in
-            if !isFinished { precondition(answers == requests, "a request has no answer") }
+            if isFinished { return }
+            precondition(!isFaulted, "a stream goes on without input")
+            precondition(answers == requests, "a request has no answer")
         }
     }
 }

@@ -15,8 +15,9 @@ final class WriteStream: @unchecked Sendable {
     private var waiting: WaitingRequests
     /// A request is being worked on: it is decoded by a worker, its commit is under way, or the database is being opened.
     private var isBusy = false
-    private var isHalfClosed = false
-    /// How the stream ends when the commit that is under way is answered.
+    /// How the stream ends when everything that came is answered; nil while more may come.
+    private var closing: Status?
+    /// How the stream ends when the commit that is under way is answered. What is behind that isn't begun.
     private var ending: Status?
     private var position: UInt64 = 0
     private var expiry: TokenExpiry?
@@ -26,10 +27,9 @@ final class WriteStream: @unchecked Sendable {
         self.service = service
         waiting = WaitingRequests(service.memory.received, for: call.requester)
         call.onMessage = { [self] in receive($0) }
-        call.onHalfClose = { [self] in
-            isHalfClosed = true
-            proceed()
-        }
+        call.onHalfClose = { [self] in close(.ok) }
+        // What was made before is answered before.
+        call.onFault = { [self] in close($0) }
         call.onCancel = { [self] in leave() }
         service.streams.add(call) { [weak self] status in
             guard let self else { return }
@@ -47,6 +47,11 @@ final class WriteStream: @unchecked Sendable {
     /// Nothing will be said until something happens.
     var isIdle: Bool { !isBusy && waiting.isEmpty }
 
+    private func close(_ status: Status) {
+        closing = status
+        proceed()
+    }
+
     private func leave() {
         waiting.removeAll()
         expiry?.cancel()
@@ -59,6 +64,7 @@ final class WriteStream: @unchecked Sendable {
     }
 
     private func receive(_ bytes: [UInt8]) {
+        if ending != nil { return }
         waiting.append(bytes)
         proceed()
         if !call.isFinished, isBusy, waiting.isFull { call.pauseReading() }
@@ -69,7 +75,7 @@ final class WriteStream: @unchecked Sendable {
             while !isBusy, !call.isFinished {
                 if let ending { return end(ending) }
                 guard let bytes = waiting.popFirst() else {
-                    if isHalfClosed { end(.ok) }
+                    if let closing { end(closing) }
                     break
                 }
                 if !waiting.isFull { call.resumeReading() }
@@ -81,7 +87,10 @@ final class WriteStream: @unchecked Sendable {
             }
             try waiting.count()
         } catch {
-            end(error)
+            guard isBusy else { return end(error) }
+            // The commit under way may be made, and is answered first.
+            waiting.removeAll()
+            ending = ending ?? error
         }
     }
 

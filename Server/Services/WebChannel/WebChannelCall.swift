@@ -15,6 +15,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
 
     var onMessage: (([UInt8]) -> Void)?
     var onHalfClose: (() -> Void)?
+    var onFault: ((Status) -> Void)?
     var onCancel: (() -> Void)?
     var onWritable: (() -> Void)?
 
@@ -137,6 +138,7 @@ final class WebChannelCall: StreamCall, @unchecked Sendable {
     private func forgetStream() {
         onMessage = nil
         onHalfClose = nil
+        onFault = nil
         onCancel = nil
         onWritable = nil
         inbox = []

@@ -1,0 +1,63 @@
+import HearthConcurrency
+import HearthModel
+
+/// The calls of one loop whose compressed messages take more than a step to unpack. They have a millisecond of each turn
+/// together, and are served in turn between connections. Belongs to the loop.
+///
+/// Every other turn is for one that has had none: nobody knows beforehand how large a message becomes, and most are unpacked
+/// within that. Those that aren't are unpacked one after the other, so that few are in memory in part.
+///
+/// `@unchecked Sendable`: the loop's own jobs carry it back to the loop.
+final class InflationQueue: @unchecked Sendable {
+    private struct Entry {
+        var call: GRPCCall
+        var requester: Requester
+    }
+
+    private let loop: EventLoop
+    private var new = FairQueue<Entry>()
+    private var begun = FairQueue<Entry>()
+    private var current: Entry?
+    private var isTurnOfNew = false
+    private var isScheduled = false
+    private static let turnNanoseconds: UInt64 = 1_000_000
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func add(_ call: GRPCCall, for requester: Requester) {
+        new.append(Entry(call: call, requester: requester), for: requester)
+        goOnLater()
+    }
+
+    private var isEmpty: Bool { new.isEmpty && begun.isEmpty && current == nil }
+
+    private func goOnLater() {
+        guard !isScheduled, !isEmpty else { return }
+        isScheduled = true
+        loop.execute { [self] in
+            isScheduled = false
+            goOn()
+            goOnLater()
+        }
+    }
+
+    private func goOn() {
+        isTurnOfNew.toggle()
+        let end = EventLoop.monotonicNanoseconds() + Self.turnNanoseconds
+        while !isEmpty, EventLoop.monotonicNanoseconds() < end {
+            if isTurnOfNew || (current == nil && begun.isEmpty), let entry = new.popFirst() {
+                if !unpack(entry.call, until: end) { begun.append(entry, for: entry.requester) }
+            } else if let entry = current ?? begun.popFirst() {
+                current = unpack(entry.call, until: end) ? nil : entry
+            }
+        }
+    }
+
+    /// True when nothing is left to do.
+    private func unpack(_ call: GRPCCall, until end: UInt64) -> Bool {
+        while !call.inflate() {
+            if EventLoop.monotonicNanoseconds() >= end { return false }
+        }
+        return true
+    }
+}
