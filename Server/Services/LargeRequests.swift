@@ -243,6 +243,14 @@ private final class CountedCall: ServiceCall {
         return call.send(message)
     }
 
+    /// The memory is free as soon as it is said, so nothing of it has to be counted any more.
+    func respond(_ message: [UInt8]) {
+        call.onLoop { [self] in
+            call.respond(message)
+            share.end()
+        }
+    }
+
     func finish(_ status: Status) {
         call.onLoop { [self] in
             call.finish(status)

@@ -39,10 +39,11 @@ protocol ServiceCall: AnyObject, Sendable {
     @discardableResult
     func send(_ message: [UInt8]) -> Bool
     func finish(_ status: Status)
+    /// Answers a unary call. What was asked for is done, so nothing may make an error of it.
+    func respond(_ message: [UInt8])
 }
 
 extension ServiceCall {
-    /// Answers a unary call.
     func respond(_ message: [UInt8]) {
         send(message)
         finish(.ok)

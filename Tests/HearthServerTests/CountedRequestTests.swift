@@ -36,6 +36,21 @@ import Testing
         await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
     }
 
+    @Test("what was made is answered as made, whatever memory there is by then")
+    func answersTakeNoRoom() async throws {
+        let server = try await ServedServer()
+        defer { server.stop() }
+        let memory = server.server.memory
+        let held = memory.received.reservation(for: .server)
+        var step = memory.received.bytesMax
+        while step > 0 { if !held.grow(by: step) { step /= 2 } }
+        // Small enough to come in without being counted.
+        let answer = await server.call(Self.method, [try Self.commit("made", textBytes: 3000)])
+        #expect(answer.status.code == .ok)
+        held.resize(to: 0)
+        await until { memory.workingOnLoops.usedBytes == 0 && memory.received.usedBytes == 0 }
+    }
+
     /// A large request that waits for all of the memory to itself keeps none of these waiting.
     @Test func doNotWaitForLargeOnes() async throws {
         let server = try await ServedServer()
