@@ -141,6 +141,15 @@ import Testing
         #expect(ended.value == nil)
     }
 
+    /// Also where no key can be withdrawn: the clock may be put forward, and the stream's timer doesn't hear of that.
+    @Test func theEndOfATokenIsLookedAtEveryMinute() async throws {
+        let bench = try Bench()
+        let end = TokenEnd(seconds: Self.now + 3600, proof: nil, clock: bench.clock)
+        let expiry = try #require(TokenExpiry(end, on: bench.loop) { _ in })
+        #expect(expiry.secondsToCheck < 60)
+        await onLoop(bench.loop) { expiry.cancel() }
+    }
+
     private func onLoop(_ loop: EventLoop, _ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             loop.execute {

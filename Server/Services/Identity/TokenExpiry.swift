@@ -8,6 +8,8 @@ import HearthNetwork
 final class TokenExpiry: @unchecked Sendable {
     /// How often the key is looked at: with the age of key sets it makes less than a minute.
     static let checkSeconds: Int64 = 15
+    /// How often the clock is looked at when nobody can withdraw the key.
+    private static let clockSeconds: Int64 = 30
 
     private let tokenEnd: TokenEnd
     private let loop: EventLoop
@@ -29,9 +31,12 @@ final class TokenExpiry: @unchecked Sendable {
     }
 
     private func schedule() {
-        // A timer knows no more than some weeks.
-        let seconds = min(tokenEnd.secondsLeft, tokenEnd.proof == nil ? 1_000_000 : Self.checkSeconds)
-        timer = loop.schedule(afterMilliseconds: Int(seconds) * 1000) { [weak self] in self?.check() }
+        timer = loop.schedule(afterMilliseconds: Int(secondsToCheck) * 1000) { [weak self] in self?.check() }
+    }
+
+    /// The wall clock may be put forward, or have gone on while the machine slept; the timer knows nothing of that.
+    var secondsToCheck: Int64 {
+        min(tokenEnd.secondsLeft, tokenEnd.proof == nil ? Self.clockSeconds : Self.checkSeconds)
     }
 
     /// On the loop.
