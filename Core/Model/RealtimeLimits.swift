@@ -84,6 +84,10 @@ extension Limits {
     public static let treeJudgeStepsMax = 10_000
     /// Places that are remembered of what a guard has looked at beside the writer.
     public static let treeLooksMax = 10_000
+    /// The same for a write that was judged beside the writer in vain, because what its guard looks at is written all the time,
+    /// and how many locations it may have.
+    public static let treeJudgeAgainStepsMax = 150_000
+    public static let treeJudgedAgainChangesMax = 20_000
     /// Hashes of a tree that are worked out, and writes to it that are judged beside its writer, at a time.
     public static let treeComparisonsMax = 2
     /// Times that a write is worked out beside the writer before it is given up because the tree changes too fast.
@@ -155,6 +159,8 @@ extension Limits {
     public static let realtimeDisconnectWritesMax = 1000
     /// Their text.
     public static let realtimeDisconnectBytesMax = 1 << 20
+    /// How long nobody is served until what a crash has left of them is written.
+    public static let realtimeAbandonedWaitMilliseconds = 2000
     /// How often a quiet event stream is written to. Source: the documentation of streaming.
     public static let realtimeKeepAliveSeconds = 30
 

@@ -9,8 +9,10 @@ final class TreeReplacement: @unchecked Sendable {
     let id: UInt32
     /// With everything worked out.
     let changes: [TreeChange]
-    /// The version whose tree the values were worked out on; nil when they say nothing of it.
+    /// The version whose tree the values were worked out on; nil when they say nothing of it, or can be worked out again.
     let basedOn: Int64?
+    /// Which changes are worked out again on the tree that the write finds in the end.
+    private let updating: [Int]
     /// Those whose entries are staged.
     let indexIDs: [UInt32]
     let graft: TreeGraft
@@ -23,6 +25,7 @@ final class TreeReplacement: @unchecked Sendable {
         self.id = id
         self.changes = changes
         self.basedOn = basedOn
+        updating = []
         indexIDs = indexes.kept.map(\.id)
         wide = nil
         var ranges: [TreeGraft.Range] = []
@@ -40,15 +43,44 @@ final class TreeReplacement: @unchecked Sendable {
         graft = TreeGraft(id: id, ranges: ranges)
     }
 
-    /// - Parameter changes: any.
-    init(wide id: UInt32, _ changes: [TreeChange], basedOn: Int64?, _ indexes: TreeIndexes) {
+    /// - Parameters:
+    ///   - changes: any.
+    ///   - updating: positions of those that are worked out again in the end.
+    init(
+        wide id: UInt32, _ changes: [TreeChange], basedOn: Int64?, updating: [Int] = [], _ indexes: TreeIndexes
+    ) {
         self.id = id
         self.changes = changes
         self.basedOn = basedOn
+        self.updating = updating
         indexIDs = indexes.kept.map(\.id)
         walks = []
         wide = WideUpdate(id: id, changes)
         graft = TreeGraft(deltaOf: id)
+    }
+
+    /// Whether what such changes say of the tree is so little that it is worked out again with the rest made already.
+    /// A counter that others write all the time must not keep a large write from being made.
+    static func isUpdatable(_ changes: [TreeChange]) -> Bool {
+        var left = nodesUpdatedMax
+        for change in changes {
+            left -= change.node.count(upTo: left + 1)
+            if left < 0 { return false }
+        }
+        return true
+    }
+
+    private static let nodesUpdatedMax = 256
+
+    /// Its changes on the tree that the write finds.
+    /// - Parameter write: that it makes.
+    func changes(of write: TreeWrite, on view: TreeView) throws(Status) -> [TreeChange] {
+        if updating.isEmpty { return changes }
+        var changes = changes
+        for index in updating {
+            changes[index] = try write.changes[index].resolved(nowMilliseconds: write.nowMilliseconds, old: view)
+        }
+        return changes
     }
 
     /// Whether its values may be worked out on something that has changed.

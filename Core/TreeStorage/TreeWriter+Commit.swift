@@ -188,6 +188,7 @@ extension TreeWriter {
         var isChanged = true
         if !changes.isEmpty { observer?.willChange(changes, before: view) }
         if let replacement = request.replacement {
+            try replacement.wide?.update(replacement.changes, to: changes, in: transaction, view)
             try mutation.apply(replacement, in: transaction)
             shared.withLock { $0.undecided.wide = nil }
         } else if let wide {
@@ -225,6 +226,9 @@ extension TreeWriter {
 
     // MARK: Judgement
 
+    /// Attempts to judge a write beside the writer before it is judged here.
+    private static let attemptsBesideMin = 2
+
     private enum Judgement {
         case ready([TreeChange])
         case refused(TreeOutcome)
@@ -243,12 +247,16 @@ extension TreeWriter {
         }
         let changes =
             if let replacement = request.replacement {
-                replacement.changes
+                try replacement.changes(of: write, on: view)
             } else {
                 try write.resolvedChanges(on: view)
             }
         if let treeGuard = write.guard {
-            if try !isAllowed(request, changes, by: treeGuard, view) { return .unjudged }
+            if try !isAllowed(request, changes, by: treeGuard, view) {
+                // What it looks at is written all the time: the client hears of that, and tries again.
+                let isLast = request.judgement != nil && request.attempts >= Limits.treeAttemptsMax
+                return isLast ? .refused(.failed(Self.tooFast)) : .unjudged
+            }
             if let condition = write.condition, !condition.reveals {
                 guard let holds = try holds(condition, request, view) else { return .unknown }
                 if !holds { return .refused(.stale) }
@@ -265,15 +273,17 @@ extension TreeWriter {
         if let judgement = request.judgement {
             let recent = shared.withLock { $0.changes }
             if try judgement.holds(for: treeGuard, on: view, recent) { return true }
-            // What it looks at is written all the time: the client hears of that, and tries again.
-            if request.attempts >= Limits.treeAttemptsMax { throw Self.tooFast }
-            return false
+            // What it looks at is written while it is judged, again and again: here nobody comes between.
+            if request.attempts < Self.attemptsBesideMin || changes.count > Limits.treeJudgedAgainChangesMax {
+                return false
+            }
         }
+        let stepsMax = request.judgement == nil ? options.judgeStepsMax : options.judgeAgainStepsMax
         do throws(Status) {
             let after = TreeOverlay(base: view, changes: changes)
             try treeGuard.judge(
                 changes, before: view, after: after, now: request.write.nowMilliseconds,
-                stepsMax: options.judgeStepsMax)
+                stepsMax: stepsMax)
             return true
         } catch {
             if error.code == .resourceExhausted { return false }

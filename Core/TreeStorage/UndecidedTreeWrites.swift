@@ -213,12 +213,17 @@ extension TreeWriter {
             request.comparison = try comparison(request, view)
             if request.comparison?.isEqual == false { return request }
         }
-        let isBased = write.changes.contains { $0.node.dependsOnPresent }
-        let version = isBased ? view.version : nil
+        let based = write.changes.indices.filter { write.changes[$0].node.dependsOnPresent }
+        let isUpdatable = TreeReplacement.isUpdatable(based.map { write.changes[$0] })
+        let version = isUpdatable ? nil : view.version
+        let isOfRanges =
+            (based.isEmpty || !isUpdatable)
+            && TreeReplacement.hasFewPlaces(changes, countMax: options.replacementPlacesMax)
         request.replacement =
-            TreeReplacement.hasFewPlaces(changes, countMax: options.replacementPlacesMax)
+            isOfRanges
             ? TreeReplacement(id: id, changes, basedOn: version, view.indexes)
-            : TreeReplacement(wide: id, changes, basedOn: version, view.indexes)
+            : TreeReplacement(
+                wide: id, changes, basedOn: version, updating: isUpdatable ? based : [], view.indexes)
         return request
     }
 
@@ -332,6 +337,7 @@ struct TreeWriterOptions: Sendable {
     var replacementPlacesMax = Limits.treeReplacementPlacesMax
     var compareBytesMax = Limits.treeCompareBytesMax
     var judgeStepsMax = Limits.treeJudgeStepsMax
+    var judgeAgainStepsMax = Limits.treeJudgeAgainStepsMax
     var groupCostMax = Limits.treeGroupCostMax
     var groupMilliseconds = Limits.treeGroupMilliseconds
     var slices = SliceBounds()

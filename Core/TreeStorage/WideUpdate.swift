@@ -93,6 +93,21 @@ final class WideUpdate: @unchecked Sendable {
         return isWhole
     }
 
+    /// With all of it made: some values are others by now.
+    /// - Parameters:
+    ///   - made: its changes as they were made.
+    ///   - changes: the same, as they have to be.
+    func update(
+        _ made: [TreeChange], to changes: [TreeChange], in transaction: GraftTransaction, _ view: TreeView
+    ) throws(Status) {
+        let different = zip(made, changes).filter { $0.node != $1.node }.map(\.1)
+        if different.isEmpty { return }
+        try transaction.work(on: shadow) { shown throws(Status) in
+            let mutation = TreeMutation(shown, version: view.version, view.indexes)
+            _ = try mutation.apply(oneByOne: different)
+        }
+    }
+
     // MARK: Writes of others
 
     /// What another write, which comes before this one, is on the shadow.

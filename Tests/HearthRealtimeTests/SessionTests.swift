@@ -278,6 +278,59 @@ import Glibc
         #expect(try view.journal().isEmpty)
     }
 
+    /// Whoever reads first after a crash sees it, too, however busy the writer is.
+    @Test func whatACrashLeftIsThereForTheFirstReader() throws {
+        let site = try Site()
+        defer { site.close() }
+        let clients = (0..<20).map { site.open(connection: UInt64(1 + $0)) }
+        for (number, client) in clients.enumerated() {
+            client.request(1, "o", #"{"p":"left/k\#(number)","d":1}"#)
+            _ = client.take(2)
+        }
+        let database = site.namespace.database
+        database.perform { _ in
+            while database.statistics.queuedWrites < 20 { sched_yield() }
+            for _ in 0..<20 { sched_yield() }
+        }
+        try site.namespace.runAbandoned(site.service, waitMilliseconds: 60_000)
+        let view = try database.view()
+        defer { view.close() }
+        #expect(try view.children(of: "left", limit: 100).count == 20)
+        #expect(try view.journal().isEmpty)
+    }
+
+    /// With whose rights that is done is who the client is at the end: the journal hears of it before the client does.
+    @Test func theJournalHasWhoTheClientIs() throws {
+        let site = try Site()
+        defer { site.close() }
+        let client = site.open()
+        defer { client.end() }
+        func kept() throws -> RealtimeIdentity {
+            let view = try site.namespace.database.view()
+            defer { view.close() }
+            return try DisconnectRecord(try #require(try view.journal().first)).identity
+        }
+        site.on { [session = client.session] in
+            session.change(to: .client(auth: .object([("uid", .string("ann"))]), end: nil))
+        }
+        client.request(1, "o", #"{"p":"left","d":1}"#)
+        _ = client.take(2)
+        #expect(try kept().auth?["uid"]?.string == "ann")
+        client.request(2, "unauth", "{}")
+        #expect(client.take(1) == [#"{"t":"d","d":{"r":2,"b":{"s":"ok","d":""}}}"#])
+        #expect(try kept().auth == nil && kept().scope == nil)
+        client.request(3, "gauth", #"{"cred":"owner"}"#)
+        #expect(client.take(1)[0].hasPrefix(#"{"t":"d","d":{"r":3,"b":{"s":"ok""#))
+        #expect(try kept().scope != nil)
+        // Nobody is kept for whom nothing is to be done.
+        client.request(4, "oc", #"{"p":"left","d":null}"#)
+        client.request(5, "unauth", "{}")
+        #expect(client.take(2).count == 2)
+        let view = try site.namespace.database.view()
+        defer { view.close() }
+        #expect(try view.journal().isEmpty)
+    }
+
     /// The journal is led from one state of the wishes to the next.
     @Test func theJournalHasWhatIsWished() throws {
         let site = try Site()

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthTree
 import HearthTreeStorage
@@ -6,13 +7,21 @@ import HearthTreeStorage
 struct SessionDisconnect {
     var writes = DisconnectWrites()
     /// Answers that wait for the journal.
-    fileprivate var unkept: [RealtimeSession.Answer] = []
+    fileprivate var unkept: [Unkept] = []
+    /// Whether the client is somebody else than the journal says, or may be.
+    fileprivate var isIdentityUnkept = false
     fileprivate var isKeeping = false
     fileprivate var requester: Requester?
     /// Whether the journal has, or may have, anything of the session.
     fileprivate var isKept = false
     /// What the journal has of the identity; nil when it has to be written whole.
     fileprivate var keptIdentity: [UInt8]?
+
+    fileprivate struct Unkept {
+        var answer: RealtimeSession.Answer
+        /// Of the answer, when that isn't to a wish: then the journal's trouble is none of the request.
+        var data: [UInt8]?
+    }
 }
 
 extension RealtimeSession {
@@ -69,28 +78,50 @@ extension RealtimeSession {
             return refuse(
                 answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
         }
-        disconnect.unkept.append(answer)
+        disconnect.unkept.append(SessionDisconnect.Unkept(answer: answer))
+        keep()
+    }
+
+    /// The client is somebody else from now on. What it wishes is done with the rights that it has at its end, also when that is
+    /// a crash, so it is answered when the journal knows of it.
+    /// - Parameter answer: to the request that has changed it; nil when its token has ended.
+    func keepIdentity(_ answer: Answer? = nil, data: [UInt8] = []) {
+        if isEnded { return }
+        guard disconnect.isKept, !disconnect.writes.isEmpty else {
+            if let answer { confirm(answer, data: data) }
+            return
+        }
+        disconnect.isIdentityUnkept = true
+        if let answer { disconnect.unkept.append(SessionDisconnect.Unkept(answer: answer, data: data)) }
         keep()
     }
 
     /// Writes to the journal what has gathered; one write at a time.
     private func keep() {
-        if disconnect.isKeeping || disconnect.unkept.isEmpty || isEnded { return }
+        if disconnect.isKeeping || isEnded || disconnect.unkept.isEmpty && !disconnect.isIdentityUnkept { return }
         let requester = writeRequester
         disconnect.isKeeping = true
         let answers = LoopBound(disconnect.unkept)
         disconnect.unkept = []
+        disconnect.isIdentityUnkept = false
         disconnect.isKept = true
         let write = TreeWrite(changes: [], nowMilliseconds: service.nowMilliseconds, journal: journalChanges())
         namespace.database.submit(write, for: requester) { [self] outcome in
             namespace.hub.execute(on: loop) { [self] in
                 disconnect.isKeeping = false
+                // With the next wish, or the next identity, all is written again.
                 if case .failed = outcome { disconnect.keptIdentity = nil }
-                for answer in answers.value {
-                    if case .failed(let status) = outcome { refuse(answer, status) } else { confirm(answer) }
-                }
+                for unkept in answers.value { end(unkept, outcome) }
                 keep()
             }
+        }
+    }
+
+    private func end(_ unkept: SessionDisconnect.Unkept, _ outcome: TreeOutcome) {
+        switch (outcome, unkept.data) {
+        case (_, let data?): confirm(unkept.answer, data: data)
+        case (.failed(let status), nil): refuse(unkept.answer, status)
+        default: confirm(unkept.answer)
         }
     }
 
@@ -316,11 +347,22 @@ struct DisconnectRecord: Sendable {
 extension RealtimeNamespace {
     /// Does what sessions that a crash has ended wanted done. To be called before anybody else uses the namespace.
     ///
-    /// What can't be read stays in the journal, and is told of: it is no reason to keep everybody from the rest.
-    func runAbandoned(_ service: RealtimeService) throws(Status) {
+    /// What can't be read stays in the journal, and is told of: it is no reason to keep everybody from the rest. Nor is what takes
+    /// long, which is waited for on this thread for some time only.
+    func runAbandoned(
+        _ service: RealtimeService, waitMilliseconds: Int = Limits.realtimeAbandonedWaitMilliseconds
+    ) throws(Status) {
+        let kept = try readJournal()
+        if kept.isEmpty { return }
+        let abandoned = AbandonedWrites(count: kept.count)
+        for session in kept { run(session, service) { abandoned.isDone() } }
+        abandoned.wait(milliseconds: waitMilliseconds)
+    }
+
+    private func readJournal() throws(Status) -> [JournalSession] {
         let view = try database.view()
         defer { view.close() }
-        for kept in try view.journal() { run(kept, service) }
+        return try view.journal()
     }
 
     /// Tries again what could not be done for sessions that have ended. To be called now and then.
@@ -331,7 +373,7 @@ extension RealtimeNamespace {
             let view = try database.view()
             defer { view.close() }
             for session in sessions {
-                if let kept = try view.journal(of: session) { run(kept, service) }
+                if let kept = try view.journal(of: session) { run(kept, service) {} }
             }
         } catch {
             // The store is in trouble still. To do it twice is to do it once: the journal knows what is done.
@@ -339,14 +381,37 @@ extension RealtimeNamespace {
         }
     }
 
-    private func run(_ kept: JournalSession, _ service: RealtimeService) {
+    /// - Parameter done: on any thread.
+    private func run(
+        _ kept: JournalSession, _ service: RealtimeService, _ done: @escaping @Sendable () -> Void
+    ) {
         do throws(Status) {
-            try DisconnectRecord(kept).run(session: kept.session, for: .server, self, service) {}
+            try DisconnectRecord(kept).run(session: kept.session, for: .server, self, service, done)
         } catch {
+            done()
             service.log.error(
                 "what a client wanted written at its end is lost", ("namespace", .text(name)),
                 ("session", .text(kept.session)), ("error", .text(error.message)))
         }
+    }
+}
+
+/// What is left to be done of what sessions wanted written that a crash has ended.
+private final class AbandonedWrites: @unchecked Sendable {
+    private let monitor = Monitor()
+    // Under the monitor.
+    private var left: Int
+
+    init(count: Int) { left = count }
+
+    func isDone() {
+        monitor.withLock { left -= 1 }
+        monitor.signal()
+    }
+
+    func wait(milliseconds: Int) {
+        let end = MonotonicTime.now.advanced(milliseconds: milliseconds)
+        monitor.withLock { while left > 0, MonotonicTime.now < end { monitor.wait(until: end) } }
     }
 }
 

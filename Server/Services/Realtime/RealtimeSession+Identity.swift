@@ -12,7 +12,7 @@ extension RealtimeSession {
             switch result {
             case .success(let identity):
                 change(to: identity)
-                confirm(answer.value, data: Self.describe(identity))
+                keepIdentity(answer.value, data: Self.describe(identity))
             case .failure(let status):
                 let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
                 let refusal = RealtimeRefusal(status)
@@ -30,6 +30,7 @@ extension RealtimeSession {
         service.authenticator.identify(.header(header), on: loop) { [self] result in
             // A client with a bad header says who it is later, and is told then.
             if case .success(let identity) = result { change(to: identity) }
+            // There are no wishes yet.
             release()
         }
     }
@@ -62,6 +63,7 @@ extension RealtimeSession {
         if isEnded { return }
         send(RealtimeMessages.tokenExpired)
         change(to: .nobody)
+        keepIdentity()
     }
 
     /// Asks of all listens whether they may go on.

@@ -1,0 +1,194 @@
+import HearthConcurrency
+import HearthModel
+import HearthStorage
+import HearthTestDoubles
+import HearthTree
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+@testable import HearthTreeStorage
+
+/// Writes that take long, beside others that change what they rest on all the time.
+@Suite struct ContendedWriteTests {
+    private final class Commits: TreeObserver {
+        let all = Mutex<[TreeCommit]>([])
+        func prepare(_ commit: TreeCommit, after: TreeView) { all.withLock { $0.append(commit) } }
+        func publish() {}
+        func discard() {}
+    }
+
+    /// Connections that write one thing after the other.
+    private final class Crowd: Sendable {
+        private let isOver = Atomic(false)
+        private let inFlight = Atomic(0)
+        private let writes = Atomic(0)
+        let failures = Atomic(0)
+
+        func write(to database: TreeDatabase, connection: UInt64) {
+            inFlight.add(1, ordering: .relaxed)
+            let requester = Requester(account: 1, connection: connection, isAdministrator: false)
+            database.submit(TreeWrite((TreePath("other/k\(connection)"), 1)), for: requester) { [self] outcome in
+                writes.add(1, ordering: .relaxed)
+                if outcome.commit == nil { failures.add(1, ordering: .relaxed) }
+                if !isOver.load(ordering: .relaxed) { write(to: database, connection: connection) }
+                inFlight.subtract(1, ordering: .releasing)
+            }
+        }
+
+        /// - Returns: how many writes were answered.
+        func end() -> Int {
+            isOver.store(true, ordering: .relaxed)
+            while inFlight.load(ordering: .acquiring) > 0 { sched_yield() }
+            return writes.load(ordering: .relaxed)
+        }
+    }
+
+    /// Looks at a place that is written whenever it is asked beside the writer.
+    private final class OvertakenGuard: TreeGuard {
+        private let database: TreeDatabase
+        private let hastyStepsMax: Int
+        private let isAllowed: @Sendable (Int64) -> Bool
+        let countBeside = Atomic(0)
+        let countHere = Atomic(0)
+
+        init(
+            _ database: TreeDatabase, hastyStepsMax: Int, _ isAllowed: @escaping @Sendable (Int64) -> Bool
+        ) {
+            self.database = database
+            self.hastyStepsMax = hastyStepsMax
+            self.isAllowed = isAllowed
+        }
+
+        func judge(
+            _ update: [TreeChange], before: any TreeData, after: any TreeData, now: Int64, stepsMax: Int?
+        ) throws(Status) {
+            if let stepsMax, stepsMax <= hastyStepsMax { throw .resourceExhausted("That takes long.") }
+            let value = try before.value(at: "hot")
+            if stepsMax == nil {
+                countBeside.add(1, ordering: .relaxed)
+                let other = Promise<TreeOutcome>()
+                let write = TreeWrite(("hot", Node(.deferred(.increment(1)))))
+                database.submit(write, for: .administrator(connection: 7)) { other.fulfil($0) }
+                _ = other.wait()
+            } else {
+                countHere.add(1, ordering: .relaxed)
+            }
+            guard case .integer(let number)? = value, isAllowed(number) else {
+                throw Status(.permissionDenied, "Permission denied")
+            }
+        }
+    }
+
+    private func open(_ options: TreeWriterOptions) throws -> TreeDatabase {
+        try TreeDatabase(name: "test", store: MemoryStore(), clock: SystemClock(), options: options)
+    }
+
+    private func large(_ count: Int) -> Node {
+        Node(children: (0..<count).map { (TreeKey("k\($0)"), Node(.integer(Int64($0)))) })
+    }
+
+    private func wide(_ count: Int) -> [TreeChange] {
+        (0..<count).map { TreeChange(path: TreePath("wide/k\($0)/v"), node: 1) }
+    }
+
+    /// Beside the writer it never comes to an end in time; on the writer's thread nobody comes between.
+    @Test(.timeLimit(.minutes(1)), arguments: [1, 1000])
+    func whatAGuardLooksAtMayBeWrittenAllTheTime(nodes: Int) throws {
+        var options = TreeWriterOptions()
+        options.replacementNodesMin = 100
+        let database = try open(options)
+        defer { database.close() }
+        try database.write(TreeWrite(("hot", 1)))
+        let overtaken = OvertakenGuard(database, hastyStepsMax: options.judgeStepsMax) { _ in true }
+        var write = TreeWrite(("big", large(nodes)))
+        write.guard = overtaken
+        #expect(database.begin(write).wait().commit != nil)
+        #expect(overtaken.countBeside.load(ordering: .relaxed) == 2)
+        #expect(overtaken.countHere.load(ordering: .relaxed) == 1)
+        #expect(try database.read { try $0.node(at: "big") } == large(nodes))
+        // Each judgement beside the writer makes it one more; with the last one it is forbidden.
+        try database.write(TreeWrite(("hot", 1), ("big", .empty)))
+        let closing = OvertakenGuard(database, hastyStepsMax: options.judgeStepsMax) { $0 < 3 }
+        write.guard = closing
+        guard case .failed(let status) = database.begin(write).wait() else {
+            Issue.record("it was made with rights that had ended")
+            return
+        }
+        #expect(status.code == .permissionDenied)
+        #expect(try !database.read { try $0.exists(at: "big") })
+    }
+
+    /// Who has so many locations that the writer can't judge them is given up. Nobody else's write fails for it.
+    @Test(.timeLimit(.minutes(1))) func whoIsGivenUpFailsAlone() throws {
+        var options = TreeWriterOptions()
+        options.groupCostMax = 200
+        options.judgeAgainStepsMax = options.judgeStepsMax
+        let database = try open(options)
+        defer { database.close() }
+        try database.write(TreeWrite(("hot", 1)))
+        // So many wait all the time that the guarded write always comes among others.
+        let crowd = Crowd()
+        for number in 0..<100 { crowd.write(to: database, connection: UInt64(100 + number)) }
+        let overtaken = OvertakenGuard(database, hastyStepsMax: options.judgeStepsMax) { _ in true }
+        // It costs more than theirs do, or its turn would always be the first of a group.
+        var write = TreeWrite(("mine", large(60)))
+        write.guard = overtaken
+        for _ in 0..<5 {
+            let outcome = Promise<TreeOutcome>()
+            let requester = Requester(account: 1, connection: 1, isAdministrator: false)
+            database.submit(write, for: requester) { outcome.fulfil($0) }
+            guard case .failed(TreeWriter.tooFast) = outcome.wait() else {
+                Issue.record("it can't have been judged")
+                break
+            }
+        }
+        #expect(crowd.end() > 100)
+        #expect(crowd.failures.load(ordering: .relaxed) == 0)
+    }
+
+    /// A counter in a large write that others count with all the time doesn't keep it from being made, and nothing is counted
+    /// twice or not at all.
+    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    func aCounterInALargeWriteMayBeWrittenAllTheTime(isWide: Bool) throws {
+        var options = TreeWriterOptions.sliced(nodes: 100, records: 20)
+        options.groupCostMax = 20
+        let database = try open(options)
+        defer { database.close() }
+        try database.define([TreeIndexDefinition(pattern: [], index: .child("n"))])
+        let commits = Commits()
+        try database.write(TreeWrite(("count/n", 0), ("ranked", 1), ("ranked/.priority", 0)))
+        var model = try database.read { try $0.node(at: .root) }
+        database.setObserver(commits)
+        for round in 1...3 {
+            let increment = Node(.deferred(.increment(1)))
+            var changes = isWide ? wide(2_000) : [TreeChange(path: "big", node: large(2_000))]
+            changes.append(TreeChange(path: "count/n", node: increment))
+            if isWide { changes.append(TreeChange(path: "ranked/.priority", node: increment)) }
+            let before = try #require(database.read { try $0.value(at: "count/n")?.number })
+            let isDone = Atomic(false)
+            let outcome = Promise<TreeOutcome>()
+            let requester = Requester(account: 1, connection: 1, isAdministrator: false)
+            database.submit(TreeWrite(changes: changes, nowMilliseconds: testNow), for: requester) {
+                isDone.store(true, ordering: .releasing)
+                outcome.fulfil($0)
+            }
+            var others = 0
+            while !isDone.load(ordering: .acquiring) {
+                try database.write(TreeWrite(("count/n", increment)))
+                others += 1
+            }
+            #expect(outcome.wait().commit != nil)
+            #expect(others > 20)
+            #expect(try database.read { try $0.value(at: "count/n")?.number } == before + Double(others) + 1)
+            if isWide { #expect(try database.read { try $0.priority(at: "ranked") } == .integer(Int64(round))) }
+        }
+        for commit in commits.all.withLock({ $0 }) { model = model.applying(commit.changes) }
+        #expect(try database.read { try $0.node(at: .root) } == model)
+        database.finishSettling()
+        #expect(try database.read { try TreeIntegrityCheck.run($0, max: 9) } == [])
+    }
+}
