@@ -94,19 +94,21 @@ let package = Package(
             path: "Client/Transport", exclude: ["CNetlink"]),
         .target(
             name: "HearthSync",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "CSQLite"],
-            path: "Client/Sync"),
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthBundle",
+                "CSQLite",
+            ], path: "Client/Sync"),
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthStorage", "HearthBundle", "HearthSync",
-                "HearthTransport",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthBundle",
+                "HearthSync", "HearthTransport",
             ], path: "Client/Firestore"),
         .target(
             name: "HearthDatabase",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthTree", "HearthTransport", "HearthWebSocket", "HearthSQLite",
-                "CSQLite",
+                "HearthModel", "HearthApp", "HearthTree", "HearthConcurrency", "HearthTransport", "HearthWebSocket",
+                "HearthSQLite", "CSQLite",
             ],
             path: "Client/Database",
             // The inner modules' names never appear in public signatures.

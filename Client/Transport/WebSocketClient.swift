@@ -36,6 +36,9 @@ public final class WebSocketClient: @unchecked Sendable {
         public var compressionThresholdBytes: Int?
         /// From the beginning to the end of the handshake, connecting included.
         public var handshakeTimeoutMilliseconds = 30_000
+        /// How often it is looked whether the server has sent anything. When it hasn't, it is pinged; when it hasn't again, the
+        /// connection is given up: after three times this at most.
+        public var silenceMilliseconds = 25_000
         /// How long `close` waits for the server's close frame in the background.
         public var closeTimeoutMilliseconds = 2_000
 
@@ -69,6 +72,8 @@ public final class WebSocketClient: @unchecked Sendable {
     private var early: [(payload: [UInt8], isText: Bool)] = []
     private var isReceiving = true
     private var timer: TimerQueue.Identifier?
+    private var hasHeard = false
+    private var isPinged = false
 
     /// Begins to connect.
     ///
@@ -155,6 +160,7 @@ public final class WebSocketClient: @unchecked Sendable {
     }
 
     private func receive(_ bytes: [UInt8]) {
+        hasHeard = true
         switch state {
         case .starting, .over: break
         case .upgrading(let offer, var reader):
@@ -187,11 +193,34 @@ public final class WebSocketClient: @unchecked Sendable {
                 compressionThresholdBytes: options.compressionThresholdBytes ?? 0), deflate: deflate)
         state = .open(connection)
         if !isReceiving { raw.withLock { $0 }?.setReceiving(false) }
+        watchForSilence()
         deliver(.opened)
         let early = early
         self.early = []
         for message in early { sendNow(message.payload, isText: message.isText) }
         if !answer.rest.isEmpty { read(answer.rest, connection) }
+    }
+
+    /// A network that drops everything doesn't say so, and the system notices only what it has sent itself, after a quarter of
+    /// an hour.
+    private func watchForSilence() {
+        timer = transport.loop.schedule(afterMilliseconds: options.silenceMilliseconds) { [unowned self] in
+            timer = nil
+            guard case .open(let connection) = state else { return }
+            // Who doesn't read can't hear.
+            if hasHeard || !isReceiving {
+                (hasHeard, isPinged) = (false, false)
+            } else if isPinged {
+                return finish(
+                    .failed(
+                        .unavailable(
+                            "\(address.text): nothing was heard for \(2 * options.silenceMilliseconds) ms")))
+            } else {
+                isPinged = true
+                sendRaw(connection.ping())
+            }
+            watchForSilence()
+        }
     }
 
     private func read(_ bytes: [UInt8], _ connection: WebSocketConnection) {
@@ -248,6 +277,7 @@ public final class WebSocketClient: @unchecked Sendable {
             return end()
         }
         onEvent = nil
+        cancelTimer()
         state = .closing(connection)
         sendRaw(connection.close(code, reason: reason))
         // Who doesn't read can't see the answer.

@@ -22,11 +22,23 @@ public struct FieldPath: Sendable, CustomStringConvertible {
     /// - Throws: INVALID_ARGUMENT with Google's wording when the text is no path, is longer than 1500 bytes, or names a
     ///   reserved field other than `__name__`.
     public init(parsing text: String) throws(Status) {
-        let bytes = Array(text.utf8)
-        if bytes.isEmpty { throw .invalidArgument("Invalid empty property path string.") }
-        if bytes.count > Limits.fieldPathSizeBytesMax {
+        if text.utf8.count > Limits.fieldPathSizeBytesMax {
             throw .invalidArgument("The property path is longer than \(Limits.fieldPathSizeBytesMax) bytes.")
         }
+        try self.init(unlimited: text)
+        if segments.count > Limits.fieldPathSegmentsMax {
+            throw .invalidArgument("paths must have at most \(Limits.fieldPathSegmentsMax) elements")
+        }
+        if !isDocumentName, let reserved = segments.first(where: Self.isReserved) {
+            throw .invalidArgument("Invalid reserved name in field path \(reserved)")
+        }
+    }
+
+    /// Parses the text of a path that was checked before, or that others will check.
+    /// - Throws: INVALID_ARGUMENT when the text is no path.
+    public init(unlimited text: String) throws(Status) {
+        let bytes = Array(text.utf8)
+        if bytes.isEmpty { throw .invalidArgument("Invalid empty property path string.") }
         var segments: [String] = []
         var index = 0
         while true {
@@ -37,12 +49,6 @@ public struct FieldPath: Sendable, CustomStringConvertible {
             index += 1
         }
         self.segments = segments
-        if segments.count > Limits.fieldPathSegmentsMax {
-            throw .invalidArgument("paths must have at most \(Limits.fieldPathSegmentsMax) elements")
-        }
-        if !isDocumentName, let reserved = segments.first(where: Self.isReserved) {
-            throw .invalidArgument("Invalid reserved name in field path \(reserved)")
-        }
     }
 
     private static func parseSegment(_ bytes: [UInt8], _ index: inout Int) -> String? {

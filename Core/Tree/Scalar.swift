@@ -14,6 +14,13 @@ public enum Scalar: Sendable {
         return .double(value == 0 ? 0 : value)
     }
 
+    /// The number as its JSON is read again: a whole one below 2⁵³ is an integer.
+    /// - Returns: nil for NaN and infinities.
+    public static func canonical(_ value: Double) -> Scalar? {
+        if value.magnitude < 0x1p53, let whole = Int64(exactly: value) { return .integer(whole) }
+        return number(value)
+    }
+
     public var number: Double? {
         switch self {
         case .integer(let value): Double(value)

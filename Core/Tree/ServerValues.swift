@@ -18,7 +18,7 @@ extension ServerValue {
     /// There is no infinity to store: the sum stays at the largest number.
     private func sum(_ left: Double, _ right: Double) -> Scalar {
         let sum = left + right
-        if let number = Scalar.number(sum) { return number }
+        if let number = Scalar.canonical(sum) { return number }
         return .double(sum > 0 ? .greatestFiniteMagnitude : -.greatestFiniteMagnitude)
     }
 }

@@ -43,7 +43,7 @@ import Testing
         try await one.waitUntil(connected: false)
         try await two.ref("x").setValue(2)
         plainly { one.ref("y").setValue(3) }
-        #expect(await one.ref("y").observeSingleEvent(of: .value).text == "3")
+        #expect(try await one.ref("y").observeSingleEvent(of: .value).text == "3")
         #expect(try await one.ref("x").getData().text == "1", "an observer has it, stale as it is")
         await #expect(throws: NSError.self) { _ = try await one.ref("z").getData() }
         one.db.goOnline()
@@ -132,7 +132,7 @@ import Testing
         try await one.ref("marker").setValue(1)
         one.db.goOffline()
         try await one.waitUntil(connected: false)
-        #expect(await one.ref("x").observeSingleEvent(of: .value).text == "2")
+        #expect(try await one.ref("x").observeSingleEvent(of: .value).text == "2")
         await one.end()
         await two.end()
     }

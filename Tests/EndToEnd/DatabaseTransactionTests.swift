@@ -88,7 +88,7 @@ import Testing
             }) { error, isCommitted, _ in heard.append(error == nil ? "\(isCommitted)" : "error") }
             device.ref("x").setValue(1) { _, _ in heard.append("set") }
         }
-        #expect(await device.ref("x").observeSingleEvent(of: .value).text == "1")
+        #expect(try await device.ref("x").observeSingleEvent(of: .value).text == "1")
         device.db.goOnline()
         #expect(try await heard.first(2).last == "set")
         #expect(try await device.ref("x").getData().text == "1")

@@ -34,11 +34,14 @@ import Testing
         let backend = try Backend(tls: Certificates.shared.otherName.server)
         let device = try DatabaseDevice(backend, base: "https://localhost")
         let connected = device.ref(".info/connected").record(.value)
-        device.ref("a").setValue(1) { _, _ in Issue.record("the write is confirmed") }
+        let answers = Recorder<String>()
+        plainly { device.ref("a").setValue(1) { error, _ in answers.append("\((error as NSError?)?.code ?? 0)") } }
         try await Task.sleep(for: .seconds(2))
         #expect(connected.recorder.all == ["connected: false"])
+        #expect(answers.all.isEmpty, "the write is confirmed")
         connected.stop()
         await device.end()
+        #expect(try await answers.first(1) == ["2"], "the app was deleted")
     }
 
     @Test func firestore() async throws {

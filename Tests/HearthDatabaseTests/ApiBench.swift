@@ -8,6 +8,7 @@ import Testing
 /// A way to no server: what the client does by itself.
 final class NoServer: WireDriver {
     var nowMilliseconds: Int64 { Repository.nowMilliseconds }
+    var monotonicMilliseconds: Int64 { Repository.nowMilliseconds }
     var random: Double { 0 }
     private let queue: DispatchQueue
 

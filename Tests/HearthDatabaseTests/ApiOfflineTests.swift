@@ -108,7 +108,7 @@ struct ApiOfflineTests {
             ref.setValue(
                 ["name": "Bern", "pop": 140_000, "tags": ["x", "y"], ".priority": 7] as [String: Any])
         }
-        let snapshot = await ref.observeSingleEvent(of: .value)
+        let snapshot = try await ref.observeSingleEvent(of: .value)
         #expect(snapshot.key == "city")
         #expect(snapshot.exists() && snapshot.hasChildren() && snapshot.hasChild("tags/0"))
         #expect(!snapshot.hasChild("tags/2"))
@@ -127,26 +127,26 @@ struct ApiOfflineTests {
         #expect(try snapshot.data(as: City.self) == City(name: "Bern", pop: 140_000, tags: ["x", "y"]))
         #expect(try snapshot.childSnapshot(forPath: "no").data(as: City?.self) == nil)
         try ref.setValue(from: City(name: "Thun", pop: 1, tags: []))
-        let (next, previous) = await ref.observeSingleEventAndPreviousSiblingKey(of: .value)
+        let (next, previous) = try await ref.observeSingleEventAndPreviousSiblingKey(of: .value)
         #expect(next.childSnapshot(forPath: "name").value as? String == "Thun")
         #expect(previous == nil)
     }
 
-    @Test func queriesOrderAndBound() async {
+    @Test func queriesOrderAndBound() async throws {
         let ref = root.child("people")
         plainly { ref.setValue(["a": ["age": 30], "b": ["age": 10], "c": ["age": 20], "d": ["name": "x"]]) }
-        func keys(_ query: DatabaseQuery) async -> [String] {
-            let snapshot = await query.observeSingleEvent(of: .value)
+        func keys(_ query: DatabaseQuery) async throws -> [String] {
+            let snapshot = try await query.observeSingleEvent(of: .value)
             return snapshot.children.compactMap { ($0 as? DataSnapshot)?.key }
         }
-        #expect(await keys(ref.queryOrdered(byChild: "age")) == ["d", "b", "c", "a"])
-        #expect(await keys(ref.queryOrdered(byChild: "age").queryStarting(atValue: 20)) == ["c", "a"])
-        #expect(await keys(ref.queryOrdered(byChild: "age").queryStarting(afterValue: 20)) == ["a"])
-        #expect(await keys(ref.queryOrdered(byChild: "age").queryEnding(beforeValue: 20)) == ["d", "b"])
-        #expect(await keys(ref.queryOrdered(byChild: "age").queryEqual(toValue: 10)) == ["b"])
-        #expect(await keys(ref.queryOrdered(byChild: "age").queryLimited(toLast: 2)) == ["c", "a"])
-        #expect(await keys(ref.queryOrderedByKey().queryStarting(afterValue: "b")) == ["c", "d"])
-        #expect(await keys(ref.queryLimited(toFirst: 2)) == ["a", "b"])
+        #expect(try await keys(ref.queryOrdered(byChild: "age")) == ["d", "b", "c", "a"])
+        #expect(try await keys(ref.queryOrdered(byChild: "age").queryStarting(atValue: 20)) == ["c", "a"])
+        #expect(try await keys(ref.queryOrdered(byChild: "age").queryStarting(afterValue: 20)) == ["a"])
+        #expect(try await keys(ref.queryOrdered(byChild: "age").queryEnding(beforeValue: 20)) == ["d", "b"])
+        #expect(try await keys(ref.queryOrdered(byChild: "age").queryEqual(toValue: 10)) == ["b"])
+        #expect(try await keys(ref.queryOrdered(byChild: "age").queryLimited(toLast: 2)) == ["c", "a"])
+        #expect(try await keys(ref.queryOrderedByKey().queryStarting(afterValue: "b")) == ["c", "d"])
+        #expect(try await keys(ref.queryLimited(toFirst: 2)) == ["a", "b"])
     }
 
     @Test func removedObserversHearNothing() async {
@@ -253,7 +253,7 @@ struct ApiOfflineTests {
         #expect(await noted() == ["aborted true false 5"])
     }
 
-    @Test func mutableData() async {
+    @Test func mutableData() async throws {
         let ref = root.child("post")
         plainly { ref.setValue(["stars": ["ada": true], "title": "x"] as [String: Any], andPriority: 3) }
         plainly {
@@ -272,7 +272,7 @@ struct ApiOfflineTests {
                 return result
             }
         }
-        let snapshot = await ref.observeSingleEvent(of: .value)
+        let snapshot = try await ref.observeSingleEvent(of: .value)
         #expect(snapshot.priority as? String == "p")
         #expect(snapshot.childSnapshot(forPath: "stars").value as? [String: Bool] == ["bob": true])
     }

@@ -45,9 +45,10 @@ enum ApiSurface {
         query.observeSingleEvent(of: .childAdded, andPreviousSiblingKeyWith: { print($0, $1 ?? "") })
         query.observeSingleEvent(
             of: .childAdded, andPreviousSiblingKeyWith: { print($0, $1 ?? "") }, withCancel: { print($0) })
-        let (snapshot, key): (DataSnapshot, String?) = await query.observeSingleEventAndPreviousSiblingKey(of: .value)
+        let (snapshot, key): (DataSnapshot, String?) = try await query.observeSingleEventAndPreviousSiblingKey(
+            of: .value)
         print(snapshot, key ?? "")
-        let _: DataSnapshot = await query.observeSingleEvent(of: .value)
+        let _: DataSnapshot = try await query.observeSingleEvent(of: .value)
         query.getData { error, snapshot in print(error as Any, snapshot?.key ?? "") }
         query.getData(completion: { (_: Error?, _: DataSnapshot?) in })
         let _: DataSnapshot = try await query.getData()

@@ -28,8 +28,9 @@ struct ApiValueTests {
         let cases: [(Any?, Scalar)] = [
             ("x", "x"), ("" as NSString, ""), (NSString("ä"), "ä"), (true, true), (false as NSNumber, false), (1, 1),
             (Int8(-1), -1), (UInt8(255), 255), (Int64.min, .integer(.min)), (UInt64.max, .double(0x1p64)),
-            (UInt64(1) << 63, .double(0x1p63)), (1.5, 1.5), (Float(0.5), 0.5), (-0.0, 0.0), (15.0, .double(15)),
-            (NSNumber(value: 1), 1), (NSNumber(value: Int8(1)), 1), (NSNumber(value: 1.0), .double(1)),
+            (UInt64(1) << 63, .double(0x1p63)), (1.5, 1.5), (Float(0.5), 0.5), (-0.0, 0), (15.0, .integer(15)),
+            (0x1p53, .double(0x1p53)), (-0x1p52, .integer(-1 << 52)),
+            (NSNumber(value: 1), 1), (NSNumber(value: Int8(1)), 1), (NSNumber(value: 1.0), .integer(1)),
             (CGFloat(2.5), 2.5), (Decimal(string: "1.25")!, 1.25), (Optional(Optional(3)) as Any, 3),
         ]
         for (value, expected) in cases {

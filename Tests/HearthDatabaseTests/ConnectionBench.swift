@@ -9,6 +9,7 @@ final class ConnectionBench: WireDriver {
     /// What the machine did: `open`, `close`, requests in short, and what the engine was told.
     var log: [String] = []
     var nowMilliseconds: Int64 = 1_000_000
+    var monotonicMilliseconds: Int64 = 5_000
     var random = 1.0
     var timers: [WireTimer: Int] = [:]
     private var queue: [() -> Void] = []

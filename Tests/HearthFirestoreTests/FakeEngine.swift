@@ -46,7 +46,7 @@ final class FakeEngine: FirestoreEngine {
     private func note(_ call: String) { state.with { $0.calls.append(call) } }
 
     func listen(
-        to query: ClientQuery, options: SyncClient.ListenOptions,
+        to query: ClientQuery, options: SyncClient.ListenOptions, onEnd: @escaping @Sendable () -> Void,
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> EngineListener {
         let (index, first) = state.with { state in

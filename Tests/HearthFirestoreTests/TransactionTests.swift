@@ -16,7 +16,7 @@ struct TransactionTests {
     ) async -> Result<Any?, NSError> {
         var runner = TransactionRunner(firestore: bench.firestore, attemptsMax: attemptsMax)
         runner.sleep = { [waits] seconds in waits.with { $0.append(seconds) } }
-        switch await runner.run(Carried(block)) {
+        switch await runner.run(Carried(block), bench.firestore.engine) {
         case .success(let value): return .success(value.value)
         case .failure(let error): return .failure(error as NSError)
         }

@@ -70,7 +70,7 @@ import Testing
             ])
             var found: [[String]] = []
             for query in DatabaseLive.queries(root) {
-                let snapshot = await query.observeSingleEvent(of: .value)
+                let snapshot = try await query.observeSingleEvent(of: .value)
                 found.append(snapshot.children.compactMap { ($0 as? DataSnapshot)?.key })
             }
             #expect(found == [["e", "a"], ["b"], ["b", "e"], ["e"]])

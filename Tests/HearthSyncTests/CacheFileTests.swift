@@ -1,6 +1,7 @@
 import Foundation
 import HearthModel
 import HearthSQLite
+import HearthWire
 import Testing
 
 @testable import HearthSync
@@ -16,6 +17,43 @@ struct CacheFileTests {
 
     private func batches(_ cache: SQLitePersistence, _ user: ClientUser = .unauthenticated) throws -> [MutationBatch] {
         try cache.transaction("read") { () throws(Status) in try cache.mutationQueue(for: user).allBatches }
+    }
+
+    @Test("A batch that can't be read costs its own writes")
+    func unreadableBatch() throws {
+        let driver = try SpecDriver(cache: .durable, isEager: false, limboResolutionsMax: 1)
+        defer { driver.shutDown() }
+        try driver.engine { engine throws(Status) in engine.remoteStore.disableNetwork() }
+        for key in ["c/a", "c/b", "c/c"] { try driver.write(.set(key, ["text": .string(key)])) }
+        try driver.engine { engine throws(Status) in
+            guard let cache = engine.localStore.persistence as? SQLitePersistence else {
+                throw .internalError("memory")
+            }
+            try cache.database.run("UPDATE mutations SET writes = x'0A05FFFF' WHERE batch_id = 2")
+            try cache.database.run(
+                "UPDATE overlays SET mutation = x'FF' WHERE largest_batch_id = 2")
+        }
+        try driver.restart()
+        try driver.engine { engine throws(Status) in engine.remoteStore.enableNetwork() }
+        let query = ClientQuery.collection("c")
+        _ = try driver.listen(query, source: .cache)
+        for version in [10, 11] {
+            let count = try driver.backend.takeWrite().writes.count
+            try driver.backend.answerWrite(
+                WriteResponse(
+                    streamToken: [1],
+                    writeResults: Array(
+                        repeating: WriteResultMessage(updateTime: TimestampMessage(.seconds(Int64(version)))),
+                        count: count),
+                    commitTime: TimestampMessage(.seconds(Int64(version)))))
+            driver.core.queue.drain()
+        }
+        #expect(driver.backend.sentWrites.isEmpty)
+        try driver.engine { engine throws(Status) in
+            #expect(try engine.localStore.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
+            let (documents, _) = try engine.localStore.execute(query, usesPreviousResults: false)
+            #expect(documents.keys.map(\.text).sorted() == ["c/a", "c/c"])
+        }
     }
 
     @Test("Everything is there after closing and opening")

@@ -127,6 +127,7 @@ struct DocumentSetTests {
     @Test("An acknowledged write waits for the server's update")
     func waitForSync() {
         let view = View(Self.query, remoteKeys: [])
+        view.isTargetHeard = true
         var local = document(1, 1)
         local.state = .hasLocalMutations
         _ = view.apply(view.computeChanges([local.key: local]))
@@ -143,6 +144,7 @@ struct DocumentSetTests {
     @Test("An acknowledged write that the server's snapshots pass over is looked up", arguments: [1, 2])
     func overdue(acknowledged: Int) {
         let view = View(Self.query, remoteKeys: [])
+        view.isTargetHeard = true
         _ = view.apply(view.computeChanges([:]), TargetChange(isCurrent: true))
         var local = document(1, 1)
         local.state = .hasLocalMutations

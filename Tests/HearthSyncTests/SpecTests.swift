@@ -24,6 +24,10 @@ struct SpecTests {
 
     private static func tags(_ test: SpecRunner.Object) -> Set<String> { Set(test["tags"] as? [String] ?? []) }
 
+    static func departure(_ file: String, _ name: String) -> String? {
+        file == "listen_source_spec_test.json" ? departures[name] : nil
+    }
+
     /// Why a test isn't run on a cache; nil when it is.
     static func reasonToLeaveOut(_ tags: Set<String>, _ cache: SpecCache) -> String? {
         for tag in ["multi-client", "no-ios", "benchmark"] where tags.contains(tag) { return tag }
@@ -31,6 +35,12 @@ struct SpecTests {
         if cache == .durable, tags.contains("eager-gc") { return "eager-gc" }
         return nil
     }
+
+    /// Where the reference SDKs do what we don't: see `docs/client.md`.
+    static let departures = [
+        "Newer docs from bundles should raise snapshot only when Watch catches up with acknowledged writes":
+            "a listener to the cache alone hears of the acknowledgement"
+    ]
 
     @Test("A file's tests pass on every cache that they are for", arguments: files, SpecCache.allCases)
     func run(file: String, cache: SpecCache) throws {
@@ -42,7 +52,7 @@ struct SpecTests {
         for (name, test) in tests {
             let tags = Self.tags(test)
             #expect(!tags.contains("exclusive"), "\(name) keeps the others from running")
-            if let reason = Self.reasonToLeaveOut(tags, cache) {
+            if let reason = Self.reasonToLeaveOut(tags, cache) ?? Self.departure(file, name) {
                 leftOut.append((name, reason))
                 continue
             }

@@ -112,14 +112,17 @@ struct SyncClientTests {
         let first = try client(cache: cache)
         let events = Mailbox<Result<ViewSnapshot, Status>>()
         let listener = first.listen(to: .collection("c"), options: Self.everything) { events.put($0) }
-        first.write([.set("c/a", ["n": .integer(1)])]) { _ in Issue.record("nobody answered") }
+        let answers = Mailbox<Status?>()
+        first.write([.set("c/a", ["n": .integer(1)])]) { answers.put($0) }
         let snapshot = try #require(try await events.next()?.get())
         #expect(snapshot.documents.map(\.fields) == [["n": .integer(1)]])
         #expect(snapshot.isFromCache && snapshot.hasPendingWrites && snapshot.changes.map(\.kind) == [.added])
         first.remove(listener)
-        first.write([.set("c/b")]) { _ in Issue.record("nobody answered") }
+        first.write([.set("c/b")]) { answers.put($0) }
         #expect(throws: Status.self, "one client at a time") { try client(cache: cache) }
+        #expect(answers.isEmpty, "the server hasn't answered")
         await terminate(first)
+        for _ in 0..<2 { #expect(await answers.next()??.code == .cancelled) }
         #expect(events.isEmpty, "a removed listener hears nothing")
         let second = try client(cache: cache)
         let documents = Mailbox<Result<ViewSnapshot, Status>>()
@@ -129,6 +132,77 @@ struct SyncClientTests {
         await terminate(second)
         try SyncClient.clearPersistence(
             SyncConfiguration(database: Self.database, appName: "app", cache: cache))
+    }
+
+    @Test("Whoever waits hears that the client was terminated")
+    func termination() async throws {
+        let client = try client()
+        let answers = Mailbox<String>()
+        client.write([.set("c/a")]) { answers.put("write \($0?.code.name ?? "")") }
+        client.waitForPendingWrites { answers.put("wait \($0?.code.name ?? "")") }
+        let listener = client.listen(
+            to: .collection("d"), options: Self.everything, onEnd: { answers.put("end") },
+            onEvent: { _ in })
+        let removed = client.listen(
+            to: .collection("e"), options: Self.everything, onEnd: { answers.put("not this one") }, onEvent: { _ in })
+        client.remove(removed)
+        // A source that never gives anything.
+        let isReading = DispatchSemaphore(value: 0)
+        let mayGo = DispatchSemaphore(value: 0)
+        client.loadBundle(
+            read: { _ in
+                isReading.signal()
+                mayGo.wait()
+                return []
+            },
+            onProgress: { progress, error in
+                answers.put("bundle \(progress.state) \(error?.code.name ?? "")")
+            })
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async {
+                isReading.wait()
+                done.resume()
+            }
+        }
+        await terminate(client)
+        var heard: [String] = []
+        for _ in 0..<4 { heard.append(try #require(await answers.next())) }
+        #expect(heard.sorted() == ["bundle error FAILED_PRECONDITION", "end", "wait CANCELLED", "write CANCELLED"])
+        mayGo.signal()
+        client.write([.set("c/b")]) { answers.put("late \($0?.code.name ?? "")") }
+        #expect(await answers.next() == "late FAILED_PRECONDITION")
+        client.remove(listener)
+        await terminate(client)
+        #expect(answers.isEmpty, "and nothing more")
+    }
+
+    /// What a listener's closure holds goes with the listener, however that ends.
+    @Test("A listener is let go when it is removed, refused, or its client terminated")
+    func letGo() async throws {
+        final class Held: Sendable {}
+        let client = try client()
+        weak var removed: Held?
+        weak var ended: Held?
+        func listen() -> (SyncClient.Listener, SyncClient.Listener) {
+            let (first, second) = (Held(), Held())
+            (removed, ended) = (first, second)
+            return (
+                client.listen(to: .collection("c"), options: Self.everything) { [first] _ in
+                    withExtendedLifetime(first) {}
+                },
+                client.listen(to: .collection("d"), options: Self.everything) { [second] _ in
+                    withExtendedLifetime(second) {}
+                }
+            )
+        }
+        var listeners: (SyncClient.Listener, SyncClient.Listener)? = listen()
+        if let (first, _) = listeners { client.remove(first) }
+        listeners = nil
+        await withCheckedContinuation { done in client.enableNetwork { _ in done.resume() } }
+        #expect(removed == nil)
+        #expect(ended != nil, "forgetting it isn't removing it")
+        await terminate(client)
+        #expect(ended == nil)
     }
 
     @Test("A document from the cache: found, missing, or nothing known of it")

@@ -256,9 +256,11 @@ extension String {
     @Test func sumsOfIntegersAreIntegersWhileTheyFit() {
         let cases: [(ServerValue, Scalar?, Scalar)] = [
             (.increment(1), .integer(41), .integer(42)), (.increment(1), nil, .integer(1)),
-            (.increment(1), .double(1), .double(2)), (.incrementDouble(1), .integer(1), .double(2)),
+            (.increment(1), .double(1.5), .double(2.5)), (.incrementDouble(0.5), .integer(1), .double(1.5)),
+            // As it is read again.
+            (.incrementDouble(0.5), .double(1.5), .integer(2)), (.increment(1), .double(0x1p60), .double(0x1p60)),
             (.increment(-1), .integer(.min), .double(-0x1p63)), (.increment(1), .bool(true), .integer(1)),
-            (.incrementDouble(-1), .double(1), .double(0)),
+            (.incrementDouble(-1), .double(1), .integer(0)),
             (
                 .incrementDouble(.greatestFiniteMagnitude), .double(.greatestFiniteMagnitude),
                 .double(.greatestFiniteMagnitude)

@@ -1,5 +1,6 @@
 import Foundation
 import HearthApp
+import HearthConcurrency
 import HearthModel
 import HearthTree
 
@@ -55,19 +56,22 @@ extension DatabaseQuery {
         withCancel cancelBlock: ((any Error) -> Void)?
     ) { _ = start(eventType, isSingle: true, block, cancelBlock) }
 
-    /// Doesn't return when the server refuses: see `getData`.
-    public func observeSingleEventAndPreviousSiblingKey(
+    /// Waits for the event, however long that takes: see `getData`. Unlike Apple's it throws, and so returns whatever happens.
+    /// - Throws: what the server refuses with; that the app was deleted; `CancellationError`.
+    nonisolated(nonsending) public func observeSingleEventAndPreviousSiblingKey(
         of eventType: DataEventType
-    ) async -> (DataSnapshot, String?) {
-        await withUnsafeContinuation { continuation in
-            start(
-                eventType, isSingle: true, callbacks: .none, { event in continuation.resume(returning: event) }, nil)
-        }
+    ) async throws -> (DataSnapshot, String?) {
+        try await answer(stoppable: { completion in
+            let handle = start(
+                eventType, isSingle: true, callbacks: .none, { completion(.success($0)) },
+                { completion(.failure($0.error)) })
+            return { [self] in removeObserver(withHandle: handle) }
+        })
     }
 
-    /// Ours. Doesn't return when the server refuses: see `getData`.
-    public func observeSingleEvent(of eventType: DataEventType) async -> DataSnapshot {
-        await observeSingleEventAndPreviousSiblingKey(of: eventType).0
+    /// Ours. Waits and throws as `observeSingleEventAndPreviousSiblingKey` does.
+    nonisolated(nonsending) public func observeSingleEvent(of eventType: DataEventType) async throws -> DataSnapshot {
+        try await observeSingleEventAndPreviousSiblingKey(of: eventType).0
     }
 
     private func start(
@@ -133,7 +137,7 @@ extension DatabaseQuery {
     }
 
     nonisolated(nonsending) public func getData() async throws -> DataSnapshot {
-        try await withCheckedThrowingContinuation { continuation in get { continuation.resume(with: $0) } }
+        try await answer { get($0) }
     }
 
     private func get(_ completion: @escaping @Sendable (Result<DataSnapshot, any Error>) -> Void) {

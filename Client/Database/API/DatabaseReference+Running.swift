@@ -1,5 +1,6 @@
 import Foundation
 import HearthApp
+import HearthConcurrency
 import HearthModel
 import HearthTree
 
@@ -20,14 +21,8 @@ extension DatabaseReference {
     nonisolated(nonsending) func running(_ change: (TreePath) throws(Status) -> Change) async throws
         -> DatabaseReference
     {
-        try await withCheckedThrowingContinuation { continuation in
-            run(change) { [self] failure in
-                if let failure {
-                    continuation.resume(throwing: failure.error)
-                } else {
-                    continuation.resume(returning: self)
-                }
-            }
+        try await answer { completion in
+            run(change) { [self] failure in completion(failure.map { .failure($0.error) } ?? .success(self)) }
         }
     }
 

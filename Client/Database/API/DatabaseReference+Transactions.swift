@@ -1,5 +1,6 @@
 import Foundation
 import HearthApp
+import HearthConcurrency
 import HearthModel
 import HearthTree
 
@@ -43,9 +44,7 @@ extension DatabaseReference {
     nonisolated(nonsending) public func runTransactionBlock(
         _ block: @escaping (MutableData) -> TransactionResult
     ) async throws -> (Bool, DataSnapshot) {
-        try await withCheckedThrowingContinuation { continuation in
-            run(block, localEvents: true) { continuation.resume(with: $0) }
-        }
+        try await answer { run(block, localEvents: true, completion: $0) }
     }
 
     private func run(

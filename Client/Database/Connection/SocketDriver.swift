@@ -67,6 +67,8 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
 
     var nowMilliseconds: Int64 { Repository.nowMilliseconds }
 
+    var monotonicMilliseconds: Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
+
     var random: Double { Double.random(in: 0..<1) }
 
     func schedule(_ timer: WireTimer, afterMilliseconds milliseconds: Int) {

@@ -54,6 +54,10 @@ extension WireConnection: DatabaseConnection {
         for write in outbox.takeAllWrites() { write.done(.cancelled) }
     }
 
+    func giveUp(_ failure: WireFailure) {
+        for fail in outbox.takeAll() { fail(failure) }
+    }
+
     // MARK: Out
 
     func send(_ item: WireOutbox.Item) {
@@ -66,10 +70,18 @@ extension WireConnection: DatabaseConnection {
             send(WireRequest.unlisten(number(for: .unlisten), key.path, key.query, tag: tag))
         case .write(let number):
             guard let write = outbox.writes[number] else { return }
-            send(text(of: write.change, self.number(for: .write(number)), put: "p", merge: "m"))
+            let request = self.number(for: .write(number))
+            let text = text(of: write.change, request, put: "p", merge: "m")
+            if text.count <= WireLimits.requestBytesMax { return send(text) }
+            requests[request] = nil
+            outbox.takeWrite(number)?.done(.tooLarge)
         case .onDisconnect(let number):
             guard let write = outbox.onDisconnects[number] else { return }
-            send(text(of: write.change, self.number(for: .onDisconnect(number)), put: "o", merge: "om"))
+            let request = self.number(for: .onDisconnect(number))
+            let text = text(of: write.change, request, put: "o", merge: "om")
+            if text.count <= WireLimits.requestBytesMax { return send(text) }
+            requests[request] = nil
+            outbox.takeOnDisconnect(number)?.done(.tooLarge)
         case .get(let number):
             guard let get = outbox.gets[number] else { return }
             send(WireRequest.get(self.number(for: .get(number)), get.path, get.query))
@@ -130,7 +142,7 @@ extension WireConnection: DatabaseConnection {
                 + "\".indexOn\": \"\(name)\" at \(key.path) to the rules.")
     }
 
-    private func releaseAnswers() {
+    func releaseAnswers() {
         for answer in outbox.takeHeldAnswers() { answer() }
     }
 

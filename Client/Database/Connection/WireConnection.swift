@@ -45,6 +45,7 @@ final class WireConnection {
     private var lastSession: String?
     /// Where the server wants to be reached; nil for where we were told.
     private var host: String?
+    /// By the clock that nobody sets.
     private var lastSentMilliseconds: Int64 = 0
 
     /// Of the user; nil when nobody is signed in.
@@ -291,7 +292,7 @@ final class WireConnection {
         guard phase == .opening else { return }
         driver.cancel(.handshake)
         driver.schedule(.stable, afterMilliseconds: Self.stableMilliseconds)
-        lastSentMilliseconds = driver.nowMilliseconds
+        lastSentMilliseconds = driver.monotonicMilliseconds
         driver.schedule(.keepAlive, afterMilliseconds: Int(Self.keepAliveMilliseconds))
         lastSession = handshake.session
         if let host = handshake.host, !host.isEmpty { self.host = host }
@@ -326,6 +327,8 @@ final class WireConnection {
     private func flush() {
         guard phase == .ready, !isAwaitingToken else { return }
         while let item = outbox.next() { send(item) }
+        // All listens that they waited for may have gone.
+        releaseAnswers()
     }
 
     func number(for answer: WireAnswer) -> Int {
@@ -335,18 +338,18 @@ final class WireConnection {
     }
 
     func send(_ text: [UInt8]) {
-        lastSentMilliseconds = driver.nowMilliseconds
+        lastSentMilliseconds = driver.monotonicMilliseconds
         for frame in WireFrames.frames(of: text) { driver.send(frame: frame) }
     }
 
     private func keepAlive() {
         guard isOpen else { return }
         let due = lastSentMilliseconds + Self.keepAliveMilliseconds
-        if driver.nowMilliseconds >= due {
+        if driver.monotonicMilliseconds >= due {
             send(WireRequest.keepAlive)
             driver.schedule(.keepAlive, afterMilliseconds: Int(Self.keepAliveMilliseconds))
         } else {
-            driver.schedule(.keepAlive, afterMilliseconds: Int(due - driver.nowMilliseconds))
+            driver.schedule(.keepAlive, afterMilliseconds: Int(due - driver.monotonicMilliseconds))
         }
     }
 }

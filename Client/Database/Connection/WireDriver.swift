@@ -8,6 +8,8 @@ protocol WireDriver: AnyObject {
 
     /// Milliseconds since 1970.
     var nowMilliseconds: Int64 { get }
+    /// Of a clock that nobody sets.
+    var monotonicMilliseconds: Int64 { get }
     /// At least 0, below 1.
     var random: Double { get }
 

@@ -4,6 +4,8 @@ enum WireLimits {
     static let frameUnitsMax = 16_384
     /// Digits of the number that announces the pieces of a message.
     static let countDigitsMax = 6
+    /// Bytes of one message of ours. Source: "Limits" of the documentation, a write of an SDK.
+    static let requestBytesMax = 16 << 20
     /// Bytes of one message of the server's, joined. Source: "Limits" of the documentation, one read.
     static let messageBytesMax = 256 << 20
 }

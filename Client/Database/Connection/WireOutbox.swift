@@ -183,6 +183,16 @@ struct WireOutbox {
         return all
     }
 
+    /// Everything; what waits for an answer has to be told why there will be none, in order.
+    mutating func takeAll() -> [(WireFailure) -> Void] {
+        let held = heldAnswers
+        let waiting =
+            (Array(writes) + Array(onDisconnects)).map { number, write in (number, { write.done($0) }) }
+            + gets.map { number, get in (number, { get.done(.failure($0)) } as (WireFailure) -> Void) }
+        self = WireOutbox()
+        return held.map { answer in { _ in answer() } } + waiting.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
     // MARK: Connections
 
     /// Listens go first, so that the answers to writes find their data; then writes in order, and single reads.

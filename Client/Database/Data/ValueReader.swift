@@ -120,7 +120,8 @@ struct ValueReader {
     private func scalar(_ number: NSNumber, at path: TreePath) throws(Status) -> Scalar {
         if number.holdsBoolean { return .bool(number.boolValue) }
         if number.holdsFloatingPoint || number is NSDecimalNumber {
-            guard let scalar = Scalar.number(number.doubleValue) else {
+            // Else it would come back as another number than the one that observers were told of.
+            guard let scalar = Scalar.canonical(number.doubleValue) else {
                 throw invalid("got \(number), which can't be stored,", path)
             }
             return scalar

@@ -47,6 +47,9 @@ protocol DatabaseConnection: AnyObject {
     /// Gives up all writes without an answer: puts, merges and what was to happen on disconnect. Their `done` is called with
     /// `write_canceled` before this returns, in order.
     func purgeOutstandingWrites()
+    /// Gives up everything that waits for an answer, and all listens. What waits is told the failure before this returns, in
+    /// order.
+    func giveUp(_ failure: WireFailure)
 }
 
 /// What the connection tells the engine, on the engine's queue.

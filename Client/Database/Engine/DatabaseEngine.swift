@@ -33,6 +33,7 @@ final class DatabaseEngine {
     var disconnectWrites = DisconnectWrites()
     let ids: WriteIDs
     private var lastObserver = 0
+    private var isClosed = false
 
     /// Applies and sends the writes that a former run left on the disk.
     /// - Parameters:
@@ -70,8 +71,18 @@ final class DatabaseEngine {
         if let disk { perform { self.restore(disk.pendingWrites()) } }
     }
 
-    /// Gives the folder back; nothing may be called after it.
-    func close() { disk?.close() }
+    /// Gives the folder back, and tells whoever waits that there will be no answer; nothing may be called after it. Writes that are
+    /// on the disk stay there.
+    func close(_ failure: WireFailure) {
+        isClosed = true
+        perform {
+            transactions.abort(at: .root, failure)
+            connection.giveUp(failure)
+        }
+        disk?.close()
+        // It holds what holds the outputs.
+        outputs.finish = {}
+    }
 
     func perform<Result>(_ body: () -> Result) -> Result { outputs.perform(body) }
 
@@ -175,6 +186,7 @@ final class DatabaseEngine {
     private func answer(
         _ write: PendingWrite, _ failure: WireFailure?, _ completion: @escaping (WireFailure?) -> Void
     ) {
+        if isClosed { return outputs.append { completion(failure) } }
         disk?.remove(write.id)
         if sync.answer(write.id, isAccepted: failure == nil) { transactions.rerun(at: write.path) }
         outputs.append { completion(failure) }

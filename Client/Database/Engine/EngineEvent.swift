@@ -56,6 +56,9 @@ struct WireFailure: Error, Equatable, Sendable {
     static let overriddenBySet = WireFailure("set")
     static let maxRetries = WireFailure("maxretry")
     static let offline = WireFailure("offline", "Client is offline.")
+    static let tooLarge = WireFailure("too_big", "The write is larger than the 16 MiB of one request.")
+    /// A write that waited may be on the disk, and is sent when the database is used again.
+    static let closed = WireFailure("unavailable", "The database was closed with its app.")
 }
 
 /// Names an observer of one engine; never 0, never used twice.

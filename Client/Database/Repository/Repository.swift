@@ -27,7 +27,7 @@ final class Repository: @unchecked Sendable {
     private var connection: WireConnection?
     private var driver: (any WireDriver)?
     /// Why there is no engine: every call fails with it.
-    private var failure = WireFailure("unavailable", "The database was closed with its app.")
+    private var failure = WireFailure.closed
 
     private let callbacks = Locked(Callbacks())
     private let observations = Locked<[DatabaseHandle: Observation]>([:])
@@ -84,10 +84,11 @@ final class Repository: @unchecked Sendable {
         // What fails by that is told to the engine in between.
         await withCheckedContinuation { continuation in
             queue.async { [self] in
-                engine?.close()
+                engine?.close(.closed)
                 engine = nil
                 connection = nil
                 driver = nil
+                endObservations()
                 continuation.resume()
             }
         }
@@ -145,11 +146,14 @@ final class Repository: @unchecked Sendable {
     private final class Observation: Sendable {
         let path: TreePath
         let query: TreeQuery
+        /// Told when the database is closed: somebody waits for the one event.
+        let waiting: (@Sendable (WireFailure) -> Void)?
         private let state = Locked<(isRemoved: Bool, id: ObserverID?)>((false, nil))
 
-        init(path: TreePath, query: TreeQuery) {
+        init(path: TreePath, query: TreeQuery, waiting: (@Sendable (WireFailure) -> Void)?) {
             self.path = path
             self.query = query
+            self.waiting = waiting
         }
 
         var isRemoved: Bool { state.with { $0.isRemoved } }
@@ -176,11 +180,14 @@ final class Repository: @unchecked Sendable {
             last += 1
             return last
         }
-        let observation = Observation(path: path, query: query)
-        observations.with { $0[handle] = observation }
-        let tell: @Sendable (@escaping @Sendable () -> Void) -> Void = { [self] work in
-            let work: @Sendable () -> Void = { if !observation.isRemoved { work() } }
+        let place: @Sendable (@escaping @Sendable () -> Void) -> Void = { [self] work in
             if case .users = callbacks { deliver(work) } else { work() }
+        }
+        let told: @Sendable (WireFailure) -> Void = { failure in place { onCancel(failure) } }
+        let observation = Observation(path: path, query: query, waiting: isSingle ? told : nil)
+        observations.with { $0[handle] = observation }
+        let tell: @Sendable (@escaping @Sendable () -> Void) -> Void = { work in
+            place { if !observation.isRemoved { work() } }
         }
         let cancel: @Sendable (WireFailure) -> Void = { [self] failure in
             observations.with { $0[handle] = nil }
@@ -198,6 +205,18 @@ final class Repository: @unchecked Sendable {
                 observation.begin(id)
             }, otherwise: cancel)
         return handle
+    }
+
+    /// The database is closed.
+    private func endObservations() {
+        let ended = observations.with { observations in
+            defer { observations = [:] }
+            return observations
+        }
+        for (_, observation) in ended.sorted(by: { $0.key < $1.key }) {
+            observation.remove()
+            observation.waiting?(failure)
+        }
     }
 
     func remove(_ handle: DatabaseHandle, of query: TreeQuery, at path: TreePath) {

@@ -21,13 +21,7 @@ public final class AggregateQuery: Sendable, Hashable {
         switch source {
         case .server:
             let engine = query.firestore.engine
-            Task.detached { [self] in
-                do throws(Status) {
-                    done(.success(try await fromServer(engine)))
-                } catch {
-                    done(.failure(error))
-                }
-            }
+            fromServer(engine, done)
         case .cache: fromCache(done)
         }
     }
@@ -37,11 +31,8 @@ public final class AggregateQuery: Sendable, Hashable {
         orTrap(query.validateForRun)
         switch source {
         case .server:
-            do throws(Status) {
-                return try await fromServer(query.firestore.engine)
-            } catch {
-                throw error.nsError
-            }
+            let engine = query.firestore.engine
+            return try await waiting(stoppable: { fromServer(engine, $0) })
         case .cache: return try await waiting { fromCache($0) }
         }
     }
@@ -82,6 +73,20 @@ public final class AggregateQuery: Sendable, Hashable {
     }
 
     // MARK: At the server
+
+    @discardableResult
+    private func fromServer(
+        _ engine: any FirestoreEngine,
+        _ completion: @escaping @Sendable (Result<AggregateQuerySnapshot, Status>) -> Void
+    ) -> @Sendable () -> Void {
+        query.firestore.tasks.run { [self] in
+            do throws(Status) {
+                completion(.success(try await fromServer(engine)))
+            } catch {
+                completion(.failure(error))
+            }
+        }
+    }
 
     private func fromServer(_ engine: any FirestoreEngine) async throws(Status) -> AggregateQuerySnapshot {
         let distinct = distinctFields

@@ -130,7 +130,7 @@ public final class DocumentReference: Sendable {
 
     @discardableResult
     nonisolated(nonsending) public func getDocument(source: FirestoreSource) async throws -> DocumentSnapshot {
-        try await waiting { OneTimeRead.document(self, source, $0) }
+        try await waiting(stoppable: { OneTimeRead.document(self, source, $0) })
     }
 
     public func getDocument<T: Decodable>(

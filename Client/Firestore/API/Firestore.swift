@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HearthConcurrency
 internal import HearthModel
 internal import HearthSync
 
@@ -21,6 +22,8 @@ public final class Firestore: Sendable {
     private let state = Locked(State())
     /// Runs what the engine tells: completions and events, one after another.
     let engineQueue: DispatchQueue
+    /// Transactions and aggregations.
+    let tasks = InstanceTasks()
 
     init(app: FirebaseApp, database: String, factory: EngineFactory) {
         self.app = app
@@ -218,6 +221,7 @@ public final class Firestore: Sendable {
             return state.engine
         }
         leaveRegistry()
+        tasks.end()
         guard let engine else { return }
         await withCheckedContinuation { continuation in engine.terminate { continuation.resume() } }
     }
@@ -292,21 +296,30 @@ extension Firestore: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Waits for a completion, without any queue of the user's.
+/// Waits for a completion, without any queue of the user's. Ends early, with `CancellationError`, when the task is cancelled; what was
+/// begun goes on.
 nonisolated(nonsending) func waiting(
     _ start: (@escaping @Sendable (Status?) -> Void) -> Void
 ) async throws {
-    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-        start { status in
-            if let status { continuation.resume(throwing: status.nsError) } else { continuation.resume() }
-        }
+    let _: Void = try await answer { (completion: @escaping @Sendable (Result<Void, any Error>) -> Void) in
+        start { status in completion(status.map { .failure($0.nsError) } ?? .success(())) }
     }
 }
 
 nonisolated(nonsending) func waiting<Success: Sendable>(
     _ start: (@escaping @Sendable (Result<Success, Status>) -> Void) -> Void
 ) async throws -> Success {
-    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Success, any Error>) in
-        start { result in continuation.resume(with: result.mapError { $0.nsError as any Error }) }
-    }
+    try await waiting(stoppable: { completion in
+        start(completion)
+        return {}
+    })
+}
+
+/// - Parameter start: returns what ends the work early.
+nonisolated(nonsending) func waiting<Success: Sendable>(
+    stoppable start: (@escaping @Sendable (Result<Success, Status>) -> Void) -> @Sendable () -> Void
+) async throws -> Success {
+    try await answer(stoppable: { (completion: @escaping @Sendable (Result<Success, any Error>) -> Void) in
+        start { (result: Result<Success, Status>) in completion(result.mapError { $0.nsError }) }
+    })
 }

@@ -47,7 +47,7 @@ public class Query: @unchecked Sendable, Hashable {
     @discardableResult
     nonisolated(nonsending) public func getDocuments(source: FirestoreSource) async throws -> QuerySnapshot {
         orTrap(validateForRun)
-        return try await waiting { OneTimeRead.documents(self, source, $0) }
+        return try await waiting(stoppable: { OneTimeRead.documents(self, source, $0) })
     }
 
     /// What can be judged only when nothing more is added.

@@ -3,7 +3,7 @@ internal import HearthModel
 
 extension DocumentReference {
     /// The document's snapshots as they come. Listening begins with the iterator, and ends when the iterator goes or the
-    /// task is cancelled.
+    /// task is cancelled. The sequence ends when the instance is terminated.
     public var snapshots: DocumentSnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
     @discardableResult
@@ -40,10 +40,11 @@ extension DocumentReference {
             AsyncIterator(
                 SnapshotStream.make { [document, includeMetadataChanges] continuation in
                     let options = SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges)
-                    return document.firestore.engine.listen(to: document.documentQuery, options: options.model) {
-                        result in
-                        SnapshotStream.yield(result.map { document.snapshot(of: $0) }, to: continuation)
-                    }
+                    return document.firestore.engine.listen(
+                        to: document.documentQuery, options: options.model, onEnd: { continuation.finish() },
+                        onEvent: { result in
+                            SnapshotStream.yield(result.map { document.snapshot(of: $0) }, to: continuation)
+                        })
                 })
         }
     }
@@ -54,7 +55,7 @@ extension DocumentReference.DocumentSnapshotsSequence.AsyncIterator: Sendable {}
 
 extension Query {
     /// The query's snapshots as they come. Listening begins with the iterator, and ends when the iterator goes or the task
-    /// is cancelled.
+    /// is cancelled. The sequence ends when the instance is terminated.
     public var snapshots: QuerySnapshotsSequence { snapshots(includeMetadataChanges: false) }
 
     @discardableResult
@@ -92,9 +93,11 @@ extension Query {
             return AsyncIterator(
                 SnapshotStream.make { [query, includeMetadataChanges] continuation in
                     let options = SnapshotListenOptions().withIncludeMetadataChanges(includeMetadataChanges)
-                    return query.firestore.engine.listen(to: query.model, options: options.model) { result in
-                        SnapshotStream.yield(result.map { QuerySnapshot(query: query, view: $0) }, to: continuation)
-                    }
+                    return query.firestore.engine.listen(
+                        to: query.model, options: options.model, onEnd: { continuation.finish() },
+                        onEvent: { result in
+                            SnapshotStream.yield(result.map { QuerySnapshot(query: query, view: $0) }, to: continuation)
+                        })
                 })
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import HearthConcurrency
 internal import HearthModel
 internal import HearthSync
 
@@ -21,7 +22,7 @@ public final class Transaction {
         let key = document.key
         let result = Locked<Result<ClientDocument, Status>?>(nil)
         let isDone = DispatchSemaphore(value: 0)
-        Task.detached {
+        firestore.tasks.run {
             let answer: Result<ClientDocument, Status>
             do throws(Status) {
                 answer = .success(try await attempt.read(key))
@@ -159,8 +160,7 @@ extension Firestore {
             firestore: self, attemptsMax: options?.maxAttempts ?? TransactionRunner.attemptsDefault)
         let block = Carried(updateBlock)
         let done = Carried(completion)
-        Task.detached { [self] in
-            let result = await runner.run(block)
+        runner.start(block) { [self] result in
             deliver {
                 switch result {
                 case .success(let value): done.value(value.value, nil)
@@ -175,6 +175,8 @@ extension Firestore {
         _ updateBlock: @escaping (Transaction, NSErrorPointer) -> sending Any?
     ) async throws -> sending Any? {
         let runner = TransactionRunner(firestore: self, attemptsMax: TransactionRunner.attemptsDefault)
-        return try await runner.run(Carried(updateBlock)).get().value
+        let block = Carried<(Transaction, NSErrorPointer) -> Any?>(updateBlock)
+        let result: Carried<Any?> = try await answer(stoppable: { runner.start(block, completion: $0) })
+        return result.value
     }
 }

@@ -22,7 +22,7 @@ final class BrokenEngine: FirestoreEngine {
     }
 
     func listen(
-        to query: ClientQuery, options: SyncClient.ListenOptions,
+        to query: ClientQuery, options: SyncClient.ListenOptions, onEnd: @escaping @Sendable () -> Void,
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> EngineListener {
         fail(onEvent)

@@ -6,8 +6,9 @@ internal import HearthSync
 /// Completions and events come on one serial queue of the instance. The API hops from there to the user's queue for
 /// completion handlers and listeners, and not for `async` calls: those need no queue of the user's to run.
 protocol FirestoreEngine: AnyObject, Sendable {
+    /// - Parameter onEnd: the engine was terminated, and no event comes any more.
     func listen(
-        to query: ClientQuery, options: SyncClient.ListenOptions,
+        to query: ClientQuery, options: SyncClient.ListenOptions, onEnd: @escaping @Sendable () -> Void,
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> EngineListener
     func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> EngineListener
@@ -36,6 +37,13 @@ protocol FirestoreEngine: AnyObject, Sendable {
     func enableNetwork(completion: @escaping @Sendable (Status?) -> Void)
     func disableNetwork(completion: @escaping @Sendable (Status?) -> Void)
     func terminate(completion: @escaping @Sendable () -> Void)
+}
+
+extension FirestoreEngine {
+    func listen(
+        to query: ClientQuery, options: SyncClient.ListenOptions,
+        onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
+    ) -> EngineListener { listen(to: query, options: options, onEnd: {}, onEvent: onEvent) }
 }
 
 /// Stands for one listener. Removing it is harmless when repeated.

@@ -3,13 +3,17 @@ internal import HearthSync
 
 /// What `get` means: the cache at once, or the first event of a listener that waits for the server.
 enum OneTimeRead {
+    /// Ends a read before its time: its completion isn't called then.
+    typealias Stop = @Sendable () -> Void
+
+    @discardableResult
     static func document(
         _ reference: DocumentReference, _ source: FirestoreSource,
         _ completion: @escaping @Sendable (Result<DocumentSnapshot, Status>) -> Void
-    ) {
+    ) -> Stop {
         let engine = reference.firestore.engine
         guard source != .cache else {
-            return engine.documentFromCache(reference.key) { result in
+            engine.documentFromCache(reference.key) { result in
                 completion(
                     result.map { document in
                         DocumentSnapshot(
@@ -19,8 +23,9 @@ enum OneTimeRead {
                                 hasPendingWrites: document.isFound && document.hasLocalMutations, isFromCache: true))
                     })
             }
+            return {}
         }
-        first(of: reference.documentQuery, engine) { result in
+        return first(of: reference.documentQuery, engine) { result in
             completion(
                 result.map { reference.snapshot(of: $0) }.flatMap { snapshot in
                     guard snapshot.metadata.isFromCache else { return .success(snapshot) }
@@ -40,22 +45,27 @@ enum OneTimeRead {
         }
     }
 
+    @discardableResult
     static func documents(
         _ query: Query, _ source: FirestoreSource,
         _ completion: @escaping @Sendable (Result<QuerySnapshot, Status>) -> Void
-    ) {
+    ) -> Stop {
         view(of: query.model, query.firestore.engine, source) { result in
             completion(result.map { QuerySnapshot(query: query, view: $0) })
         }
     }
 
     /// A query's result as the engine gives it.
+    @discardableResult
     static func view(
         of query: ClientQuery, _ engine: any FirestoreEngine, _ source: FirestoreSource,
         _ completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
-    ) {
-        guard source != .cache else { return engine.documentsFromCache(query, completion: completion) }
-        first(of: query, engine) { result in
+    ) -> Stop {
+        guard source != .cache else {
+            engine.documentsFromCache(query, completion: completion)
+            return {}
+        }
+        return first(of: query, engine) { result in
             completion(
                 result.flatMap { view in
                     guard view.isFromCache, source == .server else { return .success(view) }
@@ -72,30 +82,33 @@ enum OneTimeRead {
     private static func first(
         of query: ClientQuery, _ engine: any FirestoreEngine,
         _ completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
-    ) {
+    ) -> Stop {
         struct State {
             var listener: EngineListener?
             var isDone = false
         }
         let state = Locked(State())
+        /// Whether nothing has ended the read before.
+        let end: @Sendable () -> Bool = {
+            let (isFirst, listener) = state.with { state in
+                defer { (state.listener, state.isDone) = (nil, true) }
+                return (!state.isDone, state.listener)
+            }
+            listener?.remove()
+            return isFirst
+        }
         let listener = engine.listen(
             to: query,
             options: SyncClient.ListenOptions(
-                includesDocumentMetadataChanges: true, includesQueryMetadataChanges: true, waitsForSyncWhenOnline: true)
-        ) { result in
-            let (isFirst, listener) = state.with { state in
-                defer { state.isDone = true }
-                return (!state.isDone, state.listener)
-            }
-            guard isFirst else { return }
-            listener?.remove()
-            completion(result)
-        }
+                includesDocumentMetadataChanges: true, includesQueryMetadataChanges: true, waitsForSyncWhenOnline: true),
+            onEnd: { if end() { completion(.failure(Status(.cancelled, "The client was terminated."))) } },
+            onEvent: { result in if end() { completion(result) } })
         let isDone = state.with { state in
-            state.listener = listener
+            if !state.isDone { state.listener = listener }
             return state.isDone
         }
         // The event may have been quicker than the call that asked for it.
         if isDone { listener.remove() }
+        return { _ = end() }
     }
 }

@@ -8,10 +8,10 @@ final class SyncClientEngine: FirestoreEngine {
     init(_ client: SyncClient) { self.client = client }
 
     func listen(
-        to query: ClientQuery, options: SyncClient.ListenOptions,
+        to query: ClientQuery, options: SyncClient.ListenOptions, onEnd: @escaping @Sendable () -> Void,
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> EngineListener {
-        let listener = client.listen(to: query, options: options, onEvent: onEvent)
+        let listener = client.listen(to: query, options: options, onEnd: onEnd, onEvent: onEvent)
         return EngineListener { [client] in client.remove(listener) }
     }
 

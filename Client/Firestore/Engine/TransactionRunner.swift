@@ -7,10 +7,21 @@ struct TransactionRunner: Sendable {
 
     let firestore: Firestore
     let attemptsMax: Int
-    /// Waits some seconds: tests count instead. In a task of its own, so that a caller who was cancelled doesn't try again
-    /// without a pause: as in Apple's library a transaction goes on to its end.
+    /// Waits some seconds: tests count instead. Ends when the task is cancelled.
     var sleep: @Sendable (Double) async -> Void = { seconds in
-        await Task.detached { try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000)) }.value
+        try? await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000))
+    }
+
+    /// Begins the transaction in a task of the instance.
+    /// - Returns: ends it early: no attempt is begun any more, and that which is being committed may be made or not.
+    @discardableResult
+    func start(
+        _ block: Carried<(Transaction, NSErrorPointer) -> Any?>,
+        completion: @escaping @Sendable (Result<Carried<Any?>, any Error>) -> Void
+    ) -> @Sendable () -> Void {
+        // Here, where its absence is the caller's mistake; not in a task, which may begin after the end.
+        let engine = firestore.engine
+        return firestore.tasks.run { completion(await run(block, engine)) }
     }
 
     /// The first attempt at once; then 1 s, half as much more each time, at most 60 s, each give or take a half.
@@ -29,13 +40,15 @@ struct TransactionRunner: Sendable {
         mutating func goToMaximum() { base = Self.secondsMax }
     }
 
-    func run(_ block: Carried<(Transaction, NSErrorPointer) -> Any?>) async -> Result<Carried<Any?>, any Error> {
-        let engine = firestore.engine
+    func run(
+        _ block: Carried<(Transaction, NSErrorPointer) -> Any?>, _ engine: any FirestoreEngine
+    ) async -> Result<Carried<Any?>, any Error> {
         var backoff = Backoff()
         var attemptsLeft = attemptsMax
         while true {
             let seconds = backoff.nextSeconds()
             if seconds > 0 { await sleep(seconds) }
+            if Task.isCancelled { return .failure(Self.cancelled.nsError) }
             attemptsLeft -= 1
             let attempt = TransactionAttempt(engine: engine)
             let (value, userError) = await call(block, attempt)
@@ -74,6 +87,9 @@ struct TransactionRunner: Sendable {
             }
         }
     }
+
+    private static let cancelled = Status(
+        .cancelled, "The transaction was cancelled, or its client terminated, before it was committed.")
 
     static func isWorthRetrying(_ code: Status.Code) -> Bool {
         switch code {

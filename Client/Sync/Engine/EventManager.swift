@@ -41,11 +41,11 @@ final class EventManager {
         state.listeners.remove(at: index)
         if state.listeners.isEmpty {
             queries[listener.query] = nil
-            try engine.stop(listener.query, stopsServer: listener.listensToServer)
+            try engine.stop(listener.query)
             return
         }
         queries[listener.query] = state
-        if listener.listensToServer, !state.listensToServer { engine.stopServer(listener.query) }
+        if listener.listensToServer, !state.listensToServer { try engine.stopServer(listener.query) }
     }
 
     // MARK: Snapshots in sync
@@ -80,6 +80,14 @@ final class EventManager {
 
     func failAll(_ error: Status) {
         for query in Array(queries.keys) { fail(query, error) }
+    }
+
+    /// The client ends: all listeners are let go.
+    func endAll() {
+        let ended = queries.values.flatMap(\.listeners)
+        queries = [:]
+        inSyncListeners = []
+        for listener in ended { listener.end() }
     }
 
     func take(_ state: OnlineState) {

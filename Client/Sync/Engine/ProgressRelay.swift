@@ -2,13 +2,19 @@ import HearthModel
 import Synchronization
 
 /// Hands each step of a bundle's loading on, many of them in one turn of the callback queue: a turn for each would cost more
-/// than the document that it tells of.
+/// than the document that it tells of. Nothing comes behind the end.
 final class ProgressRelay: Sendable {
     typealias Step = (progress: SyncClient.BundleProgress, error: Status?)
 
+    private struct State {
+        var waiting: [Step] = []
+        var progress = SyncClient.BundleProgress(
+            documentsLoaded: 0, totalDocuments: 0, bytesLoaded: 0, totalBytes: 0, state: .inProgress)
+    }
+
     private let callbacks: @Sendable (@escaping @Sendable () -> Void) -> Void
     private let onProgress: @Sendable (SyncClient.BundleProgress, Status?) -> Void
-    private let waiting = Mutex<[Step]>([])
+    private let state = Mutex(State())
 
     init(
         _ callbacks: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
@@ -19,15 +25,31 @@ final class ProgressRelay: Sendable {
     }
 
     func take(_ progress: SyncClient.BundleProgress, _ error: Status?) {
-        let isFirst = waiting.withLock { waiting in
-            waiting.append((progress, error))
-            return waiting.count == 1
+        handOn { _ in (progress, error) }
+    }
+
+    /// The loading ends where it is.
+    func end(_ error: Status) {
+        handOn { progress in
+            var progress = progress
+            progress.state = .error
+            return (progress, error)
+        }
+    }
+
+    private func handOn(_ step: (SyncClient.BundleProgress) -> Step) {
+        let isFirst = state.withLock { state in
+            if state.progress.state != .inProgress { return false }
+            let step = step(state.progress)
+            state.progress = step.progress
+            state.waiting.append(step)
+            return state.waiting.count == 1
         }
         guard isFirst else { return }
         callbacks { [self] in
-            let steps = waiting.withLock { waiting in
-                defer { waiting = [] }
-                return waiting
+            let steps = state.withLock { state in
+                defer { state.waiting = [] }
+                return state.waiting
             }
             for step in steps { onProgress(step.progress, step.error) }
         }

@@ -5,16 +5,19 @@ final class QueryListener {
     let query: ClientQuery
     let options: SyncClient.ListenOptions
     private let onEvent: (Result<ViewSnapshot, Status>) -> Void
+    private let onEnd: () -> Void
     private var hasRaisedFirstEvent = false
     private var onlineState = OnlineState.unknown
     private var snapshot: ViewSnapshot?
 
+    /// - Parameter onEnd: the client has ended, and no event comes any more.
     init(
-        _ query: ClientQuery, _ options: SyncClient.ListenOptions,
+        _ query: ClientQuery, _ options: SyncClient.ListenOptions, onEnd: @escaping () -> Void = {},
         onEvent: @escaping (Result<ViewSnapshot, Status>) -> Void
     ) {
         self.query = query
         self.options = options
+        self.onEnd = onEnd
         self.onEvent = onEvent
     }
 
@@ -42,6 +45,8 @@ final class QueryListener {
     }
 
     func take(_ error: Status) { onEvent(.failure(error)) }
+
+    func end() { onEnd() }
 
     /// Whether an event was raised.
     func take(_ state: OnlineState) -> Bool {

@@ -42,7 +42,8 @@ public final class SyncClient: Sendable {
     public final class Listener: @unchecked Sendable {
         private let lock = NSLock()
         private var isMuted = false
-        var query: QueryListener?
+        /// Held by the engine while it is told of events: whoever asked for it may have forgotten it.
+        weak var query: QueryListener?
 
         init() {}
 
@@ -91,8 +92,10 @@ public final class SyncClient: Sendable {
 
     // MARK: Listening
 
+    /// - Parameter onEnd: runs when the client was terminated; no event comes any more.
+    ///   A query that the server would always refuse is refused at once, with INVALID_ARGUMENT.
     public func listen(
-        to query: ClientQuery, options: ListenOptions,
+        to query: ClientQuery, options: ListenOptions, onEnd: @escaping @Sendable () -> Void = {},
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> Listener {
         let listener = Listener()
@@ -100,9 +103,14 @@ public final class SyncClient: Sendable {
         let tell: @Sendable (Result<ViewSnapshot, Status>) -> Void = { event in
             callbacks { if listener.isHeard { onEvent(event) } }
         }
+        do throws(Status) { try core.serializer.check(query) } catch {
+            tell(.failure(error))
+            return listener
+        }
         core.enqueue(
             { engine throws(Status) in
-                let queryListener = QueryListener(query, options) { tell($0) }
+                let queryListener = QueryListener(
+                    query, options, onEnd: { callbacks { if listener.isHeard { onEnd() } } }, onEvent: { tell($0) })
                 listener.query = queryListener
                 // A failure is told to all listeners, this one among them.
                 engine.attempt { () throws(Status) in try engine.eventManager.add(queryListener) }
@@ -171,10 +179,16 @@ public final class SyncClient: Sendable {
 
     // MARK: Writing
 
-    /// Writes locally at once, together; completes with the server's answer.
+    /// Writes locally at once, together; completes with the server's answer. What the server would always refuse, say for a
+    /// reserved name, isn't written at all: INVALID_ARGUMENT.
     public func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
         let tell = onCallbacks(completion)
         if mutations.isEmpty { return core.enqueue({ _ in tell(nil) }, refused: { tell($0) }) }
+        do throws(Status) {
+            try MutationSerializer(database: core.database).check(mutations)
+        } catch {
+            return tell(error)
+        }
         core.enqueue(
             { engine throws(Status) in try engine.write(mutations) { tell($0) } }, refused: { tell($0) })
     }
@@ -209,7 +223,12 @@ public final class SyncClient: Sendable {
         onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void
     ) {
         let relay = ProgressRelay(callbacks, onProgress)
-        BundleLoader(core, read: read) { relay.take($0, $1) }.start()
+        // The source may keep its thread for as long as it likes.
+        core.atEnd(of: relay) { relay.end($0) }
+        BundleLoader(core, read: read) { [core] progress, error in
+            relay.take(progress, error)
+            if progress.state != .inProgress { core.forgetEnd(of: relay) }
+        }.start()
     }
 
     public func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {

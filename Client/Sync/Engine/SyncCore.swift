@@ -27,6 +27,8 @@ final class SyncCore: @unchecked Sendable {
     private var engine: SyncEngine?
     private var maintenance: Maintenance?
     private var isTerminated = false
+    /// Who hears that the client ends, of those who work on other threads.
+    private var ends: [ObjectIdentifier: @Sendable (Status) -> Void] = [:]
 
     init(
         database: DatabaseName, persistence: any Persistence, datastore: any Datastore,
@@ -129,13 +131,27 @@ final class SyncCore: @unchecked Sendable {
         return try result.get()
     }
 
+    /// - Parameter end: runs once, on the worker queue, when the client ends or has ended; not after `forgetEnd`.
+    func atEnd(of work: AnyObject & Sendable, _ end: @escaping @Sendable (Status) -> Void) {
+        queue.enqueue { [self] in
+            if isTerminated { end(Self.terminated) } else { ends[ObjectIdentifier(work)] = end }
+        }
+    }
+
+    func forgetEnd(of work: AnyObject & Sendable) {
+        queue.enqueue { [self] in ends[ObjectIdentifier(work)] = nil }
+    }
+
     /// Ends everything; the cache stays.
     func terminate(completion: @escaping @Sendable () -> Void) {
         credentials.observeUser(nil)
         queue.enqueue { [self] in
             if !isTerminated {
                 isTerminated = true
-                engine?.remoteStore.shutDown()
+                engine?.end()
+                let ends = ends.values
+                self.ends = [:]
+                for end in ends { end(Self.terminated) }
                 queue.cancelAllTimers()
                 datastore.shutDown()
                 persistence.persistence.shutDown()

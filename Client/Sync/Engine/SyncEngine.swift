@@ -5,6 +5,8 @@ final class SyncEngine {
     struct QueryView {
         var targetID: Int32
         var view: View
+        /// Some of its listeners want what the server says, not the cache alone.
+        var listensToServer = false
     }
 
     let localStore: LocalStore
@@ -12,6 +14,7 @@ final class SyncEngine {
     private(set) var eventManager: EventManager!
     var user: ClientUser
     private var views: [ClientQuery: QueryView] = [:]
+    /// What queries share a target of: a limit to the first in one order is a limit to the last in the other.
     private var viewsOfTarget: [Int32: [View]] = [:]
     let limbo: LimboTracker
     var writeCompletions: [ClientUser: [Int: (Status?) -> Void]] = [:]
@@ -40,11 +43,19 @@ final class SyncEngine {
         failure = error
         remoteStore.shutDown()
         eventManager.failAll(error)
-        let completions = writeCompletions.values.flatMap(\.values) + pendingWriteWaiters.values.joined()
-        writeCompletions = [:]
-        pendingWriteWaiters = [:]
-        for completion in completions { completion(error) }
+        failWrites(error)
         onWarning("The cache failed, and nothing works any more: \(error)")
+    }
+
+    /// The client ends: whoever waits hears of that, and nobody is held any more.
+    func end() {
+        remoteStore.shutDown()
+        eventManager.endAll()
+        failWrites(
+            Status(
+                .cancelled,
+                "The client was terminated before the server answered. What is in a cache on the disk is sent when a client "
+                    + "of the same app starts again."))
     }
 
     /// Goes online.
@@ -59,15 +70,17 @@ final class SyncEngine {
         let data = try localStore.allocate(query.target)
         let snapshot = try makeView(query, data)
         eventManager.take([snapshot])
-        if listensToServer { remoteStore.listen(to: data) }
+        if listensToServer { beginListening(query, data) }
         return data.targetID
     }
 
     private func makeView(_ query: ClientQuery, _ data: TargetData) throws(Status) -> ViewSnapshot {
         let (documents, remoteKeys) = try localStore.execute(query, usesPreviousResults: true)
+        let siblings = viewsOfTarget[data.targetID] ?? []
         var change = TargetChange(resumeToken: data.resumeToken)
-        if let sibling = viewsOfTarget[data.targetID]?.first { change.isCurrent = sibling.syncState == .synced }
+        change.isCurrent = siblings.contains { $0.syncState == .synced }
         let view = View(query, remoteKeys: remoteKeys)
+        view.isTargetHeard = siblings.contains { $0.isTargetHeard }
         let outcome = view.apply(view.computeChanges(documents), change)
         views[query] = QueryView(targetID: data.targetID, view: view)
         viewsOfTarget[data.targetID, default: []].append(view)
@@ -78,57 +91,94 @@ final class SyncEngine {
 
     /// Begins to listen at the server for a view that had cache listeners only.
     func listenToServer(_ query: ClientQuery) throws(Status) {
-        remoteStore.listen(to: try localStore.allocate(query.target))
+        beginListening(query, try localStore.allocate(query.target))
     }
 
-    /// - Parameter stopsServer: whether this query was listened to at the server.
-    func stop(_ query: ClientQuery, stopsServer: Bool) throws(Status) {
-        guard let (targetID, view) = views.removeValue(forKey: query).map({ ($0.targetID, $0.view) }) else { return }
-        let others = viewsOfTarget[targetID, default: []].filter { $0 !== view }
-        guard others.isEmpty else {
-            viewsOfTarget[targetID] = others
-            return
-        }
-        viewsOfTarget[targetID] = nil
-        if stopsServer { remoteStore.stopListening(to: targetID) }
+    private func beginListening(_ query: ClientQuery, _ data: TargetData) {
+        views[query]?.listensToServer = true
+        for view in viewsOfTarget[data.targetID] ?? [] { view.isTargetHeard = true }
+        remoteStore.listen(to: data)
+    }
+
+    /// Nobody listens to the query any more.
+    func stop(_ query: ClientQuery) throws(Status) {
+        guard let queryView = views[query] else { return }
+        let targetID = queryView.targetID
+        views[query] = nil
+        let others = viewsOfTarget[targetID, default: []].filter { $0 !== queryView.view }
+        viewsOfTarget[targetID] = others.isEmpty ? nil : others
+        if queryView.listensToServer { try endListening(targetID) }
+        if !others.isEmpty { return }
         try localStore.release(targetID)
         dropLimbo(of: targetID)
     }
 
     /// The view stays for cache listeners.
-    func stopServer(_ query: ClientQuery) {
-        guard let view = views[query] else { return }
-        remoteStore.stopListening(to: view.targetID)
+    func stopServer(_ query: ClientQuery) throws(Status) {
+        guard let targetID = views[query]?.targetID else { return }
+        views[query]?.listensToServer = false
+        try endListening(targetID)
+    }
+
+    /// The server is listened to while any query of the target is. What stays is the cache's from then on: not current, and
+    /// no update of the server follows what it has acknowledged.
+    private func endListening(_ targetID: Int32) throws(Status) {
+        let left = (viewsOfTarget[targetID] ?? []).map(\.query)
+        if left.contains(where: { views[$0]?.listensToServer == true }) { return }
+        remoteStore.stopListening(to: targetID)
+        var told = ToldViews()
+        for query in left {
+            guard let view = views[query]?.view else { continue }
+            let acknowledged = view.endOfServer()
+            try update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
+        }
+        dropLimbo(of: targetID)
+        try tell(told)
     }
 
     // MARK: Documents changed
 
+    private struct ToldViews {
+        var snapshots: [ViewSnapshot] = []
+        var changes: [ViewChange] = []
+    }
+
     /// Brings changed documents into all views, and tells the listeners.
     func emit(_ changed: [ResourcePath: ClientDocument], _ event: RemoteEvent? = nil) throws(Status) {
-        var snapshots: [ViewSnapshot] = []
-        var viewChanges: [ViewChange] = []
+        var told = ToldViews()
         for (query, queryView) in views {
             let view = queryView.view
             let targetChange = event?.targetChanges[queryView.targetID]
             let overdue = event.map { view.overdue(at: $0.snapshotVersion, targetChange) } ?? [:]
-            var changes = view.computeChanges(
-                changed.merging(overdue) { news, _ in news },
-                overdue: Set(overdue.keys.filter { changed[$0] == nil }))
-            if changes.needsRefill {
-                let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
-                changes = view.computeChanges(documents, after: changes)
-            }
-            let outcome = view.apply(
-                changes, targetChange,
-                isPendingReset: event?.targetMismatches[queryView.targetID] != nil)
-            trackLimbo(outcome, of: queryView.targetID)
-            if let snapshot = outcome.snapshot {
-                snapshots.append(snapshot)
-                viewChanges.append(ViewChange(snapshot, targetID: queryView.targetID))
-            }
+            try update(
+                query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
+                overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
+                isPendingReset: event?.targetMismatches[queryView.targetID] != nil, to: &told)
         }
-        eventManager.take(snapshots)
-        try localStore.notify(viewChanges)
+        try tell(told)
+    }
+
+    private func update(
+        _ query: ClientQuery, _ view: View, _ targetID: Int32, _ changed: [ResourcePath: ClientDocument],
+        overdue: Set<ResourcePath>, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false,
+        to told: inout ToldViews
+    ) throws(Status) {
+        var changes = view.computeChanges(changed, overdue: overdue)
+        if changes.needsRefill {
+            let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
+            changes = view.computeChanges(documents, after: changes)
+        }
+        let outcome = view.apply(changes, targetChange, isPendingReset: isPendingReset)
+        trackLimbo(outcome, of: targetID)
+        if let snapshot = outcome.snapshot {
+            told.snapshots.append(snapshot)
+            told.changes.append(ViewChange(snapshot, targetID: targetID))
+        }
+    }
+
+    private func tell(_ told: ToldViews) throws(Status) {
+        eventManager.take(told.snapshots)
+        try localStore.notify(told.changes)
     }
 
     func apply(_ event: RemoteEvent) throws(Status) {

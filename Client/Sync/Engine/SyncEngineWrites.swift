@@ -37,6 +37,14 @@ extension SyncEngine {
         for waiter in pendingWriteWaiters.removeValue(forKey: batchID) ?? [] { waiter(nil) }
     }
 
+    /// Nothing of what waits is answered by this client any more.
+    func failWrites(_ error: Status) {
+        let completions = writeCompletions.values.flatMap(\.values) + pendingWriteWaiters.values.joined()
+        writeCompletions = [:]
+        pendingWriteWaiters = [:]
+        for completion in completions { completion(error) }
+    }
+
     /// Completes when everything that is pending now was answered.
     func waitForPendingWrites(completion: @escaping (Status?) -> Void) throws(Status) {
         let batchID = try localStore.highestUnacknowledgedBatchID()

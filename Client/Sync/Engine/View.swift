@@ -17,6 +17,8 @@ final class View {
     private(set) var mutatedKeys: Set<ResourcePath> = []
     private(set) var isCurrent = false
     private(set) var syncState = SyncState.none
+    /// The server is listened to for the target: its updates follow what it has acknowledged.
+    var isTargetHeard = false
     /// Acknowledged states that aren't shown: the server's updates of the documents follow.
     private var awaited: [ResourcePath: ClientDocument] = [:]
     /// Changes went by that `limbo` doesn't reflect.
@@ -78,6 +80,7 @@ final class View {
         isOverdue: Bool, to result: inout ViewDocumentChanges
     ) {
         awaited[key] = nil
+        let isOverdue = isOverdue || !isTargetHeard
         let new = matcher.matches(document) ? document : nil
         var change: ViewSnapshot.Change?
         switch (old, new) {
@@ -178,6 +181,16 @@ final class View {
         guard isCurrent else { return ViewOutcome() }
         isCurrent = false
         return apply(ViewDocumentChanges(documents: documents, mutatedKeys: mutatedKeys))
+    }
+
+    /// The server isn't listened to any more; nothing is current then, and nothing is looked up.
+    /// - Returns: acknowledged documents that are to be shown as they are, since no update of the server follows.
+    func endOfServer() -> [ResourcePath: ClientDocument] {
+        isTargetHeard = false
+        isCurrent = false
+        limbo = []
+        defer { awaited = [:] }
+        return awaited
     }
 
     private func take(_ change: TargetChange) {

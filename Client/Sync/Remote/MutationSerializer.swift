@@ -31,7 +31,7 @@ public struct MutationSerializer: Sendable {
             var kind = Mutation.Kind.set(update.fields)
             if let updateMask = message.updateMask {
                 var mask: [FieldPath] = []
-                for path in updateMask.fieldPaths { mask.append(try FieldPath(parsing: path)) }
+                for path in updateMask.fieldPaths { mask.append(try FieldPath(unlimited: path)) }
                 kind = .patch(update.fields, mask: mask)
             }
             return Mutation(
@@ -42,7 +42,11 @@ public struct MutationSerializer: Sendable {
         throw .invalidArgument("A write without an operation.")
     }
 
-    private func key(_ name: String) throws(Status) -> ResourcePath {
-        try ResourceName(document: name, in: database).path
+    private func key(_ name: String) throws(Status) -> ResourcePath { try database.path(unlimited: name) }
+
+    /// Checks writes as the server does when they arrive. What it would always refuse must not wait in the queue.
+    /// - Throws: INVALID_ARGUMENT in the server's words.
+    func check(_ mutations: [Mutation]) throws(Status) {
+        _ = try WriteMessage.writes(mutations.map { message($0) }, database: database)
     }
 }

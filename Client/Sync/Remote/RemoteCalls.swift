@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthWire
 
@@ -85,10 +86,31 @@ struct RemoteCalls: Sendable {
         if let failure { throw failure }
     }
 
+    /// The app's provider may take as long as it likes; a task that is cancelled doesn't wait for it.
+    private func token() async throws(Status) -> String? {
+        let credentials = core.credentials
+        do {
+            return try await answer(stoppable: { completion in
+                let task = Task {
+                    do {
+                        completion(.success(try await credentials.token().token))
+                    } catch {
+                        completion(.failure(error))
+                    }
+                }
+                return { task.cancel() }
+            })
+        } catch let status as Status {
+            throw status
+        } catch {
+            throw Status(.cancelled, "The call was cancelled while it waited for a token.")
+        }
+    }
+
     private func call<Response>(
         _ body: (RequestHeaders) async throws(Status) -> Response
     ) async throws(Status) -> Response {
-        let token = try await core.credentials.token().token
+        let token = try await token()
         do throws(Status) {
             return try await body(RequestHeaders(database: core.database, authorizationToken: token))
         } catch {

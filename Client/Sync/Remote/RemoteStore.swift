@@ -238,6 +238,12 @@ final class RemoteStore {
                     if pipeline.isEmpty { writeStream.markIdle() }
                     break
                 }
+                if let damage = batch.damage {
+                    // It has to be the first of the queue.
+                    if !pipeline.isEmpty { break }
+                    try engine.reject(batch.id, damage)
+                    continue
+                }
                 pipeline.append(batch)
                 if writeStream.isOpen, isHandshakeDone { send(batch) }
             }

@@ -66,6 +66,50 @@ public struct TargetSerializer: Sendable {
 
     func name(_ key: ResourcePath) -> String { ResourceName(database: database, path: key).text }
 
+    /// Checks the names, fields and values of a user's query as the server does when it arrives: a request that it can't read
+    /// would end the stream of all listeners.
+    /// - Throws: INVALID_ARGUMENT in the server's words.
+    func check(_ query: ClientQuery) throws(Status) {
+        let target = query.target
+        if target.isDocumentTarget {
+            _ = try ResourceName(document: name(target.path), in: database)
+            return
+        }
+        let asked = self.query(target)
+        _ = try ResourceName(parent: asked.parent.text)
+        if case .collection(let id) = asked.scope { try ResourceName.validate(collectionID: id) }
+        if case .collectionGroup(let id) = asked.scope { try ResourceName.validate(collectionID: id) }
+        for filter in target.filters { try check(filter, depth: 1) }
+        for order in target.orders { _ = try FieldPath(parsing: order.field.text) }
+        for value in (target.start?.values ?? []) + (target.end?.values ?? []) { try checkDepth(of: value) }
+    }
+
+    private func check(_ filter: Filter, depth: Int) throws(Status) {
+        if depth > Limits.filterDepthMax {
+            throw .invalidArgument("The filter nests deeper than \(Limits.filterDepthMax) levels.")
+        }
+        switch filter {
+        case .and(let members), .or(let members):
+            for member in members { try check(member, depth: depth + 1) }
+        case .unary(let field, _): _ = try FieldPath(parsing: field.text)
+        case .field(let field, _, let value):
+            _ = try FieldPath(parsing: field.text)
+            try checkDepth(of: value)
+        }
+    }
+
+    /// No document has values that nest deeper, but a list of them is a level of its own.
+    private func checkDepth(of value: Value, level: Int = 0) throws(Status) {
+        if level > Limits.valueDepthMax + 1 {
+            throw .invalidArgument("A value of the query nests deeper than \(Limits.valueDepthMax) levels.")
+        }
+        switch value {
+        case .array(let elements): for element in elements { try checkDepth(of: element, level: level + 1) }
+        case .map(let map): for member in map.fields { try checkDepth(of: member.value, level: level + 1) }
+        default: break
+        }
+    }
+
     // MARK: From messages
 
     /// - Throws: INVALID_ARGUMENT for what this serializer never writes.
@@ -116,7 +160,7 @@ public struct TargetSerializer: Sendable {
         for order in message.orderBy {
             query.orders.append(
                 Query.Order(
-                    field: try FieldPath(parsing: order.field?.fieldPath ?? ""),
+                    field: try FieldPath(unlimited: order.field?.fieldPath ?? ""),
                     descending: order.direction == .descending))
         }
         query.limit = message.limit.map { Int($0) }
@@ -126,15 +170,7 @@ public struct TargetSerializer: Sendable {
         return query
     }
 
-    /// The path of a name. Reserved ids are let through: targets that hold a bundle's documents have some.
-    private func path(_ name: String) throws(Status) -> ResourcePath {
-        let root = database.documentsRoot
-        if UTF8Order.equal(name, root) { return ResourcePath() }
-        guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
-            throw .invalidArgument("The name \(name) isn't of database \(database.text).")
-        }
-        return ResourcePath(text: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
-    }
+    private func path(_ name: String) throws(Status) -> ResourcePath { try database.path(unlimited: name) }
 
     private func filter(_ message: StructuredQueryMessage.Filter) throws(Status) -> Filter {
         if let composite = message.compositeFilter {
@@ -145,11 +181,24 @@ public struct TargetSerializer: Sendable {
         if let field = message.fieldFilter, let op = Filter.Operator(rawValue: Int(field.op.rawValue)),
             let value = field.value
         {
-            return .field(try FieldPath(parsing: field.field?.fieldPath ?? ""), op, value)
+            return .field(try FieldPath(unlimited: field.field?.fieldPath ?? ""), op, value)
         }
         if let unary = message.unaryFilter, let op = Filter.UnaryOperator(rawValue: Int(unary.op.rawValue)) {
-            return .unary(try FieldPath(parsing: unary.field?.fieldPath ?? ""), op)
+            return .unary(try FieldPath(unlimited: unary.field?.fieldPath ?? ""), op)
         }
         throw .invalidArgument("A filter of an unknown kind.")
+    }
+}
+
+extension DatabaseName {
+    /// The path of a name that this client wrote, or that a server sent. Nothing else is asked of it: targets that hold a
+    /// bundle's documents have reserved ids.
+    func path(unlimited name: String) throws(Status) -> ResourcePath {
+        let root = documentsRoot
+        if UTF8Order.equal(name, root) { return ResourcePath() }
+        guard name.utf8.starts(with: root.utf8), name.utf8.dropFirst(root.utf8.count).first == UInt8(ascii: "/") else {
+            throw .invalidArgument("The name \(name) isn't of database \(text).")
+        }
+        return ResourcePath(text: String(Substring(name.utf8.dropFirst(root.utf8.count + 1))))
     }
 }

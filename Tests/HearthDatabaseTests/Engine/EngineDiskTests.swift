@@ -46,7 +46,7 @@ struct EngineDiskTests {
             TreeChange(path: "w/z", node: Node(3)),
         ])
         first.run()
-        first.engine.close()
+        first.engine.close(.closed)
         let second = try EngineFixture(folder: folder.path, connects: false)
         second.observe("a", TreeQuery(), .value)
         second.observe("a/d/e", TreeQuery(), .value)
@@ -74,7 +74,7 @@ struct EngineDiskTests {
         let expected = #"{"m":{".value":5,".priority":3},"n":12,"x":{"y":"z"}}"#
         #expect(treeText(second.server.tree.child("a")) == expected)
         #expect(second.take().last == "value \(expected)")
-        second.engine.close()
+        second.engine.close(.closed)
     }
 
     @Test func acceptedWritesAreKeptWhereNobodyListens() throws {
@@ -106,8 +106,8 @@ struct EngineDiskTests {
         let folder = DiskFolder()
         let first = try EngineFixture(folder: folder.path)
         #expect(throws: Status.self) { _ = try EngineFixture(folder: folder.path) }
-        first.engine.close()
-        try EngineFixture(folder: folder.path).engine.close()
+        first.engine.close(.closed)
+        try EngineFixture(folder: folder.path).engine.close(.closed)
     }
 
     @Test func damageIsPutAside() throws {
@@ -115,7 +115,7 @@ struct EngineDiskTests {
         let first = try EngineFixture(#"{"a":1}"#, folder: folder.path)
         first.observe("a")
         first.run()
-        first.engine.close()
+        first.engine.close(.closed)
         let file = folder.path + "/realtime.sqlite"
         try Data(repeating: 0x5A, count: 20_000).write(to: URL(fileURLWithPath: file))
         let second = try EngineFixture(folder: folder.path, connects: false)
@@ -124,7 +124,7 @@ struct EngineDiskTests {
         #expect(second.take() == [])
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(names.contains { $0.hasPrefix("realtime.sqlite.damaged-") })
-        second.engine.close()
+        second.engine.close(.closed)
     }
 
     @Test func whatIsUsedLeastGoesFirst() throws {
@@ -145,7 +145,7 @@ struct EngineDiskTests {
         #expect(get(fixture, "p/39").first?.hasPrefix("got") == true)
         #expect(get(fixture, "p/0") == ["get offline"])
         #expect(get(fixture, "kept").first?.hasPrefix("got") == true)
-        fixture.engine.close()
+        fixture.engine.close(.closed)
     }
 
     /// The tree on disk after any changes is the one in memory.
@@ -217,7 +217,7 @@ struct EngineDiskTests {
             folder = try folder.copy()
             #expect(clock.reports.isEmpty)
         }
-        engine?.close()
+        engine?.close(.closed)
         connection = FakeTreeConnection(server)
         let last = try DatabaseEngine(connection: connection, environment: clock.environment, folder: folder.path)
         connection.delegate = last
@@ -237,6 +237,6 @@ struct EngineDiskTests {
             let stored = last.disk?.stored(replay.query, at: replay.path)
             #expect(stored == replay.value, "seed \(seed): \(replay.path) on disk")
         }
-        last.close()
+        last.close(.closed)
     }
 }

@@ -272,4 +272,11 @@ final class FakeTreeConnection: DatabaseConnection {
         requests = []
         for (_, write) in purged { write.done(.cancelled) }
     }
+
+    func giveUp(_ failure: WireFailure) {
+        let (lostWrites, lostGets) = (writes, gets)
+        (writes, gets, listens, requests) = ([], [], [], [])
+        for (_, write) in lostWrites { write.done(failure) }
+        for lost in lostGets { lost.done(.failure(failure)) }
+    }
 }

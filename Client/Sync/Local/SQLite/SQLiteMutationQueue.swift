@@ -165,12 +165,31 @@ final class SQLiteMutationQueue: MutationQueue {
         WriteList.encode(mutations.map { persistence.mutationSerializer.message($0) })
     }
 
+    /// A batch that can't be read costs its writes alone: they are refused when their turn comes.
     private func batch(_ row: CacheRow) throws(Status) -> MutationBatch {
-        try database.decoding { () throws(Status) in
-            MutationBatch(
-                id: Int(row.integer(0)), localWriteTime: row.time(1), baseMutations: try mutations(row.raw(2)),
+        let id = Int(row.integer(0))
+        let time = row.time(1)
+        let damage: Status
+        do throws(Status) {
+            return MutationBatch(
+                id: id, localWriteTime: time, baseMutations: try mutations(row.raw(2)),
                 mutations: try mutations(row.raw(3)))
+        } catch {
+            damage = Status(.dataLoss, "The write can't be read from the cache any more: \(error.message)")
         }
+        return MutationBatch(id: id, localWriteTime: time, damage: damage, keys: try keys(of: id))
+    }
+
+    private func keys(of id: Int) throws(Status) -> Set<ResourcePath> {
+        var keys: Set<ResourcePath> = []
+        try database.rows(
+            "SELECT d.key FROM document_mutations m JOIN documents d ON d.id = m.document_id WHERE m.batch_id = ?",
+            .integer(id)
+        ) { row throws(Status) in
+            keys.insert(try CacheKey.decode(row.bytes(0), in: database))
+            return true
+        }
+        return keys
     }
 
     private func mutations(_ bytes: UnsafeRawBufferPointer) throws(Status) -> [Mutation] {

@@ -39,8 +39,7 @@ final class SQLiteOverlayCache: OverlayCache {
         var overlays: [ResourcePath: Overlay] = [:]
         try database.rows("SELECT largest_batch_id, mutation FROM overlays WHERE user_id = ?", .integer(userID)) {
             row throws(Status) in
-            let overlay = try overlay(row)
-            overlays[overlay.mutation.key] = overlay
+            if let overlay = overlay(row) { overlays[overlay.mutation.key] = overlay }
             return true
         }
         return overlays
@@ -52,7 +51,7 @@ final class SQLiteOverlayCache: OverlayCache {
             SELECT largest_batch_id, mutation FROM overlays
             WHERE document_id = (SELECT id FROM documents WHERE key = ?) AND user_id = ?
             """, .bytes(CacheKey.encode(key)), .integer(userID)
-        ) { row throws(Status) in try overlay(row) }
+        ) { row in overlay(row) } ?? nil
     }
 
     func save(_ overlays: [ResourcePath: Mutation], largestBatchID: Int) throws(Status) {
@@ -92,8 +91,7 @@ final class SQLiteOverlayCache: OverlayCache {
             WHERE o.user_id = ? AND o.collection_id = ? AND o.largest_batch_id > ?
             """, .integer(userID), .integer(collection.id), .integer(batchID)
         ) { row throws(Status) in
-            let overlay = try overlay(row)
-            overlays[overlay.mutation.key] = overlay
+            if let overlay = overlay(row) { overlays[overlay.mutation.key] = overlay }
             return true
         }
         return overlays
@@ -113,18 +111,20 @@ final class SQLiteOverlayCache: OverlayCache {
             if overlays.count >= count, let last = overlays.last, last.overlay.largestBatchID != Int(row.integer(0)) {
                 return false
             }
-            let overlay = try overlay(row)
-            overlays.append((overlay.mutation.key, overlay))
+            if let overlay = overlay(row) { overlays.append((overlay.mutation.key, overlay)) }
             return true
         }
         return overlays
     }
 
-    private func overlay(_ row: CacheRow) throws(Status) -> Overlay {
-        try database.decoding { () throws(Status) in
-            Overlay(
+    /// nil when it can't be read: then its batch can't be either, and is refused when its turn comes.
+    private func overlay(_ row: CacheRow) -> Overlay? {
+        do throws(Status) {
+            return Overlay(
                 largestBatchID: Int(row.integer(0)),
                 mutation: try persistence.mutationSerializer.mutation(WriteMessage(protobuf: row.raw(1))))
+        } catch {
+            return nil
         }
     }
 }

@@ -1,0 +1,225 @@
+import Foundation
+import HearthDatabase
+import HearthFirestore
+import Testing
+
+/// Every asynchronous function returns or throws, whatever becomes of the app, the task, or the way to the server.
+@Suite(.timeLimit(.minutes(5))) struct EndingTests {
+    private typealias Call<Device> = (name: String, run: @Sendable (Device) async throws -> Void)
+
+    /// Those that need an answer of the server, and those that don't.
+    private static let calls: [Call<Device>] = [
+        ("setData", { try await $0.db.document("c/a").setData(["n": 1]) }),
+        ("setData, merged", { try await $0.db.document("c/a").setData(["n": 1], merge: true) }),
+        ("setData, some fields", { try await $0.db.document("c/a").setData(["n": 1], mergeFields: ["n"]) }),
+        ("updateData", { try await $0.db.document("c/a").updateData(["n": 1]) }),
+        ("delete", { try await $0.db.document("c/a").delete() }),
+        ("addDocument", { _ = try await $0.db.collection("c").addDocument(data: ["n": 1]) }),
+        (
+            "commit",
+            { device in
+                let batch = device.db.batch()
+                batch.setData(["n": 1], forDocument: device.db.document("c/a"))
+                try await batch.commit()
+            }
+        ),
+        ("getDocument", { _ = try await $0.db.document("d/a").getDocument() }),
+        ("getDocument, server", { _ = try await $0.db.document("d/a").getDocument(source: .server) }),
+        ("getDocument, cache", { _ = try await $0.db.document("d/a").getDocument(source: .cache) }),
+        ("getDocuments", { _ = try await $0.db.collection("d").getDocuments() }),
+        ("getDocuments, server", { _ = try await $0.db.collection("d").getDocuments(source: .server) }),
+        ("getDocuments, cache", { _ = try await $0.db.collection("d").getDocuments(source: .cache) }),
+        ("getAggregation", { _ = try await $0.db.collection("d").count.getAggregation(source: .server) }),
+        ("getAggregation, cache", { _ = try await $0.db.collection("d").count.getAggregation(source: .cache) }),
+        (
+            "runTransaction",
+            { device in
+                let db = device.db
+                _ = try await db.runTransaction { transaction, error in
+                    do {
+                        try transaction.getDocument(db.document("c/a"))
+                    } catch let failure as NSError {
+                        error?.pointee = failure
+                        return nil
+                    }
+                    transaction.setData(["n": 1], forDocument: db.document("c/a"))
+                    return nil
+                }
+            }
+        ),
+        (
+            "runTransaction, writing only",
+            { device in
+                let db = device.db
+                _ = try await db.runTransaction { transaction, _ in
+                    transaction.setData(["n": 1], forDocument: db.document("c/a"))
+                    return nil
+                }
+            }
+        ),
+        (
+            "waitForPendingWrites",
+            { device in
+                device.db.document("c/b").setData(["n": 1]) { _ in }
+                try await device.db.waitForPendingWrites()
+            }
+        ),
+        ("enableNetwork", { try await $0.db.enableNetwork() }),
+        ("loadBundle", { _ = try await $0.db.loadBundle(Data("no bundle".utf8)) }),
+        ("getQuery", { _ = await $0.db.getQuery(named: "q") }),
+        ("snapshots of a document", { for try await _ in $0.db.document("e/a").snapshots {} }),
+        ("snapshots of a query", { for try await _ in $0.db.collection("e").snapshots {} }),
+    ]
+
+    private static let databaseCalls: [Call<DatabaseDevice>] = [
+        ("setValue", { _ = try await $0.ref("a").setValue(1) }),
+        ("setValue and priority", { _ = try await $0.ref("a").setValue(1, andPriority: 2) }),
+        ("setPriority", { _ = try await $0.ref("a").setPriority(1) }),
+        ("removeValue", { _ = try await $0.ref("a").removeValue() }),
+        ("updateChildValues", { _ = try await $0.ref("a").updateChildValues(["b": 1]) }),
+        ("onDisconnectSetValue", { _ = try await $0.ref("a").onDisconnectSetValue(1) }),
+        ("onDisconnectRemoveValue", { _ = try await $0.ref("a").onDisconnectRemoveValue() }),
+        ("onDisconnectUpdateChildValues", { _ = try await $0.ref("a").onDisconnectUpdateChildValues(["b": 1]) }),
+        ("cancelDisconnectOperations", { _ = try await $0.ref("a").cancelDisconnectOperations() }),
+        ("getData", { _ = try await $0.ref("b").getData() }),
+        ("observeSingleEvent", { _ = try await $0.ref("c").observeSingleEvent(of: .value) }),
+        (
+            "observeSingleEventAndPreviousSiblingKey",
+            { _ = try await $0.ref("c").observeSingleEventAndPreviousSiblingKey(of: .childAdded) }
+        ),
+        (
+            "runTransactionBlock",
+            { device in
+                _ = try await device.ref("t").runTransactionBlock { data in
+                    data.value = 1
+                    return .success(withValue: data)
+                }
+            }
+        ),
+    ]
+
+    /// The calls as they are under way: each has run to where it waits.
+    private final class Calls: Sendable {
+        private let tasks: [Task<Void, Never>]
+        private let names: [String]
+        private let ended = Recorder<(String, String)>()
+
+        init<Device: Sendable>(_ calls: [Call<Device>], on device: Device) {
+            names = calls.map(\.name)
+            var tasks: [Task<Void, Never>] = []
+            let ended = ended
+            for call in calls {
+                tasks.append(
+                    Task.immediate {
+                        do {
+                            try await call.run(device)
+                            ended.append((call.name, "returned"))
+                        } catch is CancellationError {
+                            ended.append((call.name, "cancelled"))
+                        } catch {
+                            ended.append((call.name, "threw"))
+                        }
+                    })
+            }
+            self.tasks = tasks
+        }
+
+        func cancel() { for task in tasks { task.cancel() } }
+
+        /// How each has ended.
+        func wait() async throws -> [String: String] {
+            try await Waiting.until("the end of \(Set(names).subtracting(ended.all.map(\.0)).sorted())") {
+                ended.all.count == names.count
+            }
+            return Dictionary(uniqueKeysWithValues: ended.all)
+        }
+    }
+
+    private static let local: Set<String> = [
+        "getDocument, cache", "getDocuments, cache", "getAggregation, cache", "enableNetwork", "loadBundle", "getQuery",
+    ]
+    private static let sequences: Set<String> = ["snapshots of a document", "snapshots of a query"]
+
+    /// Nobody is at the other end: the network takes everything and gives nothing.
+    @Test(arguments: [false, true]) func withItsTask(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        backend.network.freeze()
+        let device = try Device(backend, isPersistent: isPersistent)
+        let calls = Calls(Self.calls, on: device)
+        calls.cancel()
+        for (name, end) in try await calls.wait() where !Self.local.contains(name) {
+            // A sequence whose task is cancelled ends.
+            #expect(end == (Self.sequences.contains(name) ? "returned" : "cancelled"), "\(name)")
+        }
+        // What was written is: nobody waits for it any more.
+        backend.network.thaw()
+        try await device.db.waitForPendingWrites()
+        #expect(try await device.db.document("c/b").getDocument(source: .server).exists)
+        await device.end()
+    }
+
+    @Test(arguments: [false, true]) func withItsApp(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        backend.network.freeze()
+        let device = try Device(backend, isPersistent: isPersistent)
+        let calls = Calls(Self.calls, on: device)
+        await device.end()
+        for (name, end) in try await calls.wait() where !Self.local.contains(name) {
+            #expect(end == (Self.sequences.contains(name) ? "returned" : "threw"), "\(name)")
+        }
+        backend.network.thaw()
+    }
+
+    @Test func whenRulesRefuse() async throws {
+        let backend = try Backend(
+            rules: "service cloud.firestore { match /{document=**} { allow read, write: if false; } }")
+        let device = try Device(backend)
+        let calls = Calls(Self.calls, on: device)
+        for (name, end) in try await calls.wait() where !Self.local.contains(name) && name != "waitForPendingWrites" {
+            #expect(end == "threw", "\(name)")
+        }
+        await device.end()
+    }
+
+    /// What asks the server of the present waits for it; all else is the cache's.
+    @Test func withoutANetwork() async throws {
+        let backend = try Backend()
+        let device = try Device(backend)
+        try await device.db.disableNetwork()
+        let asking = Self.calls.filter { $0.name.hasPrefix("get") }
+        for (name, end) in try await Calls(asking, on: device).wait() {
+            let isKnown = Self.local.contains(name) && name != "getDocument, cache" || name == "getDocuments"
+            #expect(end == (isKnown ? "returned" : "threw"), "\(name)")
+        }
+        await device.end()
+    }
+
+    @Test(arguments: [false, true]) func ofADatabaseWithItsTask(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        backend.network.freeze()
+        let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let calls = Calls(Self.databaseCalls, on: device)
+        calls.cancel()
+        for (name, end) in try await calls.wait() { #expect(end == "cancelled", "\(name)") }
+        backend.network.thaw()
+        await device.end()
+    }
+
+    @Test(arguments: [false, true]) func ofADatabaseWithItsApp(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        backend.network.freeze()
+        let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let calls = Calls(Self.databaseCalls, on: device)
+        await device.end()
+        for (name, end) in try await calls.wait() where name != "getData" { #expect(end == "threw", "\(name)") }
+        backend.network.thaw()
+    }
+
+    @Test func ofADatabaseWhenRulesRefuse() async throws {
+        let backend = try Backend(databaseRules: #"{"rules": {".read": false, ".write": false}}"#)
+        let device = try DatabaseDevice(backend)
+        let calls = Calls(Self.databaseCalls.filter { $0.name != "cancelDisconnectOperations" }, on: device)
+        for (name, end) in try await calls.wait() { #expect(end == "threw", "\(name)") }
+        await device.end()
+    }
+}

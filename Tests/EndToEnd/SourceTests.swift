@@ -1,0 +1,132 @@
+import Foundation
+import HearthFirestore
+import Testing
+
+/// Listeners to the cache alone beside listeners and reads that ask the server, of one query or of queries that share what the
+/// server is asked.
+@Suite(.timeLimit(.minutes(5))) struct SourceTests {
+    private static func cached(_ query: Query) -> (Recorder<Heard>, any ListenerRegistration & Sendable) {
+        let recorder = Recorder<Heard>()
+        let options = SnapshotListenOptions().withIncludeMetadataChanges(true).withSource(.cache)
+        let registration = query.addSnapshotListener(options: options) { snapshot, error in
+            recorder.append(Heard(snapshot: snapshot, error: error as NSError?))
+        }
+        return (recorder, registration)
+    }
+
+    @Test func readsAskTheServerBesideAListenerToTheCache() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        try await other.db.document("c/a").setData(["n": 1])
+        let c = device.db.collection("c")
+        let (heard, registration) = Self.cached(c)
+        try await heard.first(1)
+        for n in 2...5 {
+            try await other.db.document("c/a").updateData(["n": n])
+            #expect(Heard(snapshot: try await c.getDocuments(source: .server)).text == "a=\(n)")
+            try await other.db.document("c/a").updateData(["n": 10 * n])
+            #expect(Heard(snapshot: try await c.getDocuments()).text == "a=\(10 * n)")
+            try await other.db.document("c/a").updateData(["n": 100 * n])
+            let document = try await c.document("a").getDocument(source: .server)
+            #expect(document.get("n") as? Int == 100 * n && !document.metadata.isFromCache)
+        }
+        // It hears what reads have brought, and is the cache's again when they have gone.
+        try await heard.latest { $0.text == "a=500 cache" }
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    @Test func documentsAlike() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        let document = device.db.document("c/a")
+        let heard = Recorder<String>()
+        let options = SnapshotListenOptions().withIncludeMetadataChanges(true).withSource(.cache)
+        let registration = document.addSnapshotListener(options: options) { snapshot, _ in
+            heard.append("\(snapshot?.get("n") ?? "-") \(snapshot?.metadata.isFromCache ?? false)")
+        }
+        try await heard.first(1)
+        for n in 1...3 {
+            try await other.db.document("c/a").setData(["n": n])
+            #expect(try await document.getDocument(source: .server).get("n") as? Int == n)
+            #expect(try await document.getDocument().get("n") as? Int == n)
+        }
+        try await heard.latest { $0 == "3 true" }
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    /// The first two in one order are the last two in the other: the server is asked the same.
+    private static func twins(_ device: Device) -> (first: Query, last: Query) {
+        let c = device.db.collection("c")
+        return (c.order(by: "n", descending: true).limit(to: 2), c.order(by: "n").limit(toLast: 2))
+    }
+
+    @Test func queriesThatShareATargetAreHeardEachForItself() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        for n in 1...3 { try await other.db.document("c/d\(n)").setData(["n": n]) }
+        let (first, last) = Self.twins(device)
+        let (heard, registration) = first.record()
+        let (heardLast, lastRegistration) = last.record()
+        let (cached, cachedRegistration) = Self.cached(first)
+        try await heardLast.latest { $0.text == "d2=2 d3=3" }
+        // The first has a listener to the cache left; the second goes on.
+        registration.remove()
+        try await other.db.document("c/d4").setData(["n": 4])
+        try await heardLast.latest { $0.text == "d3=3 d4=4" }
+        try await cached.latest { $0.text == "d4=4 d3=3" }
+        #expect(!heard.all.isEmpty)
+        // Nobody asks the server any more; the first is the cache's.
+        lastRegistration.remove()
+        try await cached.latest { $0.text == "d4=4 d3=3 cache" }
+        cachedRegistration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    @Test func aSharedTargetIsListenedToAgain() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend), try Device(backend))
+        try await other.db.document("c/d1").setData(["n": 1])
+        let (first, last) = Self.twins(device)
+        let (heard, registration) = first.record()
+        let (cached, cachedRegistration) = Self.cached(last)
+        try await heard.latest { $0.text == "d1=1" }
+        try await cached.latest { $0.text == "d1=1" }
+        registration.remove()
+        cachedRegistration.remove()
+        try await other.db.document("c/d2").setData(["n": 2])
+        let (again, againRegistration) = last.record()
+        try await again.latest { $0.text == "d1=1 d2=2" }
+        againRegistration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    @Test func aListenerToTheCacheHearsThatAWriteWasAnswered() async throws {
+        let backend = try Backend()
+        let device = try Device(backend)
+        let c = device.db.collection("c")
+        let (heard, registration) = Self.cached(c)
+        try await c.document("a").setData(["n": 1])
+        try await heard.latest { $0.text == "a=1 cache" }
+        try await c.document("a").updateData(["n": FieldValue.increment(Int64(4))])
+        try await heard.latest { $0.text == "a=5 cache" }
+        #expect(heard.all.map(\.text).contains("a=5* pending cache"))
+        // Nor does one wait for it whose server isn't listened to any more when the answer comes.
+        let (listening, listeningRegistration) = c.record()
+        try await listening.latest { $0.text == "a=5" }
+        try await device.db.disableNetwork()
+        c.document("a").updateData(["n": 9]) { _ in }
+        try await listening.latest { $0.text == "a=9* pending cache" }
+        listeningRegistration.remove()
+        try await device.db.enableNetwork()
+        try await device.db.waitForPendingWrites()
+        try await heard.latest { $0.text == "a=9 cache" }
+        registration.remove()
+        await device.end()
+    }
+}
