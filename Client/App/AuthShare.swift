@@ -1,14 +1,76 @@
 internal import Foundation
 
-/// One database's share of an `Auth`, which several may watch.
+/// One database's share of a provider of tokens, which several may watch: an `Auth`, or a program's own, which has room for one
+/// observer alone.
 package final class AuthShare: AuthTokenProvider {
-    private let auth: Auth
+    private let provider: any AuthTokenProvider
 
-    package init(_ auth: Auth) { self.auth = auth }
+    package init(_ provider: any AuthTokenProvider) { self.provider = provider }
 
     package func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
-        try await auth.token(forcingRefresh: isForcingRefresh)
+        try await provider.token(forcingRefresh: isForcingRefresh)
     }
 
-    package func observeUser(_ changed: (@Sendable (String?) -> Void)?) { auth.observeUser(changed, by: self) }
+    package func observeUser(_ changed: (@Sendable (String?) -> Void)?) {
+        if let auth = provider as? Auth { return auth.observeUser(changed, by: self) }
+        SharedProvider.observe(provider, changed, by: self)
+    }
+}
+
+/// The one observer of a provider, for all who share it. It is there as long as anybody watches.
+private final class SharedProvider: Sendable {
+    private typealias Observer = @Sendable (String?) -> Void
+
+    private struct State {
+        var observers: [ObjectIdentifier: Observer] = [:]
+        /// nil: the provider hasn't said yet.
+        var user: String??
+    }
+
+    private static let all = Locked<[ObjectIdentifier: SharedProvider]>([:])
+    /// Beginning and ending to watch follow each other. The provider is called within, and may call back at once.
+    private static let turn = NSRecursiveLock()
+
+    private let state = Locked(State())
+
+    static func observe(
+        _ provider: any AuthTokenProvider, _ changed: (@Sendable (String?) -> Void)?, by owner: AnyObject
+    ) {
+        turn.withLock {
+            let id = ObjectIdentifier(provider)
+            guard let changed else { return end(provider, id, owner) }
+            if let shared = all.with({ $0[id] }) { return shared.add(changed, owner) }
+            let shared = SharedProvider()
+            shared.add(changed, owner)
+            all.with { $0[id] = shared }
+            provider.observeUser { shared.take($0) }
+        }
+    }
+
+    private static func end(_ provider: any AuthTokenProvider, _ id: ObjectIdentifier, _ owner: AnyObject) {
+        guard let shared = all.with({ $0[id] }) else { return }
+        let isUnused = shared.state.with { state in
+            state.observers[ObjectIdentifier(owner)] = nil
+            return state.observers.isEmpty
+        }
+        if !isUnused { return }
+        all.with { $0[id] = nil }
+        provider.observeUser(nil)
+    }
+
+    private func add(_ changed: @escaping Observer, _ owner: AnyObject) {
+        let user = state.with { state in
+            state.observers[ObjectIdentifier(owner)] = changed
+            return state.user
+        }
+        if case .some(let user) = user { changed(user) }
+    }
+
+    private func take(_ user: String?) {
+        let observers = state.with { state in
+            state.user = .some(user)
+            return Array(state.observers.values)
+        }
+        for observer in observers { observer(user) }
+    }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import HearthModel
 
 /// How connections are secured.
@@ -8,8 +9,7 @@ public enum TransportSecurity: Sendable, Hashable {
 }
 
 public struct TLSOptions: Sendable, Hashable {
-    /// A PEM file with the authorities to trust; nil: the system's. (For streams and raw connections these are
-    /// OpenSSL's, which `SSL_CERT_FILE` and `SSL_CERT_DIR` can replace, for requests those that libcurl was built with.)
+    /// A PEM file with the authorities to trust; nil: the system's, which `SSL_CERT_FILE` and `SSL_CERT_DIR` replace.
     public var authoritiesPath: String?
     /// PEM files of a client's certificate and its key.
     public var clientCertificatePath: String?
@@ -92,7 +92,13 @@ extension Transfer {
         }
         guard case .tls(let options) = security else { return }
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        if let path = options.authoritiesPath { set(CURLOPT_CAINFO, path) }
+        if let path = options.authoritiesPath {
+            set(CURLOPT_CAINFO, path)
+        } else {
+            // OpenSSL looks there by itself, libcurl doesn't.
+            if let path = getenv("SSL_CERT_FILE") { set(CURLOPT_CAINFO, String(cString: path)) }
+            if let path = getenv("SSL_CERT_DIR") { set(CURLOPT_CAPATH, String(cString: path)) }
+        }
         if let path = options.clientCertificatePath { set(CURLOPT_SSLCERT, path) }
         if let path = options.clientKeyPath { set(CURLOPT_SSLKEY, path) }
         if let password = options.clientKeyPassword { set(CURLOPT_KEYPASSWD, password) }

@@ -32,6 +32,39 @@ import Testing
         return data
     }
 
+    @Test func loadsFromAnAddress() async throws {
+        let backend = try Backend(bundle: Self.definition)
+        try await fill(backend)
+        let device = try Device(backend)
+        let url = backend.url("/bundles/bundle")
+        let progress = try await device.db.loadBundle(from: url)
+        #expect(progress.state == .success && progress.documentsLoaded > 0)
+        try await device.db.disableNetwork()
+        let query = try #require(await device.db.getQuery(named: "last"))
+        #expect(try await query.getDocuments(source: .cache).documents.map(\.documentID) == ["298", "299"])
+
+        let other = try Device(backend)
+        let folder = try TemporaryFolder()
+        let file = try folder.write("bundle.txt", String(decoding: try await fetch(backend), as: UTF8.self))
+        let ends = Recorder<Bool>()
+        other.db.loadBundle(from: URL(fileURLWithPath: file)) { progress, error in
+            ends.append(progress?.state == .success && error == nil)
+        }
+        #expect(try await ends.first(1) == [true])
+
+        await #expect {
+            try await other.db.loadBundle(from: backend.url("/bundles/none"))
+        } throws: { FirestoreErrorCode.notFound ~= $0 }
+        await #expect {
+            try await other.db.loadBundle(from: URL(string: "http://127.0.0.1:1/bundle")!)
+        } throws: { FirestoreErrorCode.unavailable ~= $0 }
+        await #expect {
+            try await other.db.loadBundle(from: URL(fileURLWithPath: folder.path + "/none"))
+        } throws: { FirestoreErrorCode.dataLoss ~= $0 }
+        await device.end()
+        await other.end()
+    }
+
     @Test func listensGoOnFromTheBundlesReadTime() async throws {
         let backend = try Backend(bundle: Self.definition)
         try await fill(backend)

@@ -155,4 +155,41 @@ import Testing
         #expect(try await device.ref("x").getData().text == "1")
         await device.end()
     }
+
+    /// The server closes a connection that brings more than 16 MiB in one request.
+    @Test(arguments: [false, true]) func whatIsTooLargeIsRefusedAndKeepsNothingUp(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let half = String(repeating: "x", count: 9 << 20)
+        let answers = Recorder<String>()
+        func note(_ name: String) -> (((any Error)?, DatabaseReference) -> Void) {
+            { error, _ in answers.append("\(name) \((error as NSError?)?.localizedFailureReason ?? "made")") }
+        }
+        plainly {
+            device.ref("a").setValue(["x": half, "y": half], withCompletionBlock: note("set"))
+            device.ref("b").updateChildValues(["x": half, "y": half], withCompletionBlock: note("update"))
+            device.ref("c").setValue(1, withCompletionBlock: note("small"))
+            device.ref("d").onDisconnectSetValue(["x": half, "y": half], withCompletionBlock: note("wish"))
+        }
+        let told = try await answers.first(4)
+        #expect(Set(told.map { $0.prefix { $0 != " " } }) == ["set", "update", "small", "wish"])
+        #expect(told.filter { $0.contains("larger than") }.count == 3 && told.contains("small made"), "\(told)")
+        #expect(try await device.ref("a").getData().exists() == false)
+        await device.end()
+    }
+
+    @Test func wholeNumbersAreToldOnce() async throws {
+        let backend = try Backend()
+        let device = try DatabaseDevice(backend)
+        let heard = device.ref("x").record(.value)
+        try await heard.recorder.latest { $0 == "x: null" }
+        for value in [5.0, 2.5, -0.0, 1e15] { try await device.ref("x").setValue(value) }
+        try await device.ref("x").setValue(ServerValue.increment(0.5))
+        try await device.ref("x").setValue(ServerValue.increment(0.5))
+        try await device.ref("x").setValue(["a": 1.0, "b": [2.0, 3]] as [String: Any])
+        try await heard.recorder.latest { $0.contains("b") }
+        #expect(heard.recorder.all.count == 8, "\(heard.recorder.all)")
+        heard.stop()
+        await device.end()
+    }
 }

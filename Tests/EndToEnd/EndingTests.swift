@@ -223,3 +223,74 @@ import Testing
         await device.end()
     }
 }
+
+/// Apps that come and go leave nothing behind: tests make one a case.
+@Suite(.timeLimit(.minutes(5))) struct LeftoverTests {
+    /// What a listener's closure holds, and so whether it is held.
+    private final class Held: Sendable {}
+
+    private static var descriptors: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+    }
+
+    @Test(arguments: [false, true]) func appsThatEndAreLetGo(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        weak var firestore: Firestore?
+        weak var database: Database?
+        weak var listening: Held?
+        weak var observing: Held?
+        func round(isLast: Bool) async throws {
+            let device = try Device(backend, isPersistent: isPersistent)
+            let other = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+            let (first, second) = (Held(), Held())
+            // Neither is removed.
+            let heard = Recorder<Int>()
+            device.db.collection("c").addSnapshotListener { [first] _, _ in
+                withExtendedLifetime(first) { heard.append(1) }
+            }
+            other.ref("c").observe(.value) { [second] _ in withExtendedLifetime(second) { heard.append(2) } }
+            if isLast { try await heard.first(2) }
+            (firestore, database, listening, observing) = (device.db, other.db, first, second)
+            await device.end()
+            await other.end()
+        }
+        try await round(isLast: true)
+        let before = Self.descriptors
+        for _ in 0..<300 { try await round(isLast: false) }
+        try await round(isLast: true)
+        // Other tests have some as well.
+        #expect(Self.descriptors - before < 250)
+        // What is on its way to the users' queues goes first.
+        try await Waiting.until("the end of what was made") {
+            firestore == nil && database == nil && listening == nil && observing == nil
+        }
+    }
+
+    @Test func listenersThatAreRefusedAreLetGo() async throws {
+        let backend = try Backend(
+            rules: "service cloud.firestore { match /{document=**} { allow read: if false; } }",
+            databaseRules: #"{"rules": {".read": false}}"#)
+        let device = try Device(backend)
+        let database = try DatabaseDevice(backend)
+        weak var listening: Held?
+        weak var observing: Held?
+        func listen() async throws {
+            let (first, second) = (Held(), Held())
+            (listening, observing) = (first, second)
+            let errors = Recorder<Int>()
+            device.db.collection("c").addSnapshotListener { [first] _, error in
+                withExtendedLifetime(first) { if error != nil { errors.append(1) } }
+            }
+            database.ref("c").observe(.value) { [second] _ in
+                withExtendedLifetime(second) {}
+            } withCancel: { _ in
+                errors.append(2)
+            }
+            try await errors.first(2)
+        }
+        try await listen()
+        try await Waiting.until("the end of refused listeners") { listening == nil && observing == nil }
+        await device.end()
+        await database.end()
+    }
+}

@@ -51,7 +51,40 @@ import Testing
         try await one.db.document("c/d").setData(["x": 1])
         let document = try await two.db.document("c/d").getDocument(source: .server)
         #expect(document.data()?["x"] as? Int == 1)
+        // Calls that are no streams trust the same.
+        #expect(try await one.db.collection("c").count.getAggregation(source: .server).count == 1)
         await one.end()
         await two.end()
+    }
+
+    /// With authorities and a certificate of its own, where the environment names others.
+    @Test func settingsOfTheProgram() async throws {
+        setenv("SSL_CERT_FILE", Certificates.shared.stranger.certificatePath, 1)
+        let files = Certificates.shared
+        let tls = TLSSettings(
+            authorities: URL(fileURLWithPath: files.authority.certificatePath),
+            clientCertificate: URL(fileURLWithPath: files.client.certificatePath),
+            clientKey: URL(fileURLWithPath: files.encryptedClientKeyPath), clientKeyPassword: "secret")
+        let backend = try Backend(tls: files.server.server)
+        let device = try Device(backend, secureHost: "localhost", tls: tls)
+        try await device.db.document("c/d").setData(["x": 1])
+        #expect(try await device.db.collection("c").count.getAggregation(source: .server).count == 1)
+        _ = try await device.db.runTransaction { transaction, _ in
+            transaction.updateData(["x": 2], forDocument: device.db.document("c/d"))
+        }
+        #expect(try await device.db.document("c/d").getDocument(source: .server).get("x") as? Int == 2)
+        await #expect("the server has no such bundle, but it is believed") {
+            try await device.db.loadBundle(from: URL(string: "https://localhost:\(backend.network.port)/bundles/none")!)
+        } throws: { FirestoreErrorCode.notFound ~= $0 }
+        await device.end()
+        let database = try DatabaseDevice(backend, base: "https://localhost", tls: tls)
+        try await database.ref("a").setValue(1)
+        await database.end()
+        // Without them the environment counts.
+        let other = try Device(backend, secureHost: "localhost")
+        await #expect {
+            try await other.db.collection("c").count.getAggregation(source: .server)
+        } throws: { FirestoreErrorCode.unavailable ~= $0 }
+        await other.end()
     }
 }

@@ -41,6 +41,65 @@ struct AuthTests {
         }
     }
 
+    /// A program's own, with the room for one observer that the protocol promises.
+    private final class Provider: AuthTokenProvider {
+        struct State: Sendable {
+            var user: String? = "ada"
+            var observer: (@Sendable (String?) -> Void)?
+            var observations: [Bool] = []
+        }
+
+        let state = Locked(State())
+
+        func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
+            state.with { $0.user.map { AuthToken(uid: $0, token: "t-\($0)") } }
+        }
+
+        func observeUser(_ changed: (@Sendable (String?) -> Void)?) {
+            let user = state.with { state in
+                state.observer = changed
+                state.observations.append(changed != nil)
+                return state.user
+            }
+            changed?(user)
+        }
+
+        func become(_ user: String?) {
+            let observer = state.with { state in
+                state.user = user
+                return state.observer
+            }
+            observer?(user)
+        }
+    }
+
+    @Test func aProviderIsSharedByDatabases() async throws {
+        let provider = Provider()
+        let heard = Locked<[String]>([])
+        func note(_ name: String) -> @Sendable (String?) -> Void {
+            { user in heard.with { $0.append("\(name) \(user ?? "-")") } }
+        }
+        let (first, second) = (AuthShare(provider), AuthShare(provider))
+        first.observeUser(note("1"))
+        second.observeUser(note("2"))
+        #expect(heard.with { $0 } == ["1 ada", "2 ada"])
+        provider.become("bob")
+        #expect(Set(heard.with { $0.dropFirst(2) }) == ["1 bob", "2 bob"])
+        first.observeUser(nil)
+        provider.become(nil)
+        #expect(heard.with { $0.dropFirst(4) } == ["2 -"])
+        #expect(try await second.token(forcingRefresh: true) == nil)
+        second.observeUser(nil)
+        second.observeUser(nil)
+        provider.become("eve")
+        #expect(heard.with { $0.count } == 5)
+        #expect(provider.state.with { $0.observations } == [true, false])
+        // Others may begin again.
+        AuthShare(provider).observeUser(note("3"))
+        #expect(heard.with { $0.last } == "3 eve")
+        #expect(provider.state.with { $0.observations } == [true, false, true])
+    }
+
     @Test func badTokensAreErrors() async {
         await #expect(throws: NSError.self) { try await auth.signIn(withCustomToken: "nonsense") }
         #expect(auth.currentUser == nil)

@@ -2,6 +2,7 @@ import Foundation
 import HearthModel
 import HearthSync
 import HearthTransport
+import HearthTransport
 import Testing
 
 @testable import HearthFirestore
@@ -74,6 +75,27 @@ struct SettingsTests {
         #expect(!bench.engine.request.isSSLEnabled)
         try bench.firestore.change(to: bench.firestore.settings.resolved)
         #expect(throws: Status.self) { try bench.firestore.change(to: read.resolved) }
+    }
+
+    @Test func theEnvironmentNamesAnEmulator() throws {
+        let environment = ["FIRESTORE_EMULATOR_HOST": "localhost:9999"]
+        let settings = FirestoreSettings()
+        #expect(settings.resolved.server(environment: environment) == ("localhost:9999", false))
+        #expect(settings.resolved.server(environment: [:]) == ("firestore.googleapis.com", true))
+        #expect(
+            settings.resolved.server(environment: ["FIRESTORE_EMULATOR_HOST": ""]) == ("firestore.googleapis.com", true)
+        )
+        settings.host = "db.example:8443"
+        #expect(settings.resolved.server(environment: environment) == ("db.example:8443", true), "it was chosen")
+    }
+
+    @Test func tlsSettings() throws {
+        let settings = FirestoreSettings()
+        settings.tls = TLSSettings(authorities: URL(fileURLWithPath: "/ca.pem"), clientKeyPassword: "x")
+        #expect((settings.copy() as? FirestoreSettings)?.tls == settings.tls)
+        #expect(settings.resolved.settings == settings && settings != FirestoreSettings())
+        let options = TLSOptions(settings.tls)
+        #expect(options.authoritiesPath == "/ca.pem" && options.clientKeyPassword == "x")
     }
 
     @Test func ipv6Emulator() throws {

@@ -4,6 +4,7 @@ import HearthNetwork
 import HearthTestCertificates
 import HearthTransport
 import HearthWebSocket
+import Synchronization
 import Testing
 
 private typealias Event = WebSocketClient.Event
@@ -244,26 +245,30 @@ private func serve(
         try await blocking { transport.shutDown() }
     }
 
+    /// A network that drops everything doesn't say so.
+    @Test func aConnectionThatFallsSilentIsPingedAndGivenUp() async throws {
+        let pings = Mutex(0)
+        let server = try TestListener { connection in
+            guard let head = answerHead(to: TestSocket.receive(connection)) else { return }
+            _ = TestSocket.sendAll(connection, Array("HTTP/1.1 101 Switching Protocols\r\n\(head)\r\n".utf8))
+            let codec = WebSocketConnection(role: .server)
+            while case let bytes = TestSocket.receive(connection), !bytes.isEmpty {
+                let events = (try? codec.receive(bytes)) ?? []
+                pings.withLock { $0 += events.count { $0 == .ping([]) } }
+            }
+        }
+        let transport = try Transport()
+        let peer = Recorded(transport, port: server.port) { $0.silenceMilliseconds = 50 }
+        let status = await peer.failure()
+        #expect(status?.message.contains("nothing was heard") == true)
+        try await blocking { transport.shutDown() }
+        #expect(pings.withLock { $0 } == 1)
+    }
+
     /// The head and the first frames, in the smallest pieces, behind an interim answer.
     @Test func anAnswerMayComeByteByByte() async throws {
         let server = try TestListener { connection in
-            let request = String(decoding: TestSocket.receive(connection), as: UTF8.self)
-            let key = request.split(separator: "\r\n").first { $0.hasPrefix("sec-websocket-key: ") }?.dropFirst(19)
-            guard let key,
-                let handshake = try? WebSocketUpgradeRequest(
-                    method: "GET", isHTTP1_1: true,
-                    values: { name in
-                        switch name {
-                        case "upgrade": ["websocket"]
-                        case "connection": ["upgrade"]
-                        case "sec-websocket-version": ["13"]
-                        case "sec-websocket-key": [String(key)]
-                        default: []
-                        }
-                    })
-            else { return }
-            let fields = handshake.answer(takesOverContext: nil).fields
-            let head = fields.map { "\($0.name):  \($0.value) \r\n" }.joined()
+            guard let head = answerHead(to: TestSocket.receive(connection)) else { return }
             let text = "HTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\(head)\r\n"
             let codec = WebSocketConnection(role: .server)
             for byte in Array(text.utf8) + codec.send(text: [65]) + codec.ping([1]) + codec.send(text: [66]) {
@@ -300,6 +305,26 @@ private func serve(
 }
 
 /// Connections close in the background.
+/// The fields of the answer to a handshake.
+private func answerHead(to request: [UInt8]) -> String? {
+    let key = String(decoding: request, as: UTF8.self).split(separator: "\r\n")
+        .first { $0.hasPrefix("sec-websocket-key: ") }?.dropFirst(19)
+    guard let key,
+        let handshake = try? WebSocketUpgradeRequest(
+            method: "GET", isHTTP1_1: true,
+            values: { name in
+                switch name {
+                case "upgrade": ["websocket"]
+                case "connection": ["upgrade"]
+                case "sec-websocket-version": ["13"]
+                case "sec-websocket-key": [String(key)]
+                default: []
+                }
+            })
+    else { return nil }
+    return handshake.answer(takesOverContext: nil).fields.map { "\($0.name):  \($0.value) \r\n" }.joined()
+}
+
 private func expectNoSockets(_ transport: Transport) async {
     for _ in 0..<500 where transport.statistics.sockets > 0 { try? await Task.sleep(for: .milliseconds(10)) }
     #expect(transport.statistics.sockets == 0)

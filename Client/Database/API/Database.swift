@@ -14,6 +14,7 @@ public class Database: NSObject, @unchecked Sendable {
         var cacheSizeBytes: UInt = Database.defaultCacheSizeBytes
         var directory: URL?
         var provider: (any AuthTokenProvider)?
+        var tls = TLSSettings()
         var callbackQueue = DispatchQueue.main
         var repository: Repository?
         var isClosed = false
@@ -77,6 +78,12 @@ public class Database: NSObject, @unchecked Sendable {
     public var authTokenProvider: (any AuthTokenProvider)? {
         get { state.with { $0.provider } }
         set { configure("authTokenProvider") { $0.provider = newValue } }
+    }
+
+    /// Ours: whom to trust, and how to show who we are, when the database's URL is one of `https`. For before the first use.
+    public var tls: TLSSettings {
+        get { state.with { $0.tls } }
+        set { configure("tls") { $0.tls = newValue } }
     }
 
     /// Runs events and completions, one after another. The main queue by default: a program whose main queue isn't running
@@ -201,8 +208,8 @@ public class Database: NSObject, @unchecked Sendable {
             folder = CacheFolder.folder(in: caches, app: appName, location: location)
         }
         return Repository.Configuration(
-            location: location, appName: appName, cacheFolder: folder, cacheSizeBytesMax: Int64(state.cacheSizeBytes),
-            provider: state.provider ?? AuthShare(Auth.auth(app: app)))
+            location: location, tls: state.tls, appName: appName, cacheFolder: folder, cacheSizeBytesMax: Int64(state.cacheSizeBytes),
+            provider: AuthShare(state.provider ?? Auth.auth(app: app)))
     }
 
     /// Ends it with its app.

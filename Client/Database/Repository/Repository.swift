@@ -11,6 +11,7 @@ final class Repository: @unchecked Sendable {
     /// What it is made for.
     struct Configuration: Sendable {
         var location: DatabaseLocation
+        var tls = TLSSettings()
         var appName: String
         /// nil: nothing is kept on the disk.
         var cacheFolder: String?

@@ -179,13 +179,14 @@ public final class Firestore: Sendable {
     }
 
     private func start(_ state: State) -> any FirestoreEngine {
-        Log.debug("\(databaseName) starts at \(state.settings.host).")
-        let provider = state.provider ?? AuthShare(Auth.auth(app: app))
+        let (host, isSSLEnabled) = state.settings.server(environment: ProcessInfo.processInfo.environment)
+        Log.debug("\(databaseName) starts at \(host).")
+        let provider = AuthShare(state.provider ?? Auth.auth(app: app))
         do {
             return try factory.make(
                 EngineFactory.Request(
-                    configuration: try configuration(state.settings), host: state.settings.host,
-                    isSSLEnabled: state.settings.isSSLEnabled, credentials: ProviderCredentials(provider),
+                    configuration: try configuration(state.settings), host: host, isSSLEnabled: isSSLEnabled,
+                    tls: state.settings.tls, credentials: ProviderCredentials(provider),
                     callbacks: engineQueue))
         } catch {
             Log.warning("Firestore could not start: \(error)")

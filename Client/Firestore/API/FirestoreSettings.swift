@@ -10,7 +10,7 @@ public final class FirestoreSettings: NSObject, NSCopying {
     static let defaultCacheSizeBytes: Int64 = 100 << 20
     static let cacheSizeBytesMin: Int64 = 1 << 20
 
-    /// `host` or `host:port`.
+    /// `host` or `host:port`. When `FIRESTORE_EMULATOR_HOST` names a server, that is used instead of the service, without TLS.
     public var host = FirestoreSettings.defaultHost {
         didSet {
             orTrap { () throws(Status) in
@@ -21,6 +21,8 @@ public final class FirestoreSettings: NSObject, NSCopying {
         }
     }
     public var isSSLEnabled = true
+    /// Ours: whom to trust, and how to show who we are.
+    public var tls = TLSSettings()
     /// Runs completion handlers and listeners, one after another. A program whose main queue isn't running (it blocks, say
     /// on a semaphore) needs another one; `async` calls need none.
     public var dispatchQueue = DispatchQueue.main
@@ -47,6 +49,7 @@ public final class FirestoreSettings: NSObject, NSCopying {
         let copy = FirestoreSettings()
         copy.host = host
         copy.isSSLEnabled = isSSLEnabled
+        copy.tls = tls
         copy.dispatchQueue = dispatchQueue
         copy.isPersistenceEnabled = isPersistenceEnabled
         copy.cacheSizeBytes = cacheSizeBytes
@@ -76,7 +79,7 @@ public final class FirestoreSettings: NSObject, NSCopying {
 
     var resolved: ResolvedSettings {
         ResolvedSettings(
-            host: host, isSSLEnabled: isSSLEnabled, dispatchQueue: dispatchQueue,
+            host: host, isSSLEnabled: isSSLEnabled, tls: tls, dispatchQueue: dispatchQueue,
             chosenCache: chosenCache.map { ResolvedSettings.Cache($0) }, isPersistenceEnabled: isPersistenceEnabled,
             cacheSizeBytes: cacheSizeBytes)
     }
@@ -108,6 +111,7 @@ struct ResolvedSettings: Sendable, Equatable {
 
     var host: String
     var isSSLEnabled: Bool
+    var tls: TLSSettings
     var dispatchQueue: DispatchQueue
     /// nil: the two older settings count.
     var chosenCache: Cache?
@@ -123,6 +127,7 @@ struct ResolvedSettings: Sendable, Equatable {
         let settings = FirestoreSettings()
         settings.host = host
         settings.isSSLEnabled = isSSLEnabled
+        settings.tls = tls
         settings.dispatchQueue = dispatchQueue
         settings.isPersistenceEnabled = isPersistenceEnabled
         settings.cacheSizeBytes = cacheSizeBytes
@@ -139,12 +144,22 @@ struct ResolvedSettings: Sendable, Equatable {
         return settings
     }
 
+    /// Where to connect to.
+    /// - Parameter environment: `FIRESTORE_EMULATOR_HOST` stands for the service's host, and for no other.
+    func server(environment: [String: String]) -> (host: String, isSSLEnabled: Bool) {
+        if host == FirestoreSettings.defaultHost, let emulator = environment["FIRESTORE_EMULATOR_HOST"], !emulator.isEmpty {
+            return (emulator, false)
+        }
+        return (host, isSSLEnabled)
+    }
+
     var isPersistent: Bool {
         if case .persistent = cache { true } else { false }
     }
 
     static func == (left: ResolvedSettings, right: ResolvedSettings) -> Bool {
-        left.host == right.host && left.isSSLEnabled == right.isSSLEnabled && left.cache == right.cache
+        left.host == right.host && left.isSSLEnabled == right.isSSLEnabled && left.tls == right.tls
+            && left.cache == right.cache
             && (left.dispatchQueue === right.dispatchQueue || (left.usesMainQueue && right.usesMainQueue))
     }
 

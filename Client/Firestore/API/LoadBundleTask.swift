@@ -58,11 +58,29 @@ extension Firestore {
         LoadBundleTask(BundleLoading.start(self, BundleSource(bundleData), completion.map { Carried($0) }))
     }
 
+    /// - Parameter bundleStream: of a file or of data. Foundation's `InputStream(url:)` can't be used with other URLs here, and
+    ///   ends the program: `loadBundle(from:)` is for them.
     @discardableResult
     public func loadBundle(
         _ bundleStream: InputStream, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
     ) -> LoadBundleTask {
         LoadBundleTask(BundleLoading.start(self, BundleSource(bundleStream), completion.map { Carried($0) }))
+    }
+
+    /// Ours: loads a bundle of a file, or of a server, which is asked for it without credentials.
+    /// - Parameter url: of the scheme `file`, `http` or `https`; at most 256 MiB.
+    @discardableResult
+    public func loadBundle(
+        from url: URL, completion: ((LoadBundleTaskProgress?, (any Error)?) -> Void)? = nil
+    ) -> LoadBundleTask {
+        let source = orTrap { () throws(Status) in try BundleSource(url, self) }
+        return LoadBundleTask(BundleLoading.start(self, source, completion.map { Carried($0) }))
+    }
+
+    @discardableResult
+    nonisolated(nonsending) public func loadBundle(from url: URL) async throws -> LoadBundleTaskProgress {
+        let source = orTrap { () throws(Status) in try BundleSource(url, self) }
+        return try await waiting { BundleLoading.start(self, source, completion: $0) }
     }
 
     @discardableResult

@@ -91,6 +91,7 @@ final class BundleSource: Sendable {
     private enum Content {
         case data(Data, position: Int)
         case stream(InputStream, isOpen: Bool)
+        case remote(RemoteBundle)
     }
 
     private let content: Locked<Content>
@@ -98,6 +99,22 @@ final class BundleSource: Sendable {
     init(_ data: Data) { content = Locked(.data(data, position: data.startIndex)) }
 
     init(_ stream: InputStream) { content = Locked(.stream(Carried(stream).value, isOpen: false)) }
+
+    /// - Throws: INVALID_ARGUMENT for a URL that is none of a file, `http` or `https`.
+    init(_ url: URL, _ firestore: Firestore) throws(Status) {
+        switch url.scheme?.lowercased() {
+        case "file":
+            guard let stream = InputStream(fileAtPath: url.path) else {
+                throw .invalidArgument("loadBundle(from:) can't read \(url.absoluteString).")
+            }
+            content = Locked(.stream(Carried(stream).value, isOpen: false))
+        case "http", "https":
+            content = Locked(.remote(RemoteBundle(url, tls: firestore.settings.tls, tasks: firestore.tasks)))
+        default:
+            throw .invalidArgument(
+                "loadBundle(from:) takes URLs of files, http and https, but got \(url.absoluteString).")
+        }
+    }
 
     /// At most so many bytes; none at the end.
     func read(_ countMax: Int) throws -> [UInt8] {
@@ -113,6 +130,11 @@ final class BundleSource: Sendable {
                     content = .stream(stream, isOpen: true)
                 }
                 return try Self.read(stream, countMax)
+            case .remote(let bundle):
+                let data = try bundle.bytes()
+                let piece = data.prefix(countMax)
+                content = .data(data, position: piece.endIndex)
+                return [UInt8](piece)
             }
         }
     }

@@ -9,6 +9,7 @@ struct EngineFactory: Sendable {
         var configuration: SyncConfiguration
         var host: String
         var isSSLEnabled: Bool
+        var tls: TLSSettings
         var credentials: any CredentialsProvider
         /// Runs completions and events, one after another.
         var callbacks: DispatchQueue

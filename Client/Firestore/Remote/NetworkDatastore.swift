@@ -1,3 +1,5 @@
+internal import Foundation
+internal import HearthApp
 internal import HearthModel
 internal import HearthSync
 internal import HearthTransport
@@ -5,15 +7,18 @@ internal import HearthTransport
 /// Where the network comes in: settings become an address.
 enum NetworkDatastore {
     static func make(_ request: EngineFactory.Request) throws(Status) -> any Datastore {
-        try GRPCDatastore(address: try address(host: request.host, isSSLEnabled: request.isSSLEnabled))
+        try GRPCDatastore(
+            address: try address(host: request.host, isSSLEnabled: request.isSSLEnabled, TLSOptions(request.tls)))
     }
 
     /// - Parameter host: a name or an address, with a port or without; IPv6 with brackets when it has a port.
-    static func address(host text: String, isSSLEnabled: Bool) throws(Status) -> ServerAddress {
+    static func address(
+        host text: String, isSSLEnabled: Bool, _ tls: TLSOptions = TLSOptions()
+    ) throws(Status) -> ServerAddress {
         let (host, port) = try split(text)
         return ServerAddress(
             host: host, port: port ?? (isSSLEnabled ? 443 : 80),
-            security: isSSLEnabled ? .tls(TLSOptions()) : .plaintext,
+            security: isSSLEnabled ? .tls(tls) : .plaintext,
             // No proxy reaches what is on this machine.
             proxy: isLoopback(host) ? .none : .environment)
     }
@@ -35,5 +40,13 @@ enum NetworkDatastore {
 
     private static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    }
+}
+
+extension TLSOptions {
+    init(_ settings: TLSSettings) {
+        self.init(
+            authoritiesPath: settings.authorities?.path, clientCertificatePath: settings.clientCertificate?.path,
+            clientKeyPath: settings.clientKey?.path, clientKeyPassword: settings.clientKeyPassword)
     }
 }

@@ -12,12 +12,14 @@ final class DatabaseDevice: Sendable {
     ///   - base: how the backend is called; by default by its address, unencrypted.
     init(
         _ backend: Backend, name: String = "device-\(UUID().uuidString)", folder: TemporaryFolder? = nil,
-        namespace: String = "shop", base: String = "http://127.0.0.1"
+        namespace: String = "shop", base: String = "http://127.0.0.1",
+        tls: TLSSettings = TLSSettings()
     ) throws {
         FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
         app = FirebaseApp.app(name: name)!
         self.folder = folder
         db = Database.database(app: app, url: "\(base):\(backend.network.port)?ns=\(namespace)")
+        db.tls = tls
         db.callbackQueue = DispatchQueue(label: "end-to-end.callbacks")
         if let folder {
             db.isPersistenceEnabled = true

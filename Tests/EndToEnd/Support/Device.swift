@@ -7,6 +7,7 @@ final class Device: Sendable {
     private let port: Int
     private let folder: TemporaryFolder?
     private let secureHost: String?
+    private let tls: TLSSettings
     private let provider: (any AuthTokenProvider)?
     /// Runs listeners: the main queue isn't running in tests.
     private let queue = DispatchQueue(label: "end-to-end.listeners")
@@ -17,7 +18,7 @@ final class Device: Sendable {
     ///   - secureHost: how the backend is called when it is to be asked over TLS.
     init(
         _ backend: Backend, isPersistent: Bool = false, provider: (any AuthTokenProvider)? = nil,
-        secureHost: String? = nil
+        secureHost: String? = nil, tls: TLSSettings = TLSSettings()
     ) throws {
         let name = "device-\(UUID().uuidString)"
         FirebaseApp.configure(name: name, options: FirebaseOptions(projectID: Backend.project))
@@ -26,6 +27,7 @@ final class Device: Sendable {
         folder = isPersistent ? try TemporaryFolder() : nil
         self.provider = provider
         self.secureHost = secureHost
+        self.tls = tls
         start()
     }
 
@@ -48,6 +50,7 @@ final class Device: Sendable {
         settings.dispatchQueue = queue
         settings.host = "\(secureHost ?? "127.0.0.1"):\(port)"
         settings.isSSLEnabled = secureHost != nil
+        settings.tls = tls
         if let folder {
             settings.cacheSettings = PersistentCacheSettings(
                 sizeBytes: NSNumber(value: FirestoreCacheSizeUnlimited), directory: URL(fileURLWithPath: folder.path))
