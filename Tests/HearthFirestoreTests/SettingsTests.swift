@@ -2,7 +2,6 @@ import Foundation
 import HearthModel
 import HearthSync
 import HearthTransport
-import HearthTransport
 import Testing
 
 @testable import HearthFirestore

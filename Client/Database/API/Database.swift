@@ -208,7 +208,8 @@ public class Database: NSObject, @unchecked Sendable {
             folder = CacheFolder.folder(in: caches, app: appName, location: location)
         }
         return Repository.Configuration(
-            location: location, tls: state.tls, appName: appName, cacheFolder: folder, cacheSizeBytesMax: Int64(state.cacheSizeBytes),
+            location: location, tls: state.tls, appName: appName, cacheFolder: folder,
+            cacheSizeBytesMax: Int64(state.cacheSizeBytes),
             provider: AuthShare(state.provider ?? Auth.auth(app: app)))
     }
 

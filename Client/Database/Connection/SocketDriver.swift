@@ -153,7 +153,8 @@ final class SocketDriver: WireDriver, @unchecked Sendable {
         // No proxy reaches what is on this machine.
         let isLoopback = bare == "localhost" || bare == "::1" || bare.hasPrefix("127.")
         return ServerAddress(
-            host: bare, port: location.port ?? 443, security: location.isSecure ? .tls(TLSOptions(configuration.tls)) : .plaintext,
+            host: bare, port: location.port ?? 443,
+            security: location.isSecure ? .tls(TLSOptions(configuration.tls)) : .plaintext,
             proxy: isLoopback ? .none : .environment, connectTimeoutMilliseconds: WireConnection.handshakeMilliseconds)
     }
 

@@ -147,7 +147,9 @@ struct ResolvedSettings: Sendable, Equatable {
     /// Where to connect to.
     /// - Parameter environment: `FIRESTORE_EMULATOR_HOST` stands for the service's host, and for no other.
     func server(environment: [String: String]) -> (host: String, isSSLEnabled: Bool) {
-        if host == FirestoreSettings.defaultHost, let emulator = environment["FIRESTORE_EMULATOR_HOST"], !emulator.isEmpty {
+        if host == FirestoreSettings.defaultHost, let emulator = environment["FIRESTORE_EMULATOR_HOST"],
+            !emulator.isEmpty
+        {
             return (emulator, false)
         }
         return (host, isSSLEnabled)
