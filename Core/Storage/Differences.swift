@@ -191,6 +191,14 @@ extension ReadView {
         return try Feed.document(key: key, current: current, at: earlier, in: snapshot)
     }
 
+    /// Whether a version is one of this history, and all changes after it are still known: there is a commit of exactly this
+    /// version, or the history begins with it. A database that was restored from a backup has lost the versions after it.
+    public func knows(_ earlier: Int64) throws(Status) -> Bool {
+        let begin = try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
+        if earlier <= begin { return earlier == begin }
+        return try snapshot.count(.feed, Feed.range(of: earlier), limit: 1) > 0
+    }
+
     /// Whether all changes after a version are still known.
     public func reaches(_ earlier: Int64) throws(Status) -> Bool {
         earlier >= (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0)

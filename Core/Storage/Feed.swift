@@ -52,6 +52,10 @@ enum Feed {
         return key
     }
 
+    static func range(of version: Int64) -> KeyRange {
+        KeyRange(lower: key(version, []), upper: key(version + 1, []))
+    }
+
     static func range(after version: Int64) -> KeyRange {
         KeyRange(lower: key(version + 1, []), upper: nil)
     }

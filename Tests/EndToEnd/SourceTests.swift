@@ -129,4 +129,43 @@ import Testing
         registration.remove()
         await device.end()
     }
+
+    /// The server's folder is put back to what it was: tokens of the lost history mean nothing, and older documents count.
+    @Test(arguments: [false, true]) func aCacheFollowsAServerThatWasRestored(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend, isPersistent: isPersistent), try Device(backend))
+        let c = device.db.collection("c")
+        try await other.db.document("c/a").setData(["n": 1])
+        try await other.db.document("c/gone").setData(["n": 7])
+        let (early, earlyRegistration) = c.record()
+        try await early.latest { $0.text == "a=1 gone=7" }
+        backend.stop()
+        let copy = try TemporaryFolder()
+        try FileManager.default.copyItem(atPath: "\(backend.folder.path)/data", toPath: "\(copy.path)/data")
+        try await backend.restart()
+        // What will be lost.
+        try await other.db.document("c/a").setData(["n": 2])
+        try await other.db.document("c/b").setData(["n": 2])
+        try await other.db.document("c/gone").delete()
+        try await early.latest { $0.text == "a=2 b=2" }
+        earlyRegistration.remove()
+        if isPersistent { try await device.restart() } else { try await device.db.disableNetwork() }
+        backend.stop()
+        try FileManager.default.removeItem(atPath: "\(backend.folder.path)/data")
+        try FileManager.default.copyItem(atPath: "\(copy.path)/data", toPath: "\(backend.folder.path)/data")
+        try await backend.restart()
+        try await other.db.document("c/d").setData(["n": 4])
+
+        try await device.db.enableNetwork()
+        let all = device.db.collection("c")
+        let (heard, registration) = all.record()
+        try await heard.latest { $0.text == "a=1 d=4 gone=7" }
+        let (filtered, filteredRegistration) = all.whereField("n", isEqualTo: 2).record()
+        try await filtered.latest { $0.text == "" }
+        #expect(try await device.db.document("c/b").getDocument(source: .server).exists == false)
+        registration.remove()
+        filteredRegistration.remove()
+        await device.end()
+        await other.end()
+    }
 }

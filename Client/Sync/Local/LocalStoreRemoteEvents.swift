@@ -11,7 +11,11 @@ extension LocalStore {
             for key in event.limboDocumentChanges where event.documentUpdates[key] != nil {
                 try persistence.references.limboDocumentTouched(key)
             }
-            let (changed, existenceChanged) = try store(event.documentUpdates) { _ in event.snapshotVersion }
+            let (changed, existenceChanged) = try store(
+                event.documentUpdates, renewed: event.renewedDocuments, at: event.snapshotVersion
+            ) {
+                _ in event.snapshotVersion
+            }
             if event.snapshotVersion > .none {
                 guard event.snapshotVersion >= targets.lastRemoteSnapshotVersion else {
                     throw .internalError("The server's snapshots went back in time.")
@@ -53,9 +57,14 @@ extension LocalStore {
     }
 
     /// Puts documents into the cache as far as they are news. Inside a transaction.
+    /// - Parameters:
+    ///   - renewed: those of the updates that count although the cache has newer ones, unless these are from after
+    ///     `snapshotVersion`.
     /// - Returns: those that changed, as the cache has them now, and which began or ceased to exist.
     func store(
-        _ updates: [ResourcePath: ClientDocument], readTime: (ClientDocument) -> Timestamp
+        _ updates: [ResourcePath: ClientDocument], renewed: Set<ResourcePath> = [],
+        at snapshotVersion: Timestamp = .none,
+        readTime: (ClientDocument) -> Timestamp
     ) throws(Status) -> (changed: [ResourcePath: ClientDocument], existenceChanged: Set<ResourcePath>) {
         var changed: [ResourcePath: ClientDocument] = [:]
         var existenceChanged: Set<ResourcePath> = []
@@ -71,6 +80,8 @@ extension LocalStore {
                 changed[key] = document
             } else if !old.isValid || document.version > old.version
                 || document.version == old.version && old.hasPendingWrites
+                || document.version < old.version && renewed.contains(key) && !old.hasPendingWrites
+                    && old.version <= snapshotVersion
             {
                 try remoteDocuments.add(document, readTime: readTime(document))
                 changed[key] = document

@@ -10,6 +10,9 @@ struct RemoteEvent: Sendable {
     var documentUpdates: [ResourcePath: ClientDocument] = [:]
     /// Those of the updates that only limbo targets asked for.
     var limboDocumentChanges: Set<ResourcePath> = []
+    /// Those of the updates that are all the server has, whatever the cache has of them: it began a target anew, or was asked
+    /// for the document alone. A server that was restored from a backup has older states than it had.
+    var renewedDocuments: Set<ResourcePath> = []
 }
 
 /// What a snapshot changes for one target.

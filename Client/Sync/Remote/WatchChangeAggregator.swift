@@ -14,6 +14,8 @@ final class WatchChangeAggregator {
     /// of the document after it.
     private var bringers: [ResourcePath: Set<Int32>] = [:]
     private var mismatches: [Int32: TargetData.Purpose] = [:]
+    /// Named by targets that the server has begun anew, or that look a document up.
+    private var renewed: Set<ResourcePath> = []
 
     /// - Parameters:
     ///   - remoteKeys: what the server has named for a target.
@@ -78,7 +80,7 @@ final class WatchChangeAggregator {
 
     /// The server begins anew: until it says otherwise, the target has no documents.
     private func reset(_ targetID: Int32) {
-        states[targetID] = WatchTargetState()
+        states[targetID] = WatchTargetState(isAnew: true)
         for key in remoteKeys(targetID) { remove(key, from: targetID, nil) }
     }
 
@@ -100,6 +102,9 @@ final class WatchChangeAggregator {
         let isKnown = remoteKeys(targetID).contains(document.key)
         update(targetID) { $0.record(isKnown ? .modified : .added, of: document.key) }
         note(document, document.key, targetID)
+        if states[targetID]?.isAnew == true || targetData(targetID)?.purpose == .limboResolution {
+            renewed.insert(document.key)
+        }
         bringers[document.key, default: []].insert(targetID)
     }
 
@@ -176,10 +181,12 @@ final class WatchChangeAggregator {
         }
         event.documentUpdates = updates
         event.targetMismatches = mismatches
+        event.renewedDocuments = renewed
         updates = [:]
         targetsOfUpdate = [:]
         bringers = [:]
         mismatches = [:]
+        renewed = []
         return event
     }
 

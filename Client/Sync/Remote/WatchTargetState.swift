@@ -11,6 +11,11 @@ struct WatchTargetState {
     private(set) var changes: [ResourcePath: Change] = [:]
     /// True at first, so that the first snapshot mentions the target in any case.
     private(set) var hasPendingChanges = true
+    /// The server has begun anew, and hasn't named all documents again.
+    private(set) var isAnew: Bool
+
+    /// - Parameter isAnew: the server says so of a target that it had before.
+    init(isAnew: Bool = false) { self.isAnew = isAnew }
 
     var isPending: Bool { outstandingCount > 0 }
 
@@ -41,6 +46,7 @@ struct WatchTargetState {
     mutating func clearPendingChanges() {
         hasPendingChanges = false
         changes = [:]
+        if isCurrent { isAnew = false }
     }
 
     var targetChange: TargetChange {

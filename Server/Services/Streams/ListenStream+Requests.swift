@@ -198,10 +198,13 @@ extension ListenStream {
             return .version(time.microseconds, isTime: true, expectedCount: expectedCount)
         }
         guard let bytes = message.resumeToken, !bytes.isEmpty else { return .none }
-        guard let token = ResumeToken(bytes),
-            // Before the first commit all histories are the same.
-            token.incarnation == database.incarnation || token.incarnation == 0 && token.version == 0
-        else { return .unknown }
+        guard let token = ResumeToken(bytes) else { return .unknown }
+        // Before the first commit all histories are the same.
+        if token.incarnation != 0 || token.version != 0 {
+            guard token.incarnation == database.incarnation, try database.view().knows(token.version) else {
+                return .unknown
+            }
+        }
         return .version(token.version, expectedCount: expectedCount)
     }
 
