@@ -1,5 +1,6 @@
 import HearthModel
 import HearthNetwork
+import Synchronization
 import Testing
 
 /// HTTP/2's ENHANCE_YOUR_CALM.
@@ -313,6 +314,52 @@ private let nobody: @Sendable (GRPCCall) -> Void = { _ in }
                 let small = await call(client, "/p.S/Unary", messages: [[UInt8](repeating: 0, count: 100_000)])
                 #expect(small.status == .ok)
             }
+        }
+    }
+
+    @Test("what a cancelled call had sent of a message counts no longer")
+    func cancelledCallsGiveBack() async throws {
+        let limits = limits { $0.bufferedInputBytesMax = 300_000 }
+        try await withServer(limits: limits, grpc: echoService) { server in
+            let client = try await connect(server)
+            for _ in 0..<30 {
+                // The header of a message of 200,000 bytes, and some of them.
+                let part = [0] + RawHTTP2.bigEndian(200_000) + [UInt8](repeating: 0, count: 50_000)
+                await onClientLoop {
+                    let headers = [HTTPHeader("content-type", "application/grpc")]
+                    let stream = client.open(method: "POST", path: "/p.S/Unary", headers: headers, hasBody: true)
+                    stream.write(part)
+                    // Behind the bytes, which are sent at the end of the turn.
+                    clientLoop.execute { stream.cancel() }
+                }
+            }
+            let small = await call(client, "/p.S/Unary", messages: [[UInt8](repeating: 0, count: 100_000)])
+            #expect(small.status == .ok)
+        }
+    }
+
+    @Test("one who sends thousands of messages at once gives way to others between frames")
+    func messagesOfOpenStreamsTakeTurns() async throws {
+        let count = Mutex(0)
+        let inFirstTurn = Box<Int>()
+        let isDone = Box<Bool>()
+        let counting: @Sendable (GRPCCall) -> Void = { call in
+            call.onMessage = { _ in
+                let now = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if now == 1 { call.loop.execute { inFirstTurn.set(count.withLock { $0 }) } }
+                if now == 8_000 { isDone.set(true) }
+            }
+        }
+        try await withServer(limits: limits { $0.turnMicroseconds = 0 }, grpc: counting) { server in
+            let connection = try RawConnection(port: server.port)
+            let messages = (0..<1_000).flatMap { _ in [0, 0, 0, 0, 1, 7] as [UInt8] }
+            let frames = (0..<8).flatMap { _ in RawHTTP2.frame(type: 0, stream: 1, payload: messages) }
+            connection.send(RawHTTP2.preface + RawHTTP2.request(stream: 1) + frames)
+            #expect(await isDone.value())
+            #expect(await inFirstTurn.value() <= 1_000)
         }
     }
 

@@ -38,6 +38,8 @@ public final class GRPCCall: @unchecked Sendable {
     public var onFault: ((Status) -> Void)? { didSet { if isFinished { onFault = nil } } }
 
     private let stream: HTTP2Stream
+    /// Of the session, which the stream has let go of when it is closed.
+    private let input: HeldInput?
     private let context: LoopContext
     private var deframer: GRPCDeframer
     private var held: [UInt8] = []
@@ -61,6 +63,7 @@ public final class GRPCCall: @unchecked Sendable {
 
     init(stream: HTTP2Stream, context: LoopContext) {
         self.stream = stream
+        input = stream.session?.input
         self.context = context
         loop = context.loop
         remoteAddress = stream.session?.channel.remoteAddress ?? ""
@@ -166,7 +169,7 @@ public final class GRPCCall: @unchecked Sendable {
         unaryBody = nil
         unaryMessage = nil
         inflation = nil
-        stream.session?.input.give(countedBytes)
+        input?.give(countedBytes)
         countedBytes = 0
         let waiting = held.count
         held = []
@@ -349,7 +352,7 @@ public final class GRPCCall: @unchecked Sendable {
     /// What stays is counted against the server: an unfinished message, one that waits for the end of its request, and
     /// what came while nothing was read.
     private func countHeldBytes() {
-        guard let input = stream.session?.input else { return }
+        guard let input else { return }
         let now = deframer.heldBytes + held.count + (unaryMessage?.count ?? 0) + (inflation?.heldBytes ?? 0)
         if now > countedBytes {
             guard input.take(now - countedBytes) else {

@@ -37,8 +37,9 @@ struct HTTP2Callbacks: @unchecked Sendable {
             return 0
         }
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table) { _, _, stream, data, count, context in
-            HTTP2Session.from(context).receivedData(stream, UnsafeRawBufferPointer(start: data, count: count))
-            return 0
+            let session = HTTP2Session.from(context)
+            session.receivedData(stream, UnsafeRawBufferPointer(start: data, count: count))
+            return session.resultAfterData()
         }
         nghttp2_session_callbacks_set_on_frame_send_callback(table) { _, frame, context in
             guard let frame else { return 0 }

@@ -32,6 +32,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
     /// When an answer's bytes left for the last time, or the first came to an empty session.
     private var lastAnswerAt: UInt64
     /// Input that this turn had no time for.
+    private var isPausedAfterData = false
     private var heldInput: [UInt8] = []
     private var pingSentAt: UInt64?
     private var isEnding = false
@@ -80,7 +81,7 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             return
         }
         let used = feed(bytes)
-        guard used < bytes.count, !isOver else { return }
+        guard used < bytes.count || isPausedAfterData, !isOver else { return }
         heldInput = [UInt8](bytes[used...])
         channel.pauseReading()
         feedHeldLater()
@@ -94,12 +95,13 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             let used = input.withUnsafeBytes { feed($0) }
             guard !isOver else { return }
             heldInput.removeFirst(used)
-            if heldInput.isEmpty { channel.resumeReading() } else { feedHeldLater() }
+            if heldInput.isEmpty, !isPausedAfterData { channel.resumeReading() } else { feedHeldLater() }
         }
     }
 
     /// Returns how many bytes were used: all, unless the turn is over.
     private func feed(_ bytes: UnsafeRawBufferPointer) -> Int {
+        isPausedAfterData = false
         if let saved = savedFields {
             fields.restore(saved.bytes, count: saved.count)
             savedFields = nil
@@ -276,6 +278,13 @@ final class HTTP2Session: ChannelDriver, @unchecked Sendable {
             stream(http2_frame_stream(frame))?.receivedEnd()
         default: break
         }
+    }
+
+    /// What open streams bring may be as much work as requests: the rest is for the next turn.
+    func resultAfterData() -> Int32 {
+        // The end of the frame is told with what comes next, even when that is nothing.
+        isPausedAfterData = channel.isTurnOver
+        return isPausedAfterData ? NGHTTP2_ERR_PAUSE : 0
     }
 
     func receivedData(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
