@@ -103,8 +103,61 @@ private struct Bounds {
     private func part(of node: Node, at keys: [TreeKey]) -> Node {
         if !hasStart(below: keys), !hasEnd(below: keys) { return contains(keys) ? node : .empty }
         guard node.childCount > 0 else { return contains(keys) ? node : .empty }
-        let children = node.children.map { (key, child) in (key, part(of: child, at: keys + [key])) }
+        let all = node.children
+        // A client may name thousands of ranges of one large node.
+        let children = all[positions(in: all, at: keys)].map { ($0.key, part(of: $0.node, at: keys + [$0.key])) }
         return Node(children: children, priority: contains(keys + [.priority]) ? node.priority : nil)
+    }
+
+    /// Of the children of a node that may have leaves in the range.
+    private func positions(in children: Children, at keys: [TreeKey]) -> Range<Int> {
+        var positions = 0..<children.count
+        if let start, hasStart(below: keys), start.count > keys.count {
+            positions = children.place(of: start.keys[keys.count])..<children.count
+        }
+        if let end, hasEnd(below: keys), end.count > keys.count {
+            let key = end.keys[keys.count]
+            let place = children.place(of: key)
+            let isThere = place < children.count && children[place].key == key
+            positions = positions.clamped(to: 0..<(isThere ? place + 1 : place))
+        }
+        return positions
+    }
+
+    private func firstLeafBehindStart(of node: Node, at keys: [TreeKey]) -> [TreeKey]? {
+        let children = node.children
+        if children.isEmpty { return !node.isEmpty && isBehindStart(keys) ? keys : nil }
+        let isCut = hasStart(below: keys)
+        if !isCut, !isBehindStart(keys) { return nil }
+        var position = 0
+        if isCut, let start, start.count > keys.count { position = children.place(of: start.keys[keys.count]) }
+        while position < children.count {
+            let (key, child) = children[position]
+            if let leaf = firstLeafBehindStart(of: child, at: keys + [key]) { return leaf }
+            position += 1
+        }
+        return nil
+    }
+
+    private func lastLeafBeforeStart(of node: Node, at keys: [TreeKey]) -> [TreeKey]? {
+        guard let start else { return nil }
+        let children = node.children
+        if children.isEmpty { return !node.isEmpty && !isBehindStart(keys) ? keys : nil }
+        let isCut = hasStart(below: keys)
+        // What lies below the start is behind it.
+        if isBehindStart(keys) || isCut && start.count == keys.count { return nil }
+        var position = children.count
+        if isCut {
+            let key = start.keys[keys.count]
+            position = children.place(of: key)
+            if position < children.count, children[position].key == key { position += 1 }
+        }
+        while position > 0 {
+            position -= 1
+            let (key, child) = children[position]
+            if let leaf = lastLeafBeforeStart(of: child, at: keys + [key]) { return leaf }
+        }
+        return nil
     }
 
     /// Makes the range larger where it cuts a node with a priority and has none of its leaves: the priority alone can't be said,
@@ -119,18 +172,11 @@ private struct Bounds {
             let keys = Array(path.keys.prefix(depth))
             let node = node.node(at: TreePath(keys: keys))
             guard node.priority != nil, node.childCount > 0, part(of: node, at: keys).isEmpty else { continue }
-            var before: TreePath?
-            var behind: TreePath?
-            LeafWalk.visit(node) { relative, _ in
-                guard behind == nil, relative.last != .priority else { return }
-                let leaf = keys + relative
-                if !isBehindStart(leaf) { before = TreePath(keys: leaf) } else { behind = TreePath(keys: leaf) }
-            }
-            if let behind {
-                end = behind
-            } else if let before {
+            if let behind = firstLeafBehindStart(of: node, at: keys) {
+                end = TreePath(keys: behind)
+            } else if let before = lastLeafBeforeStart(of: node, at: keys) {
                 // The leaf, and what is beside it.
-                start = before.parent
+                start = TreePath(keys: before).parent
             }
         }
     }

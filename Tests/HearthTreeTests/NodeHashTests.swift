@@ -1,3 +1,4 @@
+import Glibc
 import HearthTree
 import Testing
 
@@ -177,6 +178,31 @@ import Testing
                 updated.hash == server.hash,
                 "seed \(seed): \(text(of: client)) became \(text(of: updated)), not \(text(of: server)); \(hash.paths)")
         }
+    }
+
+    @Test("A node of many children costs the ranges that are named of it, not their product")
+    func manyRanges() throws {
+        let node = Node(children: (0..<20_000).map { (TreeKey("key\($0)"), Node(.integer($0))) })
+        /// Seconds of the processor for this thread.
+        func seconds(_ length: Int) throws -> (ranges: Int, seconds: Double) {
+            func now() -> Double {
+                var time = timespec()
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+            }
+            let known = CompoundHash(of: node, splittingOver: length)
+            // Every second range is another than the server's.
+            let hashes = known.hashes.enumerated().map { $0 % 2 == 0 ? .string("x") : JSONValue.string($1) }
+            let told = try CompoundHash(wire: [
+                "ps": .array(known.paths.map { .string($0.description) }), "hs": .array(hashes),
+            ])
+            let start = now()
+            return (told.differences(from: node).count, now() - start)
+        }
+        let few = try seconds(20_000)
+        let many = try seconds(100)
+        #expect(few.ranges > 5 && many.ranges > 1_000)
+        #expect(many.seconds < 10 * few.seconds, "\(few), \(many)")
     }
 
     @Test func aRangeReplacesWhatIsBehindItsStart() throws {
