@@ -180,7 +180,7 @@ let package = Package(
             name: "HearthRealtimeTests",
             dependencies: [
                 "HearthModel", "HearthStorage", "HearthTree", "HearthTreeStorage", "HearthRules", "HearthNetwork",
-                "HearthServer",
+                "HearthServer", "HearthTestDoubles",
             ],
             path: "Tests/HearthRealtimeTests"),
         .testTarget(

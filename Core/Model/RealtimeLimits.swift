@@ -150,6 +150,8 @@ extension Limits {
     public static let realtimeJudgedAtOnceMax = 1000
     /// Writes of a connection that wait for the writer; beyond them no request is begun.
     public static let realtimeWritesInFlightMax = 256
+    /// After the journal could not be written: when who a session's client is comes to it again.
+    public static let realtimeJournalRetryMilliseconds = 5_000
     /// Bytes of what a connection's requests become when they are decoded that don't count, until they are answered. Each
     /// request beyond them has to get its part of `workingBytesMax` first, in turn.
     public static let realtimeUncountedRequestsBytesMax = 16 << 10

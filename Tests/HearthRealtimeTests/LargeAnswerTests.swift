@@ -216,9 +216,7 @@ private final class AnswerSite: @unchecked Sendable {
         }
         var found: [Value] = []
         for outbox in outboxes {
-            var value: Value?
-            for _ in 0..<2_000_000 where value == nil { value = onLoop { _ in each(outbox) } }
-            found.append(try #require(value, "it never comes"))
+            found.append(try #require(awaited { onLoop { _ in each(outbox) } }, "it never comes"))
         }
         onLoop { _ in for outbox in outboxes { outbox.close() } }
         return found

@@ -58,6 +58,18 @@ final class Line: RealtimeCarrier, @unchecked Sendable {
     func end(_ fault: RealtimeFault) { self.fault = fault }
 }
 
+/// What other threads bring about in their time; nil when nothing comes within a minute.
+func awaited<Value>(_ look: () throws -> Value?) rethrows -> Value? {
+    let end = ContinuousClock.now + .seconds(60)
+    var looks = 0
+    while true {
+        if let value = try look() { return value }
+        if ContinuousClock.now > end { return nil }
+        looks += 1
+        if looks < 1_000 { sched_yield() } else { usleep(1_000) }
+    }
+}
+
 /// A service with one namespace and a loop.
 final class Site {
     let service: RealtimeService
@@ -65,12 +77,15 @@ final class Site {
     let loop: EventLoop
     let pool: WorkerPool
 
-    init(_ memory: ServerMemory = ServerMemory(), jobsMax: Int = 10_000) throws {
+    init(
+        _ memory: ServerMemory = ServerMemory(), jobsMax: Int = 10_000,
+        stores: any StoreProvider = MemoryStoreProvider()
+    ) throws {
         pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 2, jobsMax: jobsMax)
         loop = try EventLoop()
         try loop.start()
         service = try RealtimeService(
-            RealtimeService.Configuration(), provider: MemoryStoreProvider(),
+            RealtimeService.Configuration(), provider: stores,
             authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool, memory: memory)
         namespace = try service.namespace("n")
     }
@@ -97,8 +112,7 @@ final class Site {
 
     /// Whether files of large answers come to so many bytes: a worker may still have hold of one that it has made.
     func holds(_ bytes: Int) -> Bool {
-        for _ in 0..<2_000_000 where service.spools.usedBytes != bytes { sched_yield() }
-        return service.spools.usedBytes == bytes
+        awaited { service.spools.usedBytes == bytes ? true : nil } ?? false
     }
 
     func write(_ path: TreePath, _ node: Node) {
@@ -179,15 +193,14 @@ struct Client {
 
     /// Takes what was sent, once there are so many.
     func take(_ count: Int) -> [String] {
-        for _ in 0..<2_000_000 {
-            let taken: [String]? = site.on { [line] in
+        let taken = awaited {
+            site.on { [line] () -> [String]? in
                 if line.sent.count < count { return nil }
                 defer { line.sent = [] }
                 return line.sent
             }
-            if let taken { return taken }
         }
-        return site.on { [line] in line.sent + ["(nothing more came)"] }
+        return taken ?? site.on { [line] in line.sent + ["(nothing more came)"] }
     }
 
     var sent: [String] { site.on { [line] in line.sent } }

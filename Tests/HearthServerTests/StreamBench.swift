@@ -3,6 +3,7 @@ import HearthModel
 import HearthNetwork
 import HearthRules
 import HearthStorage
+import HearthTestDoubles
 import HearthWire
 import Synchronization
 
@@ -111,7 +112,8 @@ final class StreamBench: Sendable {
     ) throws {
         loop = try EventLoop()
         try loop.start()
-        registry = DatabaseRegistry(provider: store.map { OneStore($0) } ?? MemoryStoreProvider())
+        registry = DatabaseRegistry(
+            provider: store.map { OneStore($0, named: [StreamBench.name]) } ?? MemoryStoreProvider())
         let rules = RulesRegistry()
         if let source, let ruleset = Ruleset.compile(source).ruleset { rules.setFile(ruleset, database: "(default)") }
         service = FirestoreService(
@@ -147,16 +149,6 @@ final class StreamBench: Sendable {
             {"database": "\(root)", "addTarget": {"targetId": \(id), "documents": {"documents": [\(names)]}}}
             """
     }
-}
-
-/// One database's store, whatever is asked for.
-private final class OneStore: StoreProvider {
-    private let store: any Store
-    init(_ store: any Store) { self.store = store }
-    func open(_ database: DatabaseName) throws(Status) -> any Store { store }
-    func contains(_ database: DatabaseName) throws(Status) -> Bool { true }
-    func databases() throws(Status) -> [DatabaseName] { [StreamBench.name] }
-    func delete(_ database: DatabaseName) throws(Status) {}
 }
 
 extension TestCall {

@@ -1,5 +1,6 @@
 import HearthConcurrency
 import HearthModel
+import HearthNetwork
 import HearthTree
 import HearthTreeStorage
 
@@ -16,11 +17,13 @@ struct SessionDisconnect {
     fileprivate var isKept = false
     /// What the journal has of the identity; nil when it has to be written whole.
     fileprivate var keptIdentity: [UInt8]?
+    fileprivate var retry: Timer?
 
-    fileprivate struct Unkept {
-        var answer: RealtimeSession.Answer
-        /// Of the answer, when that isn't to a wish: then the journal's trouble is none of the request.
-        var data: [UInt8]?
+    fileprivate enum Unkept {
+        /// A wish, with its answer.
+        case wish(RealtimeSession.Answer)
+        /// The client is somebody else: what tells it. The journal's trouble is none of that.
+        case identity(() -> Void)
     }
 }
 
@@ -78,21 +81,18 @@ extension RealtimeSession {
             return refuse(
                 answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
         }
-        disconnect.unkept.append(SessionDisconnect.Unkept(answer: answer))
+        disconnect.unkept.append(.wish(answer))
         keep()
     }
 
     /// The client is somebody else from now on. What it wishes is done with the rights that it has at its end, also when that is
-    /// a crash, so it is answered when the journal knows of it.
-    /// - Parameter answer: to the request that has changed it; nil when its token has ended.
-    func keepIdentity(_ answer: Answer? = nil, data: [UInt8] = []) {
+    /// a crash, so it is told when the journal knows of it.
+    /// - Parameter tell: tells the client.
+    func keepIdentity(_ tell: @escaping () -> Void) {
         if isEnded { return }
-        guard disconnect.isKept, !disconnect.writes.isEmpty else {
-            if let answer { confirm(answer, data: data) }
-            return
-        }
+        guard disconnect.isKept, !disconnect.writes.isEmpty else { return tell() }
         disconnect.isIdentityUnkept = true
-        if let answer { disconnect.unkept.append(SessionDisconnect.Unkept(answer: answer, data: data)) }
+        disconnect.unkept.append(.identity(tell))
         keep()
     }
 
@@ -109,19 +109,31 @@ extension RealtimeSession {
         namespace.database.submit(write, for: requester) { [self] outcome in
             namespace.hub.execute(on: loop) { [self] in
                 disconnect.isKeeping = false
-                // With the next wish, or the next identity, all is written again.
-                if case .failed = outcome { disconnect.keptIdentity = nil }
+                if case .failed = outcome { keepIdentityLater() }
                 for unkept in answers.value { end(unkept, outcome) }
                 keep()
             }
         }
     }
 
+    /// The journal could not be written: who the client is comes with the next wish, or in a while. Wishes are the client's to
+    /// repeat.
+    private func keepIdentityLater() {
+        disconnect.keptIdentity = nil
+        if isEnded { return }
+        disconnect.retry?.cancel()
+        disconnect.retry = loop.schedule(afterMilliseconds: Limits.realtimeJournalRetryMilliseconds) { [weak self] in
+            guard let self, disconnect.keptIdentity == nil, !disconnect.writes.isEmpty else { return }
+            disconnect.isIdentityUnkept = true
+            keep()
+        }
+    }
+
     private func end(_ unkept: SessionDisconnect.Unkept, _ outcome: TreeOutcome) {
-        switch (outcome, unkept.data) {
-        case (_, let data?): confirm(unkept.answer, data: data)
-        case (.failed(let status), nil): refuse(unkept.answer, status)
-        default: confirm(unkept.answer)
+        switch unkept {
+        case .identity(let tell): tell()
+        case .wish(let answer):
+            if case .failed(let status) = outcome { refuse(answer, status) } else { confirm(answer) }
         }
     }
 

@@ -12,7 +12,7 @@ extension RealtimeSession {
             switch result {
             case .success(let identity):
                 change(to: identity)
-                keepIdentity(answer.value, data: Self.describe(identity))
+                keepIdentity { [self] in confirm(answer.value, data: Self.describe(identity)) }
             case .failure(let status):
                 let word: RealtimeStatus = status == RealtimeAuthenticator.expired ? .expiredToken : .invalidToken
                 let refusal = RealtimeRefusal(status)
@@ -61,9 +61,8 @@ extension RealtimeSession {
 
     private func tokenEnded() {
         if isEnded { return }
-        send(RealtimeMessages.tokenExpired)
         change(to: .nobody)
-        keepIdentity()
+        keepIdentity { [self] in send(RealtimeMessages.tokenExpired) }
     }
 
     /// Asks of all listens whether they may go on.

@@ -351,7 +351,7 @@ final class RealtimeSession: @unchecked Sendable {
         case .authenticate(let credential, let override): authenticate(credential, override, answer)
         case .unauthenticate:
             change(to: .nobody)
-            keepIdentity(answer, data: Array(#""""#.utf8))
+            keepIdentity { [self] in confirm(answer, data: Array(#""""#.utf8)) }
         case .noted: confirm(answer)
         }
     }
