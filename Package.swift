@@ -217,7 +217,7 @@ let package = Package(
             name: "HearthEndToEndTests",
             dependencies: [
                 "HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore", "HearthDatabase",
-                "HearthTestCertificates",
+                "HearthTestCertificates", "CSQLite",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(

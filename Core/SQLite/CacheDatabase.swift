@@ -54,13 +54,15 @@ package final class CacheDatabase {
 
     // MARK: Errors
 
-    /// A result as the cache reports it: RESOURCE_EXHAUSTED for a full disk, DATA_LOSS for damage, else INTERNAL.
+    /// A result as the cache reports it: RESOURCE_EXHAUSTED for a full disk, UNAVAILABLE for one that fails, DATA_LOSS for
+    /// damage, else INTERNAL.
     package func failure(_ result: Int32, _ action: String) -> Status {
         var status = EngineError.status(handle, result, action)
         switch result & 0xFF {
         case SQLITE_FULL: status.code = .resourceExhausted
         case SQLITE_CORRUPT, SQLITE_NOTADB: return damaged(status.message)
         case SQLITE_BUSY: status.code = .failedPrecondition
+        case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_NOMEM: status.code = .unavailable
         default: status.code = .internal
         }
         return status

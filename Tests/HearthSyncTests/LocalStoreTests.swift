@@ -1,3 +1,4 @@
+import Glibc
 import HearthModel
 import Testing
 
@@ -48,6 +49,68 @@ struct LocalStoreTests {
             #expect(second?.hasCommittedMutations == true && second?.version == .seconds(6))
             #expect(try store.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
             #expect(try store.lastStreamToken() == [1])
+        }
+    }
+
+    @Test("Many writes of one document that wait cost the same for each answer", arguments: CacheKind.allCases)
+    func manyWritesOfOneDocument(_ kind: CacheKind) throws {
+        /// Seconds of this thread for each answer.
+        func seconds(_ count: Int) throws -> Double {
+            func now() -> Double {
+                var time = timespec()
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+            }
+            var seconds = 0.0
+            try kind.with { persistence in
+                let store = LocalStore(persistence, user: .unauthenticated)
+                _ = try store.allocate(ClientQuery(path: ResourcePath("c")).target)
+                _ = try receive(store, .found("c/a", 1, ["n": .integer(0)]))
+                for _ in 0..<count { _ = try store.write([increment(1)]) }
+                let start = now()
+                for number in 1...count {
+                    let document = try acknowledge(store, Int64(1 + number), [.integer(Int64(number))])
+                    // As the user left it, whatever has been answered.
+                    #expect(document?.fields == ["n": .integer(Int64(count))])
+                    #expect(document?.hasLocalMutations == (number < count))
+                }
+                seconds = (now() - start) / Double(count)
+                #expect(try store.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
+            }
+            return seconds
+        }
+        let few = try seconds(100)
+        let many = try seconds(1000)
+        #expect(many < 4 * few, "\(few) s and \(many) s for an answer")
+    }
+
+    @Test("What the server has made of other fields shows in the end", arguments: [3, 200])
+    func transformsOfSeveralFields(_ count: Int) throws {
+        try CacheKind.sqlite.with { persistence in
+            let store = LocalStore(persistence, user: .unauthenticated)
+            let time = Mutation(
+                key: key, kind: .patch([:], mask: []),
+                transforms: [FieldTransform(path: FieldPath("t"), operation: .requestTime)], precondition: .exists(true)
+            )
+            _ = try store.allocate(ClientQuery(path: ResourcePath("c")).target)
+            _ = try receive(store, .found("c/a", 1, ["n": .integer(0)]))
+            _ = try store.write([time])
+            for _ in 0..<count { _ = try store.write([increment(1)]) }
+            var seen = try acknowledge(store, 2, [.timestamp(.seconds(2))])
+            var answers = 0
+            while PendingServerTimestamp.isPending(try #require(seen?.fields["t"])) {
+                answers += 1
+                seen = try acknowledge(store, Int64(2 + answers), [.integer(Int64(answers))])
+            }
+            // At once while few wait, and long before the last otherwise.
+            #expect(seen?.fields == ["n": .integer(Int64(count)), "t": .timestamp(.seconds(2))])
+            #expect(answers <= count / OverlayDebts.batchesPerAnswer)
+            while answers < count {
+                answers += 1
+                seen = try acknowledge(store, Int64(2 + answers), [.integer(Int64(answers))])
+            }
+            #expect(seen?.fields == ["n": .integer(Int64(count)), "t": .timestamp(.seconds(2))])
+            #expect(seen?.hasLocalMutations == false)
         }
     }
 

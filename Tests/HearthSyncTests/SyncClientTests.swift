@@ -58,6 +58,75 @@ private final class CallServer: Datastore, @unchecked Sendable {
     func shutDown() {}
 }
 
+/// Ends the stream, as not decodable, when it is asked for a certain collection; answers all else with nothing at all.
+private final class StrictServer: Datastore, @unchecked Sendable {
+    private let lock = NSLock()
+    private var asked: [[String]] = []
+    /// The collections that were asked for, in the order of streams.
+    var requests: [[String]] { lock.withLock { asked } }
+
+    private final class Stream: RequestStream, @unchecked Sendable {
+        let server: StrictServer
+        let onEvent: @Sendable (StreamEvent<ListenResponse>) -> Void
+        var isOver = false
+        init(_ server: StrictServer, _ onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void) {
+            self.server = server
+            self.onEvent = onEvent
+        }
+
+        func send(_ request: ListenRequest) {
+            guard !isOver, let target = request.addTarget else { return }
+            let collection = target.query?.structuredQuery?.from.first?.collectionId ?? "?"
+            server.lock.withLock { server.asked[server.asked.count - 1].append(collection) }
+            if collection.hasPrefix("bad") {
+                isOver = true
+                return onEvent(.closed(Status(.invalidArgument, "It can't be decoded.")))
+            }
+            let time = TimestampMessage(seconds: 10)
+            for change in [
+                TargetChangeMessage(targetChangeType: .add, targetIds: [target.targetId]),
+                TargetChangeMessage(
+                    targetChangeType: .current, targetIds: [target.targetId], resumeToken: [1], readTime: time),
+                TargetChangeMessage(targetChangeType: .noChange, readTime: time),
+            ] {
+                onEvent(.response(ListenResponse(targetChange: change)))
+            }
+        }
+        func finish() {}
+        func cancel() { isOver = true }
+    }
+
+    private final class Silent: RequestStream {
+        func send(_ request: WriteRequest) {}
+        func finish() {}
+        func cancel() {}
+    }
+
+    func openListen(
+        headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void
+    ) -> any RequestStream<ListenRequest> {
+        lock.withLock { asked.append([]) }
+        onEvent(.opened)
+        return Stream(self, onEvent)
+    }
+
+    func openWrite(
+        headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
+    ) -> any RequestStream<WriteRequest> { Silent() }
+
+    func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse {
+        CommitResponse()
+    }
+    func batchGetDocuments(
+        _ request: BatchGetDocumentsRequest, headers: RequestHeaders
+    ) async throws(Status) -> [BatchGetDocumentsResponse] { [] }
+    func runAggregationQuery(
+        _ request: RunAggregationQueryRequest, headers: RequestHeaders
+    ) async throws(Status) -> [RunAggregationQueryResponse] { [] }
+    func observeReachability(_ changed: @escaping @Sendable () -> Void) {}
+    func shutDown() {}
+}
+
 /// What came by callback, in order.
 private final class Mailbox<Element: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
@@ -132,6 +201,30 @@ struct SyncClientTests {
         await terminate(second)
         try SyncClient.clearPersistence(
             SyncConfiguration(database: Self.database, appName: "app", cache: cache))
+    }
+
+    /// A server that can't decode a request ends the stream with all that is listened to on it.
+    @Test("A listen that ends the stream fails alone, and isn't tried again")
+    func strictServer() async throws {
+        let server = StrictServer()
+        let client = try client(server)
+        let events = Mailbox<String>()
+        for collection in ["a", "bad1", "b", "bad2", "c"] {
+            _ = client.listen(to: .collection(collection), options: Self.everything) { event in
+                switch event {
+                case .failure(let error): events.put("\(collection) \(error.code.name)")
+                case .success(let snapshot): if !snapshot.isFromCache { events.put("\(collection) current") }
+                }
+            }
+        }
+        var heard: Set<String> = []
+        while heard.count < 5 { heard.insert(try #require(await events.next())) }
+        #expect(
+            heard == ["a current", "b current", "c current", "bad1 INVALID_ARGUMENT", "bad2 INVALID_ARGUMENT"])
+        // Each is asked for alone once; those that were refused aren't asked for again.
+        let streams = server.requests
+        #expect(streams.joined().count { $0 == "bad1" } <= 2 && streams.joined().count { $0 == "bad2" } <= 2)
+        await terminate(client)
     }
 
     @Test("Whoever waits hears that the client was terminated")

@@ -27,11 +27,17 @@ final class EventManager {
         var isRaised = listener.take(onlineState)
         if let snapshot = state.snapshot { isRaised = listener.take(snapshot) || isRaised }
         if isRaised { raiseInSync() }
-        if old == nil {
-            return try engine.listen(to: listener.query, listensToServer: listener.listensToServer)
+        do throws(Status) {
+            if old == nil {
+                return try engine.listen(to: listener.query, listensToServer: listener.listensToServer)
+            }
+            if !listenedToServer, listener.listensToServer { try engine.listenToServer(listener.query) }
+            return engine.targetID(of: listener.query)
+        } catch {
+            // Only when the cache can't be used for a while: the others of the query go on.
+            if error.isPassing { queries[listener.query] = old }
+            throw error
         }
-        if !listenedToServer, listener.listensToServer { try engine.listenToServer(listener.query) }
-        return engine.targetID(of: listener.query)
     }
 
     func remove(_ listener: QueryListener) throws(Status) {

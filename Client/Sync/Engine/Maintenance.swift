@@ -27,7 +27,7 @@ final class Maintenance {
     private func scheduleCollection(_ seconds: Double) {
         _ = queue.schedule(.garbageCollection, afterSeconds: seconds) { [weak self] in
             guard let self else { return }
-            engine.attempt { () throws(Status) in _ = try engine.localStore.collectGarbage() }
+            engine.attemptQuietly { () throws(Status) in _ = try engine.localStore.collectGarbage() }
             scheduleCollection(Self.collectionSeconds)
         }
     }
@@ -40,7 +40,7 @@ final class Maintenance {
         backfill = queue.schedule(.indexBackfill, afterSeconds: seconds) { [weak self] in
             guard let self else { return }
             var count = 0
-            engine.attempt { () throws(Status) in count = try engine.localStore.backfillIndexes() }
+            engine.attemptQuietly { () throws(Status) in count = try engine.localStore.backfillIndexes() }
             scheduleBackfill(count < LocalStore.backfillCountMax ? Self.backfillSeconds : Self.backfillPauseSeconds)
         }
     }

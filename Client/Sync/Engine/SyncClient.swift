@@ -16,7 +16,8 @@ import HearthWire
 ///
 /// What holds at all times: a local document is the remote one with an overlay, and the overlay is what the writes on
 /// their way do; views change by what changed only; a snapshot reaches all listeners of its round before anything else
-/// happens; a cache that fails ends the instance, and everyone who waits hears why.
+/// happens; a cache that can't be written for a while costs the calls that need it, and the rest waits
+/// (`SyncEnginePause.swift`); one that is damaged ends the instance, and everyone who waits hears why.
 public final class SyncClient: Sendable {
     public struct ListenOptions: Sendable, Equatable {
         public enum Source: Sendable { case `default`, cache }
@@ -112,8 +113,11 @@ public final class SyncClient: Sendable {
                 let queryListener = QueryListener(
                     query, options, onEnd: { callbacks { if listener.isHeard { onEnd() } } }, onEvent: { tell($0) })
                 listener.query = queryListener
-                // A failure is told to all listeners, this one among them.
-                engine.attempt { () throws(Status) in try engine.eventManager.add(queryListener) }
+                do throws(Status) { try engine.eventManager.add(queryListener) } catch {
+                    if error.isPassing { throw error }
+                    // A failure is told to all listeners, this one among them.
+                    engine.fail(error)
+                }
             }, refused: { tell(.failure($0)) })
         return listener
     }

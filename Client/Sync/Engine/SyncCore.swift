@@ -112,7 +112,8 @@ final class SyncCore: @unchecked Sendable {
             guard !isTerminated, let engine else { return refused(Self.terminated) }
             if let failure = engine.failure { return refused(failure) }
             do throws(Status) { try body(engine) } catch {
-                engine.fail(error)
+                // What is over in a moment is the call's trouble alone.
+                if !error.isPassing { engine.fail(error) }
                 refused(error)
             }
         }
@@ -124,7 +125,7 @@ final class SyncCore: @unchecked Sendable {
             guard !isTerminated, let engine else { return .failure(Self.terminated) }
             if let failure = engine.failure { return .failure(failure) }
             do throws(Status) { return .success(try body(engine)) } catch {
-                engine.fail(error)
+                if !error.isPassing { engine.fail(error) }
                 return .failure(error)
             }
         }

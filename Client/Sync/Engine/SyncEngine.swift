@@ -21,6 +21,8 @@ final class SyncEngine {
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
     /// The local store failed: nothing of this instance can be trusted any more.
     private(set) var failure: Status?
+    /// See `pause`.
+    var pause = CachePause()
     var onWarning: @Sendable (String) -> Void = { _ in }
 
     init(_ localStore: LocalStore, _ remoteStore: RemoteStore, user: ClientUser, limboResolutionsMax: Int) {
@@ -35,12 +37,24 @@ final class SyncEngine {
     /// Does something that the local store may fail at.
     func attempt(_ body: () throws(Status) -> Void) {
         if failure != nil { return }
-        do throws(Status) { try body() } catch { fail(error) }
+        do throws(Status) { try body() } catch { take(error) }
+    }
+
+    /// Does something that is done again later anyway.
+    func attemptQuietly(_ body: () throws(Status) -> Void) {
+        if failure != nil { return }
+        do throws(Status) { try body() } catch { if !error.isPassing { fail(error) } }
+    }
+
+    /// The local store failed, and somebody asked for nothing, or has been told.
+    func take(_ error: Status) {
+        if error.isPassing { beginPause(because: error) } else { fail(error) }
     }
 
     func fail(_ error: Status) {
         guard failure == nil else { return }
         failure = error
+        pause.end()
         remoteStore.shutDown()
         eventManager.failAll(error)
         failWrites(error)
@@ -49,6 +63,9 @@ final class SyncEngine {
 
     /// The client ends: whoever waits hears of that, and nobody is held any more.
     func end() {
+        // What the server made of them would be sent again by a later run.
+        attemptQuietly { () throws(Status) in try settleWrites() }
+        pause.end()
         remoteStore.shutDown()
         eventManager.endAll()
         failWrites(
@@ -68,7 +85,11 @@ final class SyncEngine {
     /// Makes the query's view and tells its first snapshot.
     func listen(to query: ClientQuery, listensToServer: Bool) throws(Status) -> Int32 {
         let data = try localStore.allocate(query.target)
-        let snapshot = try makeView(query, data)
+        let snapshot: ViewSnapshot
+        do throws(Status) { snapshot = try makeView(query, data) } catch {
+            if viewsOfTarget[data.targetID] == nil { try localStore.release(data.targetID) }
+            throw error
+        }
         eventManager.take([snapshot])
         if listensToServer { beginListening(query, data) }
         return data.targetID
@@ -107,10 +128,13 @@ final class SyncEngine {
         views[query] = nil
         let others = viewsOfTarget[targetID, default: []].filter { $0 !== queryView.view }
         viewsOfTarget[targetID] = others.isEmpty ? nil : others
-        if queryView.listensToServer { try endListening(targetID) }
-        if !others.isEmpty { return }
-        try localStore.release(targetID)
-        dropLimbo(of: targetID)
+        if others.isEmpty {
+            if queryView.listensToServer { remoteStore.stopListening(to: targetID) }
+            try localStore.release(targetID)
+            dropLimbo(of: targetID)
+        } else if queryView.listensToServer {
+            try endListening(targetID)
+        }
     }
 
     /// The view stays for cache listeners.
@@ -126,14 +150,14 @@ final class SyncEngine {
         let left = (viewsOfTarget[targetID] ?? []).map(\.query)
         if left.contains(where: { views[$0]?.listensToServer == true }) { return }
         remoteStore.stopListening(to: targetID)
-        var told = ToldViews()
-        for query in left {
-            guard let view = views[query]?.view else { continue }
-            let acknowledged = view.endOfServer()
-            try update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
+        try tell { told throws(Status) in
+            for query in left {
+                guard let view = views[query]?.view else { continue }
+                let acknowledged = view.endOfServer()
+                try update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
+            }
         }
         dropLimbo(of: targetID)
-        try tell(told)
     }
 
     // MARK: Documents changed
@@ -145,17 +169,31 @@ final class SyncEngine {
 
     /// Brings changed documents into all views, and tells the listeners.
     func emit(_ changed: [ResourcePath: ClientDocument], _ event: RemoteEvent? = nil) throws(Status) {
-        var told = ToldViews()
-        for (query, queryView) in views {
-            let view = queryView.view
-            let targetChange = event?.targetChanges[queryView.targetID]
-            let overdue = event.map { view.overdue(at: $0.snapshotVersion, targetChange) } ?? [:]
-            try update(
-                query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
-                overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
-                isPendingReset: event?.targetMismatches[queryView.targetID] != nil, to: &told)
+        try tell { told throws(Status) in
+            for (query, queryView) in views {
+                let view = queryView.view
+                let targetChange = event?.targetChanges[queryView.targetID]
+                let overdue = event.map { view.overdue(at: $0.snapshotVersion, targetChange) } ?? [:]
+                try update(
+                    query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
+                    overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
+                    isPendingReset: event?.targetMismatches[queryView.targetID] != nil, to: &told)
+            }
         }
-        try tell(told)
+    }
+
+    /// Brings all views to what the local store has: news may have passed them by.
+    func renewViews() throws(Status) {
+        try tell { told throws(Status) in
+            for (query, queryView) in views {
+                let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
+                var changed = documents
+                // What the view shows and the cache doesn't have for the query any more.
+                let missing = Set(queryView.view.documents.map(\.key)).subtracting(documents.keys)
+                changed.merge(try localStore.documents(missing)) { $1 }
+                try update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &told)
+            }
+        }
     }
 
     private func update(
@@ -176,14 +214,28 @@ final class SyncEngine {
         }
     }
 
-    private func tell(_ told: ToldViews) throws(Status) {
+    /// Changes views and tells their listeners, also when the local store can't be read for one of them: then all are looked
+    /// at again when it can.
+    private func tell(_ change: (inout ToldViews) throws(Status) -> Void) throws(Status) {
+        var told = ToldViews()
+        let failure: Status?
+        do throws(Status) {
+            try change(&told)
+            failure = nil
+        } catch {
+            failure = error
+        }
         eventManager.take(told.snapshots)
         try localStore.notify(told.changes)
+        guard let failure else { return }
+        pause.hasStaleViews = true
+        take(failure)
     }
 
     func apply(_ event: RemoteEvent) throws(Status) {
-        limbo.note(event.targetChanges)
         let changed = try localStore.apply(event)
+        limbo.note(event.targetChanges)
+        pause.over()
         try emit(changed, event)
     }
 
@@ -220,7 +272,8 @@ final class SyncEngine {
             var event = RemoteEvent()
             event.documentUpdates[resolution.key] = ClientDocument(key: resolution.key, kind: .missing)
             event.limboDocumentChanges = [resolution.key]
-            try apply(event)
+            pause.events.append(event)
+            try settleEvents()
             return
         }
         let queries = (viewsOfTarget.removeValue(forKey: targetID) ?? []).map(\.query)

@@ -6,8 +6,8 @@ extension SyncEngine {
         let batchID: Int
         let changed: [ResourcePath: ClientDocument]
         do throws(Status) { (batchID, changed) = try localStore.write(mutations) } catch {
-            // On a full disk nothing was written, and everything is as it was: only this write fails.
-            if error.code == .resourceExhausted { return completion(error) }
+            // Nothing was written, and everything is as it was: only this write fails.
+            if error.isPassing { return completion(error) }
             throw error
         }
         writeCompletions[user, default: [:]][batchID] = completion
@@ -18,17 +18,22 @@ extension SyncEngine {
 
     func acknowledge(_ result: BatchResult) throws(Status) {
         complete(result.batch.id, nil)
-        try emit(try localStore.acknowledge(result))
+        pause.writes.append(.made(result))
+        try settleWrites()
     }
 
     func reject(_ batchID: Int, _ error: Status) throws(Status) {
-        let changed = try localStore.reject(batchID)
+        pause.writes.append(.refused(batchID: batchID, error))
+        try settleWrites()
+    }
+
+    /// - Parameter changed: the documents as they are without the write.
+    func completeRefused(_ batchID: Int, _ error: Status, _ changed: [ResourcePath: ClientDocument]) {
         if writeCompletions[user]?[batchID] == nil {
             let paths = changed.keys.map(\.text).sorted().joined(separator: ", ")
             onWarning("A write of an earlier run was refused and undone: \(error) Documents: \(paths)")
         }
         complete(batchID, error)
-        try emit(changed)
     }
 
     private func complete(_ batchID: Int, _ error: Status?) {
@@ -53,6 +58,11 @@ extension SyncEngine {
     }
 
     func changeUser(_ newUser: ClientUser) throws(Status) {
+        if pause.isOn {
+            // What waits is of the user's writes.
+            pause.nextUser = newUser
+            return
+        }
         if newUser != user {
             user = newUser
             let waiters = pendingWriteWaiters.values.joined()

@@ -15,6 +15,7 @@ final class WorkerQueue: @unchecked Sendable {
         case onlineStateTimeout = "online_state_timeout"
         case garbageCollection = "garbage_collection"
         case indexBackfill = "index_backfill"
+        case cacheRetry = "cache_retry"
     }
 
     /// An operation that waits for its time.

@@ -70,14 +70,22 @@ struct LocalDocumentsView {
     // MARK: Overlays
 
     /// Computes overlays anew from the writes on their way, and saves them.
+    /// - Parameter onBatches: is told of the number of those that are on a document.
     @discardableResult
-    func recalculateOverlays(of remote: [ResourcePath: ClientDocument]) throws(Status) -> [ResourcePath: Overlaid] {
+    func recalculateOverlays(
+        of remote: [ResourcePath: ClientDocument], onBatches: (ResourcePath, Int) -> Void = { _, _ in }
+    ) throws(Status) -> [ResourcePath: Overlaid] {
         var result = remote.mapValues { Overlaid(document: $0, changed: []) }
         var largestBatchID: [ResourcePath: Int] = [:]
+        var counts: [ResourcePath: Int] = [:]
         for batch in try queue.batches(affecting: Set(remote.keys)) {
             batch.apply(to: &result)
-            for key in batch.keys where remote[key] != nil { largestBatchID[key] = batch.id }
+            for key in batch.keys where remote[key] != nil {
+                largestBatchID[key] = batch.id
+                counts[key, default: 0] += 1
+            }
         }
+        for (key, count) in counts { onBatches(key, count) }
         var saved: [Int: [ResourcePath: Mutation]] = [:]
         var gone: Set<ResourcePath> = []
         for (key, document) in remote {

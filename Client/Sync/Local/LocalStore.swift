@@ -34,6 +34,7 @@ final class LocalStore {
     var activeTargets: [Int32: TargetData] = [:]
     private var activeTargetIDs: [ClientTarget: Int32] = [:]
     private var knownCollections: Set<ResourcePath> = []
+    private var overlayDebts = OverlayDebts()
 
     init(_ persistence: any Persistence, user: ClientUser) {
         self.persistence = persistence
@@ -60,6 +61,7 @@ final class LocalStore {
         queue = persistence.mutationQueue(for: user)
         overlays = persistence.overlayCache(for: user)
         indexManager = persistence.indexManager(for: user)
+        overlayDebts = OverlayDebts()
         queryEngine.view = LocalDocumentsView(
             remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager)
         return try persistence.transaction("Read batches of the new user") { () throws(Status) in
@@ -78,8 +80,9 @@ final class LocalStore {
     ) throws(Status) -> (batchID: Int, changed: [ResourcePath: ClientDocument]) {
         let localWriteTime = Clock.now()
         let keys = Set(mutations.map(\.key))
-        return try persistence.transaction("Write locally") { () throws(Status) in
-            try rememberCollections(of: keys)
+        let collections = Set(keys.map(\.parent)).subtracting(knownCollections)
+        let outcome = try persistence.transaction("Write locally") { () throws(Status) in
+            for collection in collections { try indexManager.addParent(ofCollection: collection) }
             let remote = try remoteDocuments.documents(keys)
             var local = try view.overlaid(remote)
             let base = mutations.compactMap { mutation in
@@ -97,16 +100,8 @@ final class LocalStore {
             try self.overlays.save(overlays, largestBatchID: batch.id)
             return (batch.id, changed)
         }
-    }
-
-    private func rememberCollections(of keys: Set<ResourcePath>) throws(Status) {
-        for key in keys {
-            let collection = key.parent
-            if !knownCollections.contains(collection) {
-                try indexManager.addParent(ofCollection: collection)
-                knownCollections.insert(collection)
-            }
-        }
+        knownCollections.formUnion(collections)
+        return outcome
     }
 
     /// The server committed the first batch of the queue.
@@ -136,7 +131,11 @@ final class LocalStore {
             }
             try queue.remove(batch)
             try overlays.remove(keys: keys, batchID: batch.id)
-            if !transformed.isEmpty { try view.recalculateOverlays(of: try remoteDocuments.documents(transformed)) }
+            transformed = transformed.filter { overlayDebts.isDue($0) }
+            if !transformed.isEmpty {
+                let documents = try remoteDocuments.documents(transformed)
+                try view.recalculateOverlays(of: documents) { overlayDebts.note($0, batches: $1) }
+            }
             return try indexed(view.documents(keys))
         }
     }
@@ -178,9 +177,12 @@ final class LocalStore {
         try persistence.transaction("Get the stream token") { () throws(Status) in try queue.lastStreamToken }
     }
 
+    /// It is never sent: see `RemoteStore.writeStreamOpened`.
     func setLastStreamToken(_ token: [UInt8]) throws(Status) {
-        try persistence.transaction("Set the stream token") { () throws(Status) in
-            try queue.setLastStreamToken(token)
+        try unlessPassing { () throws(Status) in
+            try persistence.transaction("Set the stream token") { () throws(Status) in
+                try queue.setLastStreamToken(token)
+            }
         }
     }
 
@@ -205,9 +207,25 @@ final class LocalStore {
     func release(_ targetID: Int32) throws(Status) {
         guard let data = activeTargets.removeValue(forKey: targetID) else { return }
         activeTargetIDs[data.target] = nil
-        try persistence.transaction("Release a target") { () throws(Status) in
-            for key in viewReferences.removeAll(of: targetID) { try persistence.references.removeReference(key) }
-            try persistence.references.removeTarget(data)
+        let keys = viewReferences.removeAll(of: targetID)
+        // When it can't be written now, the collector thinks that the target was in use earlier than it was.
+        try unlessPassing { () throws(Status) in
+            try persistence.transaction("Release a target") { () throws(Status) in
+                for key in keys { try persistence.references.removeReference(key) }
+                try persistence.references.removeTarget(data)
+            }
+        }
+    }
+
+    /// Does something that may be left out while the cache can't be written.
+    func unlessPassing(_ body: () throws(Status) -> Void) throws(Status) {
+        do throws(Status) { try body() } catch { if !error.isPassing { throw error } }
+    }
+
+    /// Whether the cache can be written, by writing.
+    func probe() throws(Status) {
+        try persistence.transaction("Try to write") { () throws(Status) in
+            try queue.setLastStreamToken(try queue.lastStreamToken)
         }
     }
 
@@ -226,6 +244,11 @@ final class LocalStore {
 
     func document(_ key: ResourcePath) throws(Status) -> ClientDocument {
         try persistence.transaction("Read a document") { () throws(Status) in try view.document(key) }
+    }
+
+    func documents(_ keys: Set<ResourcePath>) throws(Status) -> [ResourcePath: ClientDocument] {
+        if keys.isEmpty { return [:] }
+        return try persistence.transaction("Read documents") { () throws(Status) in try view.documents(keys) }
     }
 
     /// - Parameter usesPreviousResults: whether what the server named before may serve as a start.

@@ -4,9 +4,10 @@ import HearthModel
 extension LocalStore {
     /// Returns the local view of the documents that changed.
     func apply(_ event: RemoteEvent) throws(Status) -> [ResourcePath: ClientDocument] {
-        try persistence.transaction("Apply a remote event") { () throws(Status) in
+        var targetData: [Int32: TargetData] = [:]
+        let documents = try persistence.transaction("Apply a remote event") { () throws(Status) in
             for (targetID, change) in event.targetChanges {
-                try apply(change, to: targetID, of: event)
+                targetData[targetID] = try apply(change, to: targetID, of: event)
             }
             for key in event.limboDocumentChanges where event.documentUpdates[key] != nil {
                 try persistence.references.limboDocumentTouched(key)
@@ -24,10 +25,15 @@ extension LocalStore {
             }
             return try view.localView(of: changed, existenceChanged: existenceChanged)
         }
+        activeTargets.merge(targetData) { $1 }
+        return documents
     }
 
-    private func apply(_ change: TargetChange, to targetID: Int32, of event: RemoteEvent) throws(Status) {
-        guard let old = activeTargets[targetID] else { return }
+    /// Returns what is known of the target then; nil when nobody listens to it any more.
+    private func apply(
+        _ change: TargetChange, to targetID: Int32, of event: RemoteEvent
+    ) throws(Status) -> TargetData? {
+        guard let old = activeTargets[targetID] else { return nil }
         try targets.removeKeys(change.removed, from: targetID)
         try targets.addKeys(change.added, to: targetID)
         var data = old
@@ -41,10 +47,10 @@ extension LocalStore {
             data.resumeToken = change.resumeToken
             data.snapshotVersion = event.snapshotVersion
         }
-        activeTargets[targetID] = data
         if isMismatch || shouldPersist(data, insteadOf: old, namesDocuments: change.namesDocuments) {
             try targets.update(data)
         }
+        return data
     }
 
     /// Writing each token would cost a write for each snapshot; to resume from an older one costs little.
@@ -93,18 +99,23 @@ extension LocalStore {
 
     func notify(_ changes: [ViewChange]) throws(Status) {
         if changes.isEmpty { return }
-        try persistence.transaction("Notify of view changes") { () throws(Status) in
-            for change in changes {
-                for key in change.added { viewReferences.add(key, to: change.targetID) }
-                for key in change.removed {
-                    viewReferences.remove(key, from: change.targetID)
-                    try persistence.references.removeReference(key)
+        var updated: [TargetData] = []
+        for change in changes {
+            for key in change.added { viewReferences.add(key, to: change.targetID) }
+            for key in change.removed { viewReferences.remove(key, from: change.targetID) }
+            guard !change.isFromCache, let old = activeTargets[change.targetID] else { continue }
+            var data = old
+            data.lastLimboFreeVersion = data.snapshotVersion
+            activeTargets[change.targetID] = data
+            if shouldPersist(data, insteadOf: old, namesDocuments: false) { updated.append(data) }
+        }
+        // What can't be written now costs the collector some of its order, and a later run some reading.
+        try unlessPassing { () throws(Status) in
+            try persistence.transaction("Notify of view changes") { () throws(Status) in
+                for change in changes {
+                    for key in change.removed { try persistence.references.removeReference(key) }
                 }
-                guard !change.isFromCache, let old = activeTargets[change.targetID] else { continue }
-                var data = old
-                data.lastLimboFreeVersion = data.snapshotVersion
-                activeTargets[change.targetID] = data
-                if shouldPersist(data, insteadOf: old, namesDocuments: false) { try targets.update(data) }
+                for data in updated { try targets.update(data) }
             }
         }
     }

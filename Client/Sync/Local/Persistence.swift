@@ -3,7 +3,8 @@ import HearthModel
 /// Where the local store keeps everything. Two implementations: `MemoryPersistence` and `SQLitePersistence`.
 ///
 /// All calls come from the engine's one thread, all reads and writes inside `transaction`. A failure to read or commit
-/// is fatal for the instance: it is thrown as INTERNAL (DATA_LOSS for damage, RESOURCE_EXHAUSTED for a full disk).
+/// is fatal for the instance: it is thrown as INTERNAL, or DATA_LOSS for damage. Unless it passes: RESOURCE_EXHAUSTED for a full
+/// disk, UNAVAILABLE for one that answers with errors.
 protocol Persistence: AnyObject {
     /// All or nothing. Each transaction has the next sequence number. `label` is for logs.
     func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result

@@ -8,6 +8,7 @@ final class RemoteStore {
 
     private let database: DatabaseName
     private let localStore: LocalStore
+    let queue: WorkerQueue
     private let targetSerializer: TargetSerializer
     private let mutationSerializer: MutationSerializer
     private let watchStream: ManagedStream<ListenRequest, ListenResponse>
@@ -16,7 +17,15 @@ final class RemoteStore {
     unowned var engine: SyncEngine!
 
     private var isNetworkEnabled = false
+    /// The cache takes nothing at the moment.
+    private var isPaused = false
+    private var mayUseNetwork: Bool { isNetworkEnabled && !isPaused }
     private var listenTargets: [Int32: TargetData] = [:]
+    /// Targets that were sent on this stream, and those of them of which the server has said nothing yet.
+    private var sentTargets: Set<Int32> = []
+    private var unansweredTargets: Set<Int32> = []
+    /// Targets are sent one after the other: the server ended the stream because of one, and didn't say of which.
+    private var isCautious = false
     private var aggregator: WatchChangeAggregator?
     private var pipeline: [MutationBatch] = []
     private var isHandshakeDone = false
@@ -29,6 +38,7 @@ final class RemoteStore {
     ) {
         self.database = database
         self.localStore = localStore
+        self.queue = queue
         targetSerializer = TargetSerializer(database: database)
         mutationSerializer = MutationSerializer(database: database)
         watchStream = ManagedStream(
@@ -68,6 +78,7 @@ final class RemoteStore {
 
     func enableNetwork() {
         isNetworkEnabled = true
+        if isPaused { return onlineState.update(.offline) }
         if shouldStartWatchStream { startWatchStream() } else { onlineState.update(.unknown) }
         fillWritePipeline()
     }
@@ -76,6 +87,20 @@ final class RemoteStore {
         isNetworkEnabled = false
         stopStreams()
         onlineState.update(.offline)
+    }
+
+    /// The cache takes nothing: the server's news are asked for again later, from where the cache is. Writes that are on their
+    /// way are waited for, so that they aren't made twice; see `CachePause`.
+    func pause() {
+        isPaused = true
+        watchStream.stop()
+        aggregator = nil
+        onlineState.update(.offline)
+    }
+
+    func resume() {
+        isPaused = false
+        if isNetworkEnabled { enableNetwork() }
     }
 
     func shutDown() {
@@ -114,23 +139,27 @@ final class RemoteStore {
         if shouldStartWatchStream {
             startWatchStream()
         } else if watchStream.isOpen {
-            sendWatch(data)
+            sendTargets()
         }
     }
 
     func stopListening(to targetID: Int32) {
         guard listenTargets.removeValue(forKey: targetID) != nil else { return }
-        if watchStream.isOpen { sendUnwatch(targetID) }
+        if watchStream.isOpen, sentTargets.remove(targetID) != nil {
+            unansweredTargets.remove(targetID)
+            sendUnwatch(targetID)
+            sendTargets()
+        }
         guard listenTargets.isEmpty else { return }
         if watchStream.isOpen {
             watchStream.markIdle()
-        } else if isNetworkEnabled {
+        } else if mayUseNetwork {
             onlineState.update(.unknown)
         }
     }
 
     private var shouldStartWatchStream: Bool {
-        isNetworkEnabled && !watchStream.isStarted && !listenTargets.isEmpty
+        mayUseNetwork && !watchStream.isStarted && !listenTargets.isEmpty
     }
 
     private func startWatchStream() {
@@ -141,7 +170,18 @@ final class RemoteStore {
         onlineState.watchStreamStarts()
     }
 
+    /// Sends the targets that weren't yet.
+    private func sendTargets() {
+        for targetID in listenTargets.keys.sorted() where !sentTargets.contains(targetID) {
+            if isCautious, !unansweredTargets.isEmpty { return }
+            if let data = listenTargets[targetID] { sendWatch(data) }
+        }
+        if unansweredTargets.isEmpty { isCautious = false }
+    }
+
     private func sendWatch(_ data: TargetData) {
+        sentTargets.insert(data.targetID)
+        unansweredTargets.insert(data.targetID)
         aggregator?.requestSent(data.targetID)
         var data = data
         data.expectedCount = Int32(clamping: engine.remoteKeys(of: data.targetID).count)
@@ -158,15 +198,25 @@ final class RemoteStore {
     }
 
     private func watchStreamOpened() {
-        for targetID in listenTargets.keys.sorted() {
-            if let data = listenTargets[targetID] { sendWatch(data) }
-        }
+        sendTargets()
         // The last listener may have gone while the stream was on its way.
         if listenTargets.isEmpty { watchStream.markIdle() }
     }
 
     private func watchStreamClosed(_ status: Status) {
         aggregator = nil
+        let suspects = unansweredTargets
+        sentTargets = []
+        unansweredTargets = []
+        if status.code == .invalidArgument || status.code == .outOfRange {
+            // It would be so again and again.
+            if suspects.count == 1, let targetID = suspects.first {
+                reject(targetID, status)
+                watchStream.inhibitBackoff()
+            } else {
+                isCautious = true
+            }
+        }
         if shouldStartWatchStream {
             onlineState.watchStreamFailed(status)
             startWatchStream()
@@ -182,7 +232,8 @@ final class RemoteStore {
             watchStream.resetBackoff()
             if let change { take(change) }
         } catch {
-            watchStream.fail(error)
+            // Nobody's request is to blame.
+            watchStream.fail(.internalError("The server's message can't be read: \(error.message)"))
         }
     }
 
@@ -196,6 +247,10 @@ final class RemoteStore {
                 for targetID in change.targetIDs { reject(targetID, cause) }
                 return
             }
+            if !unansweredTargets.isEmpty {
+                unansweredTargets.subtract(change.targetIDs)
+                if isCautious { sendTargets() }
+            }
             aggregator?.take(change)
             let version = change.snapshotVersion
             if version > .none, version >= localStore.lastRemoteSnapshotVersion { raiseSnapshot(version) }
@@ -204,6 +259,9 @@ final class RemoteStore {
 
     private func reject(_ targetID: Int32, _ cause: Status) {
         guard listenTargets.removeValue(forKey: targetID) != nil else { return }
+        sentTargets.remove(targetID)
+        unansweredTargets.remove(targetID)
+        if isCautious, watchStream.isOpen { sendTargets() }
         aggregator?.forget(targetID)
         engine.attempt { () throws(Status) in try engine.rejectListen(targetID, cause) }
         if listenTargets.isEmpty { watchStream.markIdle() }
@@ -211,6 +269,7 @@ final class RemoteStore {
 
     private func raiseSnapshot(_ version: Timestamp) {
         guard let event = aggregator?.remoteEvent(at: version) else { return }
+        let former = listenTargets
         for (targetID, change) in event.targetChanges where !change.resumeToken.isEmpty {
             listenTargets[targetID]?.resumeToken = change.resumeToken
             listenTargets[targetID]?.snapshotVersion = version
@@ -225,14 +284,20 @@ final class RemoteStore {
             data.purpose = purpose
             sendWatch(data)
         }
-        engine.attempt { () throws(Status) in try engine.apply(event) }
+        do throws(Status) { try engine.apply(event) } catch {
+            // It comes again from where the cache is.
+            for targetID in event.targetChanges.keys where listenTargets[targetID] != nil {
+                listenTargets[targetID] = former[targetID]
+            }
+            engine.take(error)
+        }
     }
 
     // MARK: Writing
 
     func fillWritePipeline() {
         engine.attempt { () throws(Status) in
-            while isNetworkEnabled, pipeline.count < Self.pipelineCountMax {
+            while mayUseNetwork, pipeline.count < Self.pipelineCountMax {
                 let last = pipeline.last?.id ?? MutationBatch.unknownID
                 guard let batch = try localStore.nextBatch(after: last) else {
                     if pipeline.isEmpty { writeStream.markIdle() }
@@ -252,7 +317,7 @@ final class RemoteStore {
     }
 
     private func startWriteStreamIfNeeded() {
-        guard isNetworkEnabled, !writeStream.isStarted, !pipeline.isEmpty else { return }
+        guard mayUseNetwork, !writeStream.isStarted, !pipeline.isEmpty else { return }
         isHandshakeDone = false
         hasResponseAfterHandshake = false
         writeStream.start()

@@ -16,3 +16,8 @@ extension Status.Code {
     /// An aborted write lost against another one, and may win the next time.
     var isPermanentForWrites: Bool { isPermanent && self != .aborted }
 }
+
+extension Status {
+    /// Of the cache: what may be over in a moment. The disk is full, or answers with an error; nothing was written.
+    var isPassing: Bool { code == .resourceExhausted || code == .unavailable }
+}

@@ -5,7 +5,8 @@ import HearthFirestore
 final class Device: Sendable {
     let app: FirebaseApp
     private let port: Int
-    private let folder: TemporaryFolder?
+    /// Of the cache; nil when that is in memory.
+    let folder: TemporaryFolder?
     private let secureHost: String?
     private let tls: TLSSettings
     private let provider: (any AuthTokenProvider)?

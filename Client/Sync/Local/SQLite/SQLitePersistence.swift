@@ -5,7 +5,7 @@ import HearthSQLite
 ///
 /// What holds at all times: everything happens in `transaction`, all or nothing, memory included (`globals`, the known
 /// names, the index definitions are put back when a transaction fails). A full disk fails the transaction with
-/// RESOURCE_EXHAUSTED, and the cache is as it was before. Damage is DATA_LOSS, noted for the next opening, which puts the
+/// RESOURCE_EXHAUSTED, one that answers with errors with UNAVAILABLE, and the cache is as it was before. Damage is DATA_LOSS, noted for the next opening, which puts the
 /// file aside.
 final class SQLitePersistence: Persistence {
     let database: CacheDatabase
@@ -79,6 +79,8 @@ final class SQLitePersistence: Persistence {
         defer { isInTransaction = false }
         currentSequenceNumber += 1
         do throws(Status) {
+            // What could not be rolled back before.
+            try database.rollBack()
             // What only reads takes no lock.
             try database.begin()
             let result = try body()
@@ -91,7 +93,7 @@ final class SQLitePersistence: Persistence {
             globals = savedGlobals
             names.forget()
             indexDefinitions.forget()
-            // What went wrong first is what the caller has to know. When even this fails, the connection takes nothing more.
+            // What went wrong first is what the caller has to know. When even this fails, it is done again before the next.
             do throws(Status) { try database.rollBack() } catch {}
             throw error
         }

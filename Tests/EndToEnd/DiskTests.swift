@@ -1,0 +1,143 @@
+import Foundation
+import Glibc
+import HearthFirestore
+import Synchronization
+import Testing
+
+/// A disk that is full for a moment, or answers with errors, costs the calls that need it. The rest waits, and nothing is lost,
+/// nothing made twice.
+///
+/// Serialised: the faults are planted in the whole process.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct DiskTests {
+    @Test func aFullDiskIsOverInAMoment() async throws {
+        let backend = try Backend()
+        let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
+        let folder = try #require(device.folder).path
+        let (heard, registration) = device.db.collection("c").record()
+        try await device.db.document("c/a").setData(["n": 1])
+        try await heard.latest { $0.text == "a=1" }
+
+        DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
+        await #expect {
+            try await device.db.document("c/b").setData(["n": 2])
+        } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
+        // What needs nothing of the disk goes on; what the server says can't be taken.
+        #expect(try await device.db.document("c/a").getDocument(source: .cache).get("n") as? Int == 1)
+        try await other.db.document("c/a").setData(["n": 3])
+        try await heard.latest { $0.text == "a=1 cache" }
+        await #expect {
+            try await device.db.collection("d").getDocuments(source: .server)
+        } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
+
+        DiskFaults.remove()
+        try await heard.latest { $0.text == "a=3" }
+        try await device.db.document("c/b").setData(["n": 4])
+        try await heard.latest { $0.text == "a=3 b=4" }
+        #expect(try await device.db.collection("d").getDocuments(source: .server).isEmpty)
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    /// The server has made the write, which must not be sent again.
+    @Test(arguments: [true, false]) func anAnswerThatCannotBeKeptWaits(isAllowed: Bool) async throws {
+        let backend = try Backend(
+            rules: """
+                service cloud.firestore { match /databases/{d}/documents {
+                  match /c/{x} { allow read; allow write: if request.resource.data.n < 100; }
+                } }
+                """)
+        let device = try Device(backend, isPersistent: true)
+        let folder = try #require(device.folder).path
+        let document = device.db.document("c/a")
+        try await document.setData(["n": 0])
+        let (heard, registration) = device.db.collection("c").record()
+        try await heard.latest { $0.text == "a=0" }
+
+        // The first transactions are the write's own; whatever comes then fails for a while.
+        try await device.db.disableNetwork()
+        let told = Recorder<String>()
+        for number in 0..<5 {
+            document.updateData(["n": FieldValue.increment(Int64(number == 2 && !isAllowed ? 1000 : 1))]) {
+                told.append($0 == nil ? "made" : "refused")
+            }
+        }
+        try await heard.latest { $0.text.hasPrefix(isAllowed ? "a=5*" : "a=1004*") }
+        DiskFaults.plant(DiskFaults.Plan(folder: folder, code: EIO) { _ in true })
+        device.db.enableNetwork { _ in }
+        try await told.first(1)
+        try await Task.sleep(for: .seconds(1))
+        DiskFaults.remove()
+        try await told.first(5)
+        let count = isAllowed ? 5 : 4
+        #expect(told.all.count { $0 == "made" } == count)
+        try await heard.latest { $0.text == "a=\(count)" }
+        #expect(try await document.getDocument(source: .server).get("n") as? Int == count)
+        registration.remove()
+        await device.end()
+    }
+
+    private static let runsDefault = 4
+
+    /// Whichever calls fail: what was said to be made is made once, what was said to have failed isn't, and all agree.
+    @Test(arguments: TestRun.seeds(runsDefault)) func anyCallMayFail(seed: UInt64) async throws {
+        var random = SeededRandom(seed)
+        let backend = try Backend()
+        let (device, other) = (try Device(backend, isPersistent: true), try Device(backend))
+        let folder = try #require(device.folder).path
+        let (heard, registration) = device.db.collection("c").record()
+        try await heard.latest { $0.text == "" }
+        let made = Mutex(Set<Int>())
+        let failed = Mutex(Set<Int>())
+        let answers = Recorder<Int>()
+        var count = 0
+        for round in 0..<8 {
+            let every = 1 + random.below(30)
+            let length = 1 + random.below(every)
+            // To SQLite a read that fails with EIO is damage, whatever the next one says.
+            let (code, includesReads) = random.pick([(ENOSPC, false), (EIO, false), (EACCES, true)])
+            DiskFaults.plant(
+                DiskFaults.Plan(folder: folder, code: code, includesReads: includesReads) { $0 % (every * 2) < length })
+            for _ in 0..<1 + random.below(12) {
+                let number = count
+                count += 1
+                let batch = device.db.batch()
+                batch.setData(
+                    ["n": FieldValue.increment(Int64(1)), "all": FieldValue.arrayUnion([number])],
+                    forDocument: device.db.document("c/sum"), merge: true)
+                batch.setData(["n": number], forDocument: device.db.document("c/\(random.below(4))"))
+                batch.commit { error in
+                    _ = error == nil ? made.withLock { $0.insert(number) } : failed.withLock { $0.insert(number) }
+                    answers.append(number)
+                }
+            }
+            // Any outcome is fine, as long as there is one.
+            if random.chance(50) { _ = try? await device.db.collection("e\(round)").getDocuments(source: .server) }
+            if random.chance(50) { _ = try? await device.db.document("c/1").getDocument() }
+            try await other.db.document("c/other").setData(["n": round])
+            if random.chance(30) { try await Task.sleep(for: .milliseconds(random.below(1500))) }
+        }
+        let faults = DiskFaults.count
+        DiskFaults.remove()
+        try await answers.first(count)
+        try await other.db.document("c/last").setData(["n": 1])
+        let fresh = try Device(backend)
+        func state(_ device: Device, _ source: FirestoreSource) async throws -> [String] {
+            try await device.db.collection("c").getDocuments(source: source).documents.map {
+                "\($0.documentID) \($0.data().mapValues { "\($0)" }.sorted { $0.key < $1.key })"
+            }
+        }
+        try await heard.latest {
+            $0.snapshot?.metadata.isFromCache == false && $0.text.contains("last=1") && !$0.text.contains("pending")
+        }
+        let expected = try await state(fresh, .server)
+        #expect(try await state(device, .cache) == expected, "seed \(seed)")
+        let sum = try await fresh.db.document("c/sum").getDocument(source: .server)
+        let all = Set((sum.get("all") as? [Int]) ?? [])
+        #expect(all == made.withLock { $0 }, "seed \(seed): \(failed.withLock { $0 }) failed, \(faults) faults")
+        #expect((sum.get("n") as? Int ?? 0) == all.count, "seed \(seed): made twice")
+        #expect(faults > 0)
+        registration.remove()
+        for device in [device, other, fresh] { await device.end() }
+    }
+}

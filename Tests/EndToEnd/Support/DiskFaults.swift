@@ -1,0 +1,97 @@
+import CSQLite
+import Foundation
+import Glibc
+import Synchronization
+
+/// Lets the disk fail under what is stored in a folder: the system calls of SQLite's are exchanged for the whole process, and
+/// those that are on files elsewhere are passed on.
+enum DiskFaults {
+    /// What fails how: each call is asked for, by its number since the faults were planted.
+    struct Plan: Sendable {
+        var folder: String
+        /// ENOSPC, EIO…
+        var code: Int32
+        /// Reads fail, too.
+        var includesReads = false
+        var isDue: @Sendable (_ call: Int) -> Bool
+    }
+
+    private struct State {
+        var plan: Plan?
+        var calls = 0
+        var faults = 0
+    }
+
+    private static let state = Mutex(State())
+    private static let isPlanted = Atomic(false)
+
+    /// Faults there were until now.
+    static var count: Int { state.withLock { $0.faults } }
+    /// Calls there were since the faults were planted.
+    static var calls: Int { state.withLock { $0.calls } }
+
+    static func plant(_ plan: Plan) {
+        _ = installed
+        state.withLock { $0 = State(plan: plan) }
+        isPlanted.store(true, ordering: .releasing)
+    }
+
+    static func remove() { isPlanted.store(false, ordering: .releasing) }
+
+    fileprivate static func fails(_ descriptor: Int32, isRead: Bool) -> Bool {
+        guard isPlanted.load(ordering: .acquiring) else { return false }
+        let saved = errno
+        defer { errno = saved }
+        var path = [UInt8](repeating: 0, count: 4096)
+        let count = path.withUnsafeMutableBytes {
+            readlink("/proc/self/fd/\(descriptor)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), 4096)
+        }
+        guard count > 0 else { return false }
+        let name = String(decoding: path[..<count], as: UTF8.self)
+        return state.withLock { state in
+            guard let plan = state.plan, name.hasPrefix(plan.folder), !isRead || plan.includesReads else {
+                return false
+            }
+            state.calls += 1
+            guard plan.isDue(state.calls - 1) else { return false }
+            state.faults += 1
+            return true
+        }
+    }
+
+    fileprivate static func fail() -> Int {
+        errno = state.withLock { $0.plan?.code ?? EIO }
+        return -1
+    }
+
+    private typealias Write = @convention(c) (Int32, UnsafeRawPointer?, Int, off_t) -> Int
+    private typealias Read = @convention(c) (Int32, UnsafeMutableRawPointer?, Int, off_t) -> Int
+    private typealias Truncate = @convention(c) (Int32, off_t) -> Int32
+    private typealias Sync = @convention(c) (Int32) -> Int32
+
+    private static let installed: Bool = {
+        guard let layer = sqlite3_vfs_find("unix-excl") else { return false }
+        func exchange(_ names: [String], _ call: sqlite3_syscall_ptr) {
+            for name in names where layer.pointee.xGetSystemCall(layer, name) != nil {
+                _ = layer.pointee.xSetSystemCall(layer, name, call)
+            }
+        }
+        let write: Write = { descriptor, bytes, size, offset in
+            DiskFaults.fails(descriptor, isRead: false) ? DiskFaults.fail() : pwrite(descriptor, bytes, size, offset)
+        }
+        let read: Read = { descriptor, bytes, size, offset in
+            DiskFaults.fails(descriptor, isRead: true) ? DiskFaults.fail() : pread(descriptor, bytes, size, offset)
+        }
+        let truncate: Truncate = { descriptor, size in
+            DiskFaults.fails(descriptor, isRead: false) ? Int32(DiskFaults.fail()) : ftruncate(descriptor, size)
+        }
+        let sync: Sync = { descriptor in
+            DiskFaults.fails(descriptor, isRead: false) ? Int32(DiskFaults.fail()) : fsync(descriptor)
+        }
+        exchange(["pwrite", "pwrite64"], unsafeBitCast(write, to: sqlite3_syscall_ptr.self))
+        exchange(["pread", "pread64"], unsafeBitCast(read, to: sqlite3_syscall_ptr.self))
+        exchange(["ftruncate"], unsafeBitCast(truncate, to: sqlite3_syscall_ptr.self))
+        exchange(["fsync", "fdatasync"], unsafeBitCast(sync, to: sqlite3_syscall_ptr.self))
+        return true
+    }()
+}
