@@ -9,20 +9,25 @@ import Testing
     @Test func joinsPiecesAndIgnoresKeepAlives() throws {
         var joiner = RealtimeFrameJoiner()
         #expect(try joiner.receive(Array("0".utf8)) == nil)
-        #expect(try joiner.receive(Array("{}".utf8)).map(text) == "{}")
+        #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(text) == "{}")
         #expect(try joiner.receive(Array("3".utf8)) == nil)
         #expect(try joiner.receive(Array("{\"a\"".utf8)) == nil)
         #expect(try joiner.receive(Array(":12".utf8)) == nil)
-        #expect(try joiner.receive(Array("3}".utf8)).map(text) == "{\"a\":123}")
+        #expect(try joiner.receive(Array("3}".utf8)).flatMap(whole).map(text) == "{\"a\":123}")
         #expect(try joiner.receive(Array("0".utf8)) == nil)
-        #expect(try joiner.receive(Array("{}".utf8)).map(text) == "{}")
+        #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(text) == "{}")
+    }
+
+    private func whole(_ received: RealtimeFrameJoiner.Received) -> [UInt8]? {
+        guard case .message(let message) = received else { return nil }
+        return message
     }
 
     @Test func aNumberWithinPiecesIsAPiece() throws {
         var joiner = RealtimeFrameJoiner()
         #expect(try joiner.receive(Array("2".utf8)) == nil)
         #expect(try joiner.receive(Array("0".utf8)) == nil)
-        #expect(try joiner.receive(Array("1".utf8)).map(text) == "01")
+        #expect(try joiner.receive(Array("1".utf8)).flatMap(whole).map(text) == "01")
     }
 
     @Test func refusesTooManyPiecesAndTooMuch() throws {
@@ -33,6 +38,41 @@ import Testing
         let half = [UInt8](repeating: 0x20, count: Limits.realtimeMessageBytesMax / 2 + 1)
         #expect(try joiner.receive(half) == nil)
         #expect(throws: RealtimeFault.self) { try joiner.receive(half) }
+    }
+
+    /// The public SDKs write the members of a request in different orders, and the number may come last.
+    @Test(arguments: [
+        (#"{"t":"d","d":{"r":7,"a":"p","b":{"p":"/x","d":{"r":9,"s":"#, #"}}}}"#, 7),
+        (#"{"d":{"b":{"r":1,"d":["#, #"],"r":"2"},"a":"p","r":1234567890123},"t":"d"}"#, 1_234_567_890_123),
+        (#"{ "t" : "d", "d" : { "a" : "r", "b" : ["#, #"], "r" : 3 } }"#, 3),
+        (#"{"\"d":{"r":1},"dd":{"r":2},"d":{"rr":3,"x\"r":4,"b":["#, #"],"r":5}}"#, 5),
+        (#"{"t":"d","d":{"a":"p","b":["#, #"]}}"#, nil),
+        (#"{"x":[{"r":1},{"d":{"r":2}},["#, #"]]}"#, nil),
+    ] as [(String, String, Int64?)])
+    func namesTheRequestThatIsTooLarge(_ head: String, _ tail: String, _ number: Int64?) throws {
+        let filling = #""\"{[r:,"# + String(repeating: "€", count: Limits.realtimeMessageBytesMax / 3) + #"""#
+        let frames = RealtimeFrameSplitter.frames(of: Array((head + filling + tail).utf8))
+        var joiner = RealtimeFrameJoiner()
+        for frame in frames.dropLast() {
+            #expect(try joiner.receive(frame) == nil)
+            #expect(joiner.heldBytes < 2 * Limits.realtimeMessageBytesMax)
+        }
+        let last = try #require(frames.last)
+        if let number {
+            #expect(try joiner.receive(last) == .tooLarge(request: number))
+            #expect(joiner.heldBytes == 0)
+            // The next is read as if nothing had been.
+            #expect(try joiner.receive(Array("{}".utf8)).flatMap(whole).map(text) == "{}")
+        } else {
+            #expect(throws: RealtimeFault.self) { try joiner.receive(last) }
+        }
+    }
+
+    @Test func piecesThatNoSDKSendsAreNotWaitedFor() throws {
+        var joiner = RealtimeFrameJoiner()
+        _ = try joiner.receive(Array("9999".utf8))
+        #expect(try joiner.receive([UInt8](repeating: 0x20, count: Limits.realtimeMessageBytesMax)) == nil)
+        #expect(throws: RealtimeFault.self) { try joiner.receive([UInt8](repeating: 0x20, count: 50_000)) }
     }
 
     @Test func splitsAtUnitsWithoutCuttingCharacters() throws {
@@ -55,7 +95,7 @@ import Testing
                 }
                 var joiner = RealtimeFrameJoiner()
                 var joined: [UInt8]?
-                for frame in frames { joined = try joiner.receive(frame) }
+                for frame in frames { joined = try joiner.receive(frame).flatMap(whole) }
                 #expect(joined == message)
             }
         }

@@ -19,40 +19,67 @@ struct RealtimeFault: Error, Equatable {
 /// A message whose text is longer than 16384 UTF-16 units comes as a text with the number of its pieces, and then the
 /// pieces. A number is told from a message by its length: a message is an object and never so short. The number 0 announces
 /// nothing: it is how clients keep a quiet connection alive. Source: the public SDKs' WebSocket transport.
+///
+/// A message of too many bytes isn't kept, and only looked through for the number of its request: a client whose connection is
+/// closed instead sends it again with the next one, and again.
 struct RealtimeFrameJoiner {
+    enum Received: Equatable {
+        case message([UInt8])
+        /// A request of too many bytes, with its number.
+        case tooLarge(request: Int64)
+    }
+
     private static let countDigitsMax = 6
+    /// Bytes of a unit of UTF-16 in UTF-8 at most, in a piece of whole characters.
+    private static let pieceBytesMax = 3 * RealtimeFrameSplitter.pieceUnitsMax
 
     private var piecesLeft = 0
     private var gathered: [UInt8] = []
+    /// Of a message that may become too large.
+    private var finder: RequestNumberFinder?
+    private var isTooLarge = false
 
     /// What the pieces of an unfinished message take.
     var heldBytes: Int { gathered.capacity }
 
     /// - Parameter text: of one frame.
     /// - Returns: a whole message; nil while pieces are missing, and for a keep-alive.
-    mutating func receive(_ text: [UInt8]) throws(RealtimeFault) -> [UInt8]? {
+    mutating func receive(_ text: [UInt8]) throws(RealtimeFault) -> Received? {
         if piecesLeft > 0 { return try takePiece(text) }
         guard let count = Self.number(text) else {
             if text.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
-            return text
+            return .message(text)
         }
         if count > Limits.realtimePiecesMax {
             throw RealtimeFault(kind: .tooLarge, reason: "A message has at most \(Limits.realtimePiecesMax) pieces.")
         }
         piecesLeft = count
+        isTooLarge = false
+        finder = count * Self.pieceBytesMax > Limits.realtimeMessageBytesMax ? RequestNumberFinder() : nil
         return nil
     }
 
-    private mutating func takePiece(_ piece: [UInt8]) throws(RealtimeFault) -> [UInt8]? {
-        if gathered.count + piece.count > Limits.realtimeMessageBytesMax { throw Self.tooLarge }
-        gathered.append(contentsOf: piece)
+    private mutating func takePiece(_ piece: [UInt8]) throws(RealtimeFault) -> Received? {
+        finder?.look(through: piece)
         piecesLeft -= 1
+        if !isTooLarge, gathered.count + piece.count > Limits.realtimeMessageBytesMax {
+            isTooLarge = true
+            gathered = []
+        }
+        if isTooLarge {
+            // Only what SDKs send is waited for.
+            guard finder != nil, piece.count <= Self.pieceBytesMax else { throw Self.tooLarge }
+        } else {
+            gathered.append(contentsOf: piece)
+        }
         if piecesLeft > 0 { return nil }
         defer { gathered = [] }
-        return gathered
+        if !isTooLarge { return .message(gathered) }
+        guard let request = finder?.number else { throw Self.tooLarge }
+        return .tooLarge(request: request)
     }
 
-    private static let tooLarge = RealtimeFault(
+    static let tooLarge = RealtimeFault(
         kind: .tooLarge, reason: "A message has at most \(Limits.realtimeMessageBytesMax) bytes.")
 
     /// Nil when the text isn't a short number.
@@ -64,6 +91,66 @@ struct RealtimeFrameJoiner {
             number = number * 10 + Int(byte - UInt8(ascii: "0"))
         }
         return number
+    }
+}
+
+/// Finds the number of a request in the text of one that isn't kept: `{"t":"d","d":{"r":7,…}}`, with its members in any order.
+struct RequestNumberFinder {
+    private static let digitsMax = 18
+    private static let nameBytesMax = 1
+
+    private(set) var number: Int64?
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+    /// The last text at the depth of the request's members, or above; only as long as names of interest are.
+    private var text: [UInt8] = []
+    private var isTextWhole = true
+    private var isInRequest = false
+    private var digits: [UInt8]?
+
+    mutating func look(through bytes: [UInt8]) {
+        if number == nil { bytes.withUnsafeBufferPointer { for byte in $0 { take(byte) } } }
+    }
+
+    private mutating func take(_ byte: UInt8) {
+        if isInString {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = false
+                return
+            }
+            if text.count < Self.nameBytesMax { text.append(byte) } else { isTextWhole = false }
+            return
+        }
+        switch byte {
+        case UInt8(ascii: "\""):
+            isInString = true
+            isTextWhole = true
+            text.removeAll(keepingCapacity: true)
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            depth += 1
+        case UInt8(ascii: "}"), UInt8(ascii: "]"):
+            end()
+            depth -= 1
+            if depth == 1 { isInRequest = false }
+        case UInt8(ascii: ","): end()
+        case UInt8(ascii: ":"):
+            if depth == 1 { isInRequest = isTextWhole && text == [UInt8(ascii: "d")] }
+            if depth == 2, isInRequest, isTextWhole, text == [UInt8(ascii: "r")] { digits = [] }
+        case UInt8(ascii: "0")...UInt8(ascii: "9"):
+            if let count = digits?.count, count < Self.digitsMax { digits?.append(byte) }
+        default: break
+        }
+    }
+
+    private mutating func end() {
+        guard depth == 2, let found = digits else { return }
+        number = Int64(String(decoding: found, as: UTF8.self))
+        digits = nil
     }
 }
 

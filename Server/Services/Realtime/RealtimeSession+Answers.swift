@@ -25,6 +25,12 @@ extension RealtimeSession {
         finish(answer, .sent)
     }
 
+    /// A request that was never taken in.
+    func refuseTooLarge(_ number: Int64) {
+        let text = RealtimeFrameJoiner.tooLarge.reason
+        send(RealtimeMessages.reply(to: number, RealtimeRefusal(status: .tooBig, text: text)))
+    }
+
     func refuse(_ answer: Answer, _ refusal: RealtimeRefusal) {
         finish(answer, .small(RealtimeMessages.reply(to: answer.number, refusal)))
     }

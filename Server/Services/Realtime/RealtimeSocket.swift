@@ -66,9 +66,13 @@ final class RealtimeSocket: RealtimeCarrier, @unchecked Sendable {
 
     private func receive(_ text: [UInt8]) {
         do throws(RealtimeFault) {
-            let message = try joiner.receive(text)
+            let received = try joiner.receive(text)
             session.hold(pieceBytes: joiner.heldBytes)
-            if let message { session.receive(message) }
+            switch received {
+            case .message(let message): session.receive(message)
+            case .tooLarge(let request): session.refuseTooLarge(request)
+            case nil: break
+            }
         } catch {
             end(error)
         }

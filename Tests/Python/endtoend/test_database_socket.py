@@ -752,6 +752,15 @@ def test_rules_are_asked_again_at_the_end(address: str, namespace: str, tree: Tr
     assert tree.get("") == {"open": {"x": 1}, "mine": {"x": 1}}
 
 
+def test_a_request_that_is_too_large_is_answered(wire: Wire, tree: Tree) -> None:
+    half = "x" * (9 << 20)
+    before = wire.begin("p", {"p": "a", "d": 1})
+    numbers = [wire.begin(action, {"p": "large", "d": {"x": half, "y": half}}) for action in ("p", "m", "o")]
+    after = wire.begin("p", {"p": "b", "d": 2})
+    assert [wire.answer(number)["s"] for number in (before, *numbers, after)] == ["ok", *["too_big"] * 3, "ok"]
+    assert tree.get("") == {"a": 1, "b": 2}
+
+
 def test_wishes_of_one_connection_are_bounded(wire: Wire) -> None:
     numbers = [wire.begin("o", {"p": f"a/{i}", "d": 1}) for i in range(1005)]
     answers = [wire.answer(number)["s"] for number in numbers]
