@@ -41,14 +41,15 @@ import Testing
     }
 
     /// The public SDKs write the members of a request in different orders, and the number may come last.
-    @Test(arguments: [
-        (#"{"t":"d","d":{"r":7,"a":"p","b":{"p":"/x","d":{"r":9,"s":"#, #"}}}}"#, 7),
-        (#"{"d":{"b":{"r":1,"d":["#, #"],"r":"2"},"a":"p","r":1234567890123},"t":"d"}"#, 1_234_567_890_123),
-        (#"{ "t" : "d", "d" : { "a" : "r", "b" : ["#, #"], "r" : 3 } }"#, 3),
-        (#"{"\"d":{"r":1},"dd":{"r":2},"d":{"rr":3,"x\"r":4,"b":["#, #"],"r":5}}"#, 5),
-        (#"{"t":"d","d":{"a":"p","b":["#, #"]}}"#, nil),
-        (#"{"x":[{"r":1},{"d":{"r":2}},["#, #"]]}"#, nil),
-    ] as [(String, String, Int64?)])
+    @Test(
+        arguments: [
+            (#"{"t":"d","d":{"r":7,"a":"p","b":{"p":"/x","d":{"r":9,"s":"#, #"}}}}"#, 7),
+            (#"{"d":{"b":{"r":1,"d":["#, #"],"r":"2"},"a":"p","r":1234567890123},"t":"d"}"#, 1_234_567_890_123),
+            (#"{ "t" : "d", "d" : { "a" : "r", "b" : ["#, #"], "r" : 3 } }"#, 3),
+            (#"{"\"d":{"r":1},"dd":{"r":2},"d":{"rr":3,"x\"r":4,"b":["#, #"],"r":5}}"#, 5),
+            (#"{"t":"d","d":{"a":"p","b":["#, #"]}}"#, nil),
+            (#"{"x":[{"r":1},{"d":{"r":2}},["#, #"]]}"#, nil),
+        ] as [(String, String, Int64?)])
     func namesTheRequestThatIsTooLarge(_ head: String, _ tail: String, _ number: Int64?) throws {
         let filling = #""\"{[r:,"# + String(repeating: "€", count: Limits.realtimeMessageBytesMax / 3) + #"""#
         let frames = RealtimeFrameSplitter.frames(of: Array((head + filling + tail).utf8))
