@@ -1,8 +1,12 @@
 import Foundation
+import Glibc
 import HearthFirestore
+import Synchronization
 import Testing
 
-/// Whatever three devices do offline and over broken connections: once all are online and quiet, they agree.
+/// Whatever three devices do offline and over broken connections, while they and the server are killed, the server is restored
+/// from a copy, its rules change, and some writes are none that any server takes: once all are online and quiet, they agree, and
+/// each write has had the outcome that was told.
 ///
 /// Five runs, or `HEARTH_TEST_EFFORT` times as many: 10 gives fifty. A failure names its seed, and `HEARTH_TEST_SEED`
 /// repeats what the devices are told to do (not when their messages meet).
@@ -62,6 +66,17 @@ private final class ConvergenceRun {
         "set", "set", "merge", "update", "delete", "increment", "union", "remove", "time", "nested",
     ]
 
+    /// What was told of the writes that are also noted in the device's own document.
+    private final class Outcomes: Sendable {
+        struct Told {
+            var made: Set<Int> = []
+            var refused: Set<Int> = []
+            var oddRefused = 0
+        }
+
+        let told = Mutex(Told())
+    }
+
     /// A device and what it listens to; listening begins anew when the device does.
     private final class Participant {
         let device: Device
@@ -69,6 +84,9 @@ private final class ConvergenceRun {
         var isOnline = true
         var heard = Recorder<Heard>()
         var registration: (any ListenerRegistration & Sendable)?
+        let outcomes = Outcomes()
+        var noted = 0
+        var odd = 0
 
         init(_ backend: Backend, isPersistent: Bool) throws {
             self.isPersistent = isPersistent
@@ -87,15 +105,31 @@ private final class ConvergenceRun {
     private var random: SeededRandom
     private let backend: Backend
     private let participants: [Participant]
+    /// Of the server's data.
+    private var copy: TemporaryFolder?
     /// What was done, for whoever looks for a failure's cause.
     private var log: [String] = []
 
     init(seed: UInt64) throws {
         self.seed = seed
         random = SeededRandom(seed)
-        let backend = try Backend()
+        let backend = try Backend(rules: Self.rules(refusing: -1))
         self.backend = backend
         participants = try [false, true, true].map { try Participant(backend, isPersistent: $0) }
+    }
+
+    /// Nobody may bring a document to a state that a certain device has written.
+    private static func rules(refusing index: Int) -> String {
+        """
+        rules_version = '2';
+        service cloud.firestore { match /databases/{database}/documents {
+          match /notes/{note} { allow read, write; }
+          match /c/{document} {
+            allow read, delete;
+            allow create, update: if request.resource.data.get('by', 'nobody') != \(index);
+          }
+        } }
+        """
     }
 
     // MARK: The work
@@ -113,6 +147,31 @@ private final class ConvergenceRun {
                 backend.stop()
                 try await backend.restart()
             }
+            if random.chance(8) {
+                log.append("server is killed")
+                let folder = "\(backend.folder.path)/data"
+                DiskFaults.plant(DiskFaults.Plan(folder: folder, code: EIO) { _ in true })
+                if random.chance(50) { try await Task.sleep(for: .milliseconds(random.below(100))) }
+                backend.stop()
+                DiskFaults.remove(from: folder)
+                try await backend.restart()
+            }
+            if random.chance(20) {
+                let index = random.below(4) - 1
+                log.append("rules refuse \(index)")
+                try await backend.change(rules: Self.rules(refusing: index))
+            }
+            if copy == nil, random.chance(25) {
+                log.append("back up")
+                copy = try await backend.backUp()
+            } else if let copy, random.chance(15) {
+                log.append("restore")
+                backend.stop()
+                // Whoever was told that a write was made hears of it before.
+                try await Task.sleep(for: .milliseconds(200))
+                for participant in participants { participant.outcomes.told.withLock { $0.made = [] } }
+                try await backend.restore(copy)
+            }
         }
     }
 
@@ -127,11 +186,13 @@ private final class ConvergenceRun {
             }
         }
         for _ in 0..<random.below(6) {
-            if random.chance(15) {
+            if random.chance(40) {
                 let batch = participant.device.db.batch()
-                log.append("\(index) batch")
-                for _ in 0..<2 + random.below(2) { write(participant, index, batch) }
-                batch.commit(completion: nil)
+                log.append("\(index) batch \(participant.noted)")
+                for _ in 0..<1 + random.below(3) { write(participant, index, batch) }
+                commit(batch, of: participant, index)
+            } else if random.chance(10) {
+                writeOddly(participant)
             } else {
                 write(participant, index, nil)
             }
@@ -139,11 +200,57 @@ private final class ConvergenceRun {
         // Now and then others get the time to do something first.
         if participant.isOnline, random.chance(40) { try await participant.device.db.waitForPendingWrites() }
         if participant.isPersistent, random.chance(12) {
-            log.append("\(index) restarts")
             participant.registration?.remove()
-            try await participant.device.restart()
+            if random.chance(50) {
+                log.append("\(index) restarts")
+                try await participant.device.restart()
+            } else {
+                log.append("\(index) is killed")
+                try await participant.device.kill()
+            }
             participant.isOnline = true
             participant.listen()
+        }
+    }
+
+    private static func note(_ index: Int) -> String { "notes/\(index)" }
+
+    /// Notes the batch in the device's own document, all or nothing with what it does, and then what is told of it.
+    private func commit(_ batch: WriteBatch, of participant: Participant, _ index: Int) {
+        let number = participant.noted
+        participant.noted += 1
+        batch.setData(
+            ["all": FieldValue.arrayUnion([number])], forDocument: participant.device.db.document(Self.note(index)),
+            merge: true)
+        batch.commit { [outcomes = participant.outcomes] error in
+            outcomes.told.withLock { told in
+                switch error {
+                case nil: told.made.insert(number)
+                // It may be sent when the program starts again.
+                case let error? where FirestoreErrorCode.cancelled ~= error: break
+                default: told.refused.insert(number)
+                }
+            }
+        }
+    }
+
+    /// What no server takes.
+    private func writeOddly(_ participant: Participant) {
+        participant.odd += 1
+        let db = participant.device.db
+        let note: @Sendable ((any Error)?) -> Void = { [outcomes = participant.outcomes] error in
+            if let error, FirestoreErrorCode.invalidArgument ~= error {
+                outcomes.told.withLock { $0.oddRefused += 1 }
+            }
+        }
+        switch random.below(3) {
+        case 0: db.document("c/__x__").setData(["n": 1], completion: note)
+        case 1: db.document("c/0").setData([String(repeating: "f", count: 1501): 1], merge: true, completion: note)
+        default:
+            let batch = db.batch()
+            batch.setData(["n": "never"], forDocument: db.document("c/0"))
+            batch.setData(["n": 1], forDocument: db.document("c/.."))
+            batch.commit(completion: note)
         }
     }
 
@@ -178,6 +285,7 @@ private final class ConvergenceRun {
     // MARK: The end
 
     func settle() async throws {
+        try await backend.change(rules: Self.rules(refusing: -1))
         for participant in participants {
             // Both, so that nobody is backing off.
             try await participant.device.db.disableNetwork()
@@ -219,6 +327,16 @@ private final class ConvergenceRun {
             }
             let again = try await participant.query.getDocuments(source: .server)
             #expect(Self.lines(again) == expected, "seed \(seed), device \(index), server; \(log)")
+        }
+        for (index, participant) in participants.enumerated() {
+            let note = try await fresh.db.document(Self.note(index)).getDocument(source: .server)
+            let all = Set((note.get("all") as? [Int]) ?? [])
+            let told = participant.outcomes.told.withLock { $0 }
+            #expect(told.made.isSubset(of: all), "seed \(seed), device \(index): made \(told.made), \(all); \(log)")
+            #expect(
+                told.refused.isDisjoint(with: all),
+                "seed \(seed), device \(index): refused \(told.refused), \(all); \(log)")
+            #expect(told.oddRefused == participant.odd, "seed \(seed), device \(index)")
         }
         await fresh.end()
     }

@@ -29,7 +29,7 @@ import Testing
             try await device.db.collection("d").getDocuments(source: .server)
         } throws: { FirestoreErrorCode.resourceExhausted ~= $0 }
 
-        DiskFaults.remove()
+        DiskFaults.remove(from: folder)
         try await heard.latest { $0.text == "a=3" }
         try await device.db.document("c/b").setData(["n": 4])
         try await heard.latest { $0.text == "a=3 b=4" }
@@ -67,7 +67,7 @@ import Testing
         device.db.enableNetwork { _ in }
         try await told.first(1)
         try await Task.sleep(for: .seconds(1))
-        DiskFaults.remove()
+        DiskFaults.remove(from: folder)
         try await told.first(5)
         let count = isAllowed ? 5 : 4
         #expect(told.all.count { $0 == "made" } == count)
@@ -91,7 +91,9 @@ import Testing
         let failed = Mutex(Set<Int>())
         let answers = Recorder<Int>()
         var count = 0
+        var faults = 0
         for round in 0..<8 {
+            faults += DiskFaults.remove(from: folder)
             let every = 1 + random.below(30)
             let length = 1 + random.below(every)
             // To SQLite a read that fails with EIO is damage, whatever the next one says.
@@ -117,8 +119,7 @@ import Testing
             try await other.db.document("c/other").setData(["n": round])
             if random.chance(30) { try await Task.sleep(for: .milliseconds(random.below(1500))) }
         }
-        let faults = DiskFaults.count
-        DiskFaults.remove()
+        faults += DiskFaults.remove(from: folder)
         try await answers.first(count)
         try await other.db.document("c/last").setData(["n": 1])
         let fresh = try Device(backend)

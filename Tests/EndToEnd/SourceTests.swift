@@ -139,10 +139,7 @@ import Testing
         try await other.db.document("c/gone").setData(["n": 7])
         let (early, earlyRegistration) = c.record()
         try await early.latest { $0.text == "a=1 gone=7" }
-        backend.stop()
-        let copy = try TemporaryFolder()
-        try FileManager.default.copyItem(atPath: "\(backend.folder.path)/data", toPath: "\(copy.path)/data")
-        try await backend.restart()
+        let copy = try await backend.backUp()
         // What will be lost.
         try await other.db.document("c/a").setData(["n": 2])
         try await other.db.document("c/b").setData(["n": 2])
@@ -150,10 +147,7 @@ import Testing
         try await early.latest { $0.text == "a=2 b=2" }
         earlyRegistration.remove()
         if isPersistent { try await device.restart() } else { try await device.db.disableNetwork() }
-        backend.stop()
-        try FileManager.default.removeItem(atPath: "\(backend.folder.path)/data")
-        try FileManager.default.copyItem(atPath: "\(copy.path)/data", toPath: "\(backend.folder.path)/data")
-        try await backend.restart()
+        try await backend.restore(copy)
         try await other.db.document("c/d").setData(["n": 4])
 
         try await device.db.enableNetwork()

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import HearthModel
 import HearthNetwork
 import HearthServer
@@ -97,6 +98,35 @@ final class Backend: Sendable {
             try Self.start(folder: folder.path, rulesPath, databaseRulesPath, bundles, key, tls, port: port)
         }
         running.withLock { $0 = server }
+    }
+
+    /// Ends the server, and keeps a copy of its data.
+    func backUp() async throws -> TemporaryFolder {
+        stop()
+        let copy = try TemporaryFolder()
+        try FileManager.default.copyItem(atPath: "\(folder.path)/data", toPath: "\(copy.path)/data")
+        try await restart()
+        return copy
+    }
+
+    /// Goes back to the data of a copy.
+    func restore(_ copy: TemporaryFolder) async throws {
+        stop()
+        try FileManager.default.removeItem(atPath: "\(folder.path)/data")
+        try FileManager.default.copyItem(atPath: "\(copy.path)/data", toPath: "\(folder.path)/data")
+        try await restart()
+    }
+
+    /// Replaces the rules until the server starts again.
+    func change(rules: String) async throws {
+        var request = URLRequest(url: url("/emulator/v1/projects/\(Self.project):securityRules"))
+        request.httpMethod = "PUT"
+        request.httpBody = try JSONSerialization.data(
+            withJSONObject: ["rules": ["files": [["name": "firestore.rules", "content": rules]]]])
+        let (_, response) = try await URLSession.shared.data(for: request)
+        guard (response as? HTTPURLResponse)?.statusCode == 200 else {
+            throw Waiting.TimedOut(description: "\(response)")
+        }
     }
 
     /// A signed token.

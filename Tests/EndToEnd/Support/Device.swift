@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import HearthFirestore
 
 /// A program on a device of its own: an app, its cache, and its network. Starting it again finds the same cache.
@@ -64,6 +65,15 @@ final class Device: Sendable {
     /// Ends the program and starts it again.
     func restart() async throws {
         try await db.terminate()
+        start()
+    }
+
+    /// Ends the program so that nothing of the cache is written from some moment on, as when it is killed, and starts it again.
+    func kill() async throws {
+        guard let folder else { preconditionFailure("only what lies on the disk is left") }
+        DiskFaults.plant(DiskFaults.Plan(folder: folder.path, code: EIO) { _ in true })
+        try await db.terminate()
+        DiskFaults.remove(from: folder.path)
         start()
     }
 

@@ -16,27 +16,35 @@ enum DiskFaults {
         var isDue: @Sendable (_ call: Int) -> Bool
     }
 
-    private struct State {
-        var plan: Plan?
+    private struct Planted {
+        var plan: Plan
         var calls = 0
         var faults = 0
     }
 
-    private static let state = Mutex(State())
+    /// By folder.
+    private static let planted = Mutex([String: Planted]())
     private static let isPlanted = Atomic(false)
-
-    /// Faults there were until now.
-    static var count: Int { state.withLock { $0.faults } }
-    /// Calls there were since the faults were planted.
-    static var calls: Int { state.withLock { $0.calls } }
+    /// Of the last fault.
+    private static let code = Atomic(EIO)
 
     static func plant(_ plan: Plan) {
         _ = installed
-        state.withLock { $0 = State(plan: plan) }
-        isPlanted.store(true, ordering: .releasing)
+        planted.withLock { planted in
+            planted[plan.folder] = Planted(plan: plan)
+            isPlanted.store(true, ordering: .releasing)
+        }
     }
 
-    static func remove() { isPlanted.store(false, ordering: .releasing) }
+    /// - Returns: the faults there were.
+    @discardableResult
+    static func remove(from folder: String) -> Int {
+        planted.withLock { planted in
+            let removed = planted.removeValue(forKey: folder)
+            if planted.isEmpty { isPlanted.store(false, ordering: .releasing) }
+            return removed?.faults ?? 0
+        }
+    }
 
     fileprivate static func fails(_ descriptor: Int32, isRead: Bool) -> Bool {
         guard isPlanted.load(ordering: .acquiring) else { return false }
@@ -48,19 +56,22 @@ enum DiskFaults {
         }
         guard count > 0 else { return false }
         let name = String(decoding: path[..<count], as: UTF8.self)
-        return state.withLock { state in
-            guard let plan = state.plan, name.hasPrefix(plan.folder), !isRead || plan.includesReads else {
+        return planted.withLock { planted in
+            guard let folder = planted.keys.first(where: { name.hasPrefix($0) }), var found = planted[folder] else {
                 return false
             }
-            state.calls += 1
-            guard plan.isDue(state.calls - 1) else { return false }
-            state.faults += 1
-            return true
+            if isRead, !found.plan.includesReads { return false }
+            found.calls += 1
+            let isDue = found.plan.isDue(found.calls - 1)
+            if isDue { found.faults += 1 }
+            planted[folder] = found
+            if isDue { code.store(found.plan.code, ordering: .relaxed) }
+            return isDue
         }
     }
 
     fileprivate static func fail() -> Int {
-        errno = state.withLock { $0.plan?.code ?? EIO }
+        errno = code.load(ordering: .relaxed)
         return -1
     }
 
