@@ -226,9 +226,11 @@ private final class ConvergenceRun {
             outcomes.told.withLock { told in
                 switch error {
                 case nil: told.made.insert(number)
-                // It may be sent when the program starts again.
-                case let error? where FirestoreErrorCode.cancelled ~= error: break
-                default: told.refused.insert(number)
+                // What the disk doesn't take is never sent.
+                case let error? where FirestoreErrorCode.unavailable ~= error: told.refused.insert(number)
+                // It may be sent when the program starts again; or the answer was lost, the write was sent again, and its
+                // condition or the rules were others by then.
+                default: break
                 }
             }
         }

@@ -170,6 +170,29 @@ struct DocumentSetTests {
         #expect(last.limboRemoved == [local.key] && view.documents.isEmpty && last.snapshot?.isFromCache == false)
     }
 
+    @Test("An acknowledged write that a restored server has lost is looked up, too")
+    func lost() {
+        let key = document(1, 1).key
+        let view = View(Self.query, remoteKeys: [])
+        view.isTargetHeard = true
+        let old = document(1, 1)
+        _ = view.apply(view.computeChanges([key: old]), TargetChange(isCurrent: true, added: [key]))
+        var local = document(1, 2)
+        local.state = .hasLocalMutations
+        _ = view.apply(view.computeChanges([key: local]))
+        var committed = local
+        committed.state = .hasCommittedMutations
+        committed.version = .seconds(5)
+        #expect(view.apply(view.computeChanges([key: committed])).limboAdded.isEmpty)
+        let overdue = view.overdue(at: .seconds(5), nil)
+        #expect(overdue == [key: committed])
+        #expect(view.apply(view.computeChanges(overdue, overdue: [key])).limboAdded == [key])
+        // The server has what it had.
+        let last = view.apply(view.computeChanges([key: old]))
+        #expect(last.limboRemoved == [key] && view.documents.map(\.fields) == [old.fields])
+        #expect(last.snapshot?.isFromCache == false && last.snapshot?.hasPendingWrites == false)
+    }
+
     @Test("A full limit that loses a document asks for a refill")
     func refill() {
         var query = Self.query

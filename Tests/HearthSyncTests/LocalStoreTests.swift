@@ -84,6 +84,27 @@ struct LocalStoreTests {
         #expect(many < 4 * few, "\(few) s and \(many) s for an answer")
     }
 
+    /// A server that was restored begins its targets anew, with a snapshot from before the write that it has lost.
+    @Test("What a target is begun anew with counts once its snapshots are from after our writes", arguments: [true, false])
+    func renewal(isLost: Bool) throws {
+        try CacheKind.sqlite.with { persistence in
+            let store = LocalStore(persistence, user: .unauthenticated)
+            _ = try store.allocate(ClientQuery(path: ResourcePath("c")).target)
+            _ = try receive(store, .found("c/a", 2, ["n": .integer(1)]))
+            _ = try store.write([.set("c/a", ["n": .integer(2)])])
+            _ = try acknowledge(store, 5)
+            var event = RemoteEvent(snapshotVersion: .seconds(4))
+            event.documentUpdates[key] = .found("c/a", 1, ["n": .integer(0)])
+            event.renewedDocuments = [key]
+            #expect(try store.apply(event)[key] == nil)
+            var next = RemoteEvent(snapshotVersion: .seconds(6))
+            if !isLost { next.documentUpdates[key] = .found("c/a", 5, ["n": .integer(2)]) }
+            #expect(try store.apply(next)[key]?.fields == ["n": .integer(isLost ? 0 : 2)])
+            #expect(try store.document(key).version == .seconds(isLost ? 1 : 5))
+            #expect(try store.apply(RemoteEvent(snapshotVersion: .seconds(7))).isEmpty)
+        }
+    }
+
     @Test("What the server has made of other fields shows in the end", arguments: [3, 200])
     func transformsOfSeveralFields(_ count: Int) throws {
         try CacheKind.sqlite.with { persistence in

@@ -14,8 +14,11 @@ final class SyncEngine {
     private(set) var eventManager: EventManager!
     var user: ClientUser
     private var views: [ClientQuery: QueryView] = [:]
+    private var places = QueryPlaces()
     /// What queries share a target of: a limit to the first in one order is a limit to the last in the other.
     private var viewsOfTarget: [Int32: [View]] = [:]
+    /// Queries whose views wait for the server's updates of acknowledged writes.
+    private var awaiting: Set<ClientQuery> = []
     let limbo: LimboTracker
     var writeCompletions: [ClientUser: [Int: (Status?) -> Void]] = [:]
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
@@ -104,6 +107,7 @@ final class SyncEngine {
         view.isTargetHeard = siblings.contains { $0.isTargetHeard }
         let outcome = view.apply(view.computeChanges(documents), change)
         views[query] = QueryView(targetID: data.targetID, view: view)
+        places.insert(query)
         viewsOfTarget[data.targetID, default: []].append(view)
         trackLimbo(outcome, of: data.targetID)
         guard let snapshot = outcome.snapshot else { preconditionFailure("a view's first state is news") }
@@ -125,7 +129,7 @@ final class SyncEngine {
     func stop(_ query: ClientQuery) throws(Status) {
         guard let queryView = views[query] else { return }
         let targetID = queryView.targetID
-        views[query] = nil
+        forget(query)
         let others = viewsOfTarget[targetID, default: []].filter { $0 !== queryView.view }
         viewsOfTarget[targetID] = others.isEmpty ? nil : others
         if others.isEmpty {
@@ -135,6 +139,12 @@ final class SyncEngine {
         } else if queryView.listensToServer {
             try endListening(targetID)
         }
+    }
+
+    private func forget(_ query: ClientQuery) {
+        views[query] = nil
+        places.remove(query)
+        awaiting.remove(query)
     }
 
     /// The view stays for cache listeners.
@@ -170,16 +180,31 @@ final class SyncEngine {
     /// Brings changed documents into all views, and tells the listeners.
     func emit(_ changed: [ResourcePath: ClientDocument], _ event: RemoteEvent? = nil) throws(Status) {
         try tell { told throws(Status) in
-            for (query, queryView) in views {
+            for query in queries(touchedBy: changed.keys, event) {
+                guard let queryView = views[query] else { continue }
                 let view = queryView.view
                 let targetChange = event?.targetChanges[queryView.targetID]
+                let isPendingReset = event?.targetMismatches[queryView.targetID] != nil
                 let overdue = event.map { view.overdue(at: $0.snapshotVersion, targetChange) } ?? [:]
                 try update(
                     query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
                     overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
-                    isPendingReset: event?.targetMismatches[queryView.targetID] != nil, to: &told)
+                    isPendingReset: isPendingReset, to: &told)
             }
         }
+    }
+
+    /// Only views that may show something else are looked at: a client may have thousands.
+    private func queries(
+        touchedBy keys: some Collection<ResourcePath>, _ event: RemoteEvent?
+    ) -> Set<ClientQuery> {
+        var queries = awaiting
+        if let event {
+            for targetID in Set(event.targetChanges.keys).union(event.targetMismatches.keys) {
+                for view in viewsOfTarget[targetID] ?? [] { queries.insert(view.query) }
+            }
+        }
+        return queries.union(places.queries(of: keys))
     }
 
     /// Brings all views to what the local store has: news may have passed them by.
@@ -207,6 +232,7 @@ final class SyncEngine {
             changes = view.computeChanges(documents, after: changes)
         }
         let outcome = view.apply(changes, targetChange, isPendingReset: isPendingReset)
+        if view.awaitsUpdates { awaiting.insert(query) } else { awaiting.remove(query) }
         trackLimbo(outcome, of: targetID)
         if let snapshot = outcome.snapshot {
             told.snapshots.append(snapshot)
@@ -277,7 +303,9 @@ final class SyncEngine {
             return
         }
         let queries = (viewsOfTarget.removeValue(forKey: targetID) ?? []).map(\.query)
-        for query in queries { views[query] = nil }
+        for query in queries {
+            forget(query)
+        }
         if error.code == .permissionDenied || error.code == .failedPrecondition {
             for query in queries { onWarning("Listening to \(Self.name(of: query)) was refused: \(error)") }
         }

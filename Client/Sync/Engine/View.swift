@@ -21,6 +21,8 @@ final class View {
     var isTargetHeard = false
     /// Acknowledged states that aren't shown: the server's updates of the documents follow.
     private var awaited: [ResourcePath: ClientDocument] = [:]
+    /// Documents that the server has named, and whose acknowledged states it should have named by now.
+    private var unconfirmed: Set<ResourcePath> = []
     /// Changes went by that `limbo` doesn't reflect.
     private var isLimboStale = true
 
@@ -42,6 +44,7 @@ final class View {
         after previous: ViewDocumentChanges? = nil
     ) -> ViewDocumentChanges {
         let old = previous?.documents ?? documents
+        if isTargetHeard { unconfirmed.formUnion(overdue.intersection(synced)) }
         var result =
             previous ?? ViewDocumentChanges(documents: documents, mutatedKeys: mutatedKeys)
         result.needsRefill = false
@@ -80,6 +83,7 @@ final class View {
         isOverdue: Bool, to result: inout ViewDocumentChanges
     ) {
         awaited[key] = nil
+        if !document.hasCommittedMutations { unconfirmed.remove(key) }
         let isOverdue = isOverdue || !isTargetHeard
         let new = matcher.matches(document) ? document : nil
         var change: ViewSnapshot.Change?
@@ -122,13 +126,15 @@ final class View {
         old.hasLocalMutations && new.hasCommittedMutations && !new.hasLocalMutations
     }
 
+    var awaitsUpdates: Bool { !awaited.isEmpty }
+
     /// Acknowledged documents that the server, though its snapshot is newer, didn't name: others took them out of the result
     /// before it could, and what comes and goes between two snapshots isn't told. Shown as they are, they are in limbo, and
-    /// looked up.
+    /// looked up. So are those that the server names as they were before: it was restored from a backup and lost the write.
     func overdue(at version: Timestamp, _ targetChange: TargetChange?) -> [ResourcePath: ClientDocument] {
         guard !awaited.isEmpty, targetChange?.isCurrent ?? isCurrent else { return [:] }
         return awaited.filter { key, document in
-            document.version <= version && !synced.contains(key) && targetChange?.added.contains(key) != true
+            document.version <= version && targetChange?.added.contains(key) != true
         }
     }
 
@@ -187,6 +193,7 @@ final class View {
     /// - Returns: acknowledged documents that are to be shown as they are, since no update of the server follows.
     func endOfServer() -> [ResourcePath: ClientDocument] {
         isTargetHeard = false
+        unconfirmed = []
         isCurrent = false
         limbo = []
         defer { awaited = [:] }
@@ -225,6 +232,7 @@ final class View {
     }
 
     private func isInLimbo(_ document: ClientDocument) -> Bool {
-        !synced.contains(document.key) && !document.hasLocalMutations
+        if document.hasLocalMutations { return false }
+        return !synced.contains(document.key) || document.hasCommittedMutations && unconfirmed.contains(document.key)
     }
 }

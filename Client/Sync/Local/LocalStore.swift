@@ -34,6 +34,9 @@ final class LocalStore {
     var activeTargets: [Int32: TargetData] = [:]
     private var activeTargetIDs: [ClientTarget: Int32] = [:]
     private var knownCollections: Set<ResourcePath> = []
+    /// What a target that was begun anew has named, older than what the cache has of a write of ours that was acknowledged after
+    /// the target's snapshot. A snapshot from after the write brings what it made, or else it is lost: see `apply`.
+    var renewedTooEarly: [ResourcePath: ClientDocument] = [:]
     private var overlayDebts = OverlayDebts()
 
     init(_ persistence: any Persistence, user: ClientUser) {

@@ -21,10 +21,10 @@ extension LocalStore {
             var updates: [ResourcePath: ClientDocument] = [:]
             for document in documents { updates[document.key] = document }
             // The documents first: a key that has its row already costs the target less.
-            let (changed, existenceChanged) = try store(updates) { $0.version }
+            let stored = try store(updates) { $0.version }
             try targets.removeAllKeys(of: umbrella.targetID)
             try targets.addKeys(Set(updates.values.filter(\.isFound).map(\.key)), to: umbrella.targetID)
-            return try view.localView(of: changed, existenceChanged: existenceChanged)
+            return try view.localView(of: stored.changed, existenceChanged: stored.existenceChanged)
         }
     }
 

@@ -1,32 +1,58 @@
 import HearthModel
 
+/// What came of documents that were put into the cache.
+struct StoredDocuments {
+    var changed: [ResourcePath: ClientDocument] = [:]
+    var existenceChanged: Set<ResourcePath> = []
+    var tooEarly: [ResourcePath: ClientDocument] = [:]
+}
+
 /// What the server sends, into the cache.
 extension LocalStore {
     /// Returns the local view of the documents that changed.
     func apply(_ event: RemoteEvent) throws(Status) -> [ResourcePath: ClientDocument] {
         var targetData: [Int32: TargetData] = [:]
+        var tooEarly: [ResourcePath: ClientDocument] = [:]
         let documents = try persistence.transaction("Apply a remote event") { () throws(Status) in
             for (targetID, change) in event.targetChanges {
                 targetData[targetID] = try apply(change, to: targetID, of: event)
             }
+            for targetID in event.quietTargets {
+                if let data = try applyQuiet(event, to: targetID) { targetData[targetID] = data }
+            }
             for key in event.limboDocumentChanges where event.documentUpdates[key] != nil {
                 try persistence.references.limboDocumentTouched(key)
             }
-            let (changed, existenceChanged) = try store(
-                event.documentUpdates, renewed: event.renewedDocuments, at: event.snapshotVersion
-            ) {
-                _ in event.snapshotVersion
+            var renewed = event.renewedDocuments
+            if event.snapshotVersion > .none {
+                renewed.formUnion(renewedTooEarly.keys.filter { event.documentUpdates[$0] == nil })
             }
+            let updates = event.documentUpdates.merging(renewedTooEarly.filter { renewed.contains($0.key) }) {
+                news, _ in news
+            }
+            let stored = try store(updates, renewed: renewed, at: event.snapshotVersion) { _ in event.snapshotVersion }
+            tooEarly = stored.tooEarly
             if event.snapshotVersion > .none {
                 guard event.snapshotVersion >= targets.lastRemoteSnapshotVersion else {
                     throw .internalError("The server's snapshots went back in time.")
                 }
                 try targets.setLastRemoteSnapshotVersion(event.snapshotVersion)
             }
-            return try view.localView(of: changed, existenceChanged: existenceChanged)
+            return try view.localView(of: stored.changed, existenceChanged: stored.existenceChanged)
         }
         activeTargets.merge(targetData) { $1 }
+        if event.snapshotVersion > .none { renewedTooEarly = tooEarly }
         return documents
+    }
+
+    private func applyQuiet(_ event: RemoteEvent, to targetID: Int32) throws(Status) -> TargetData? {
+        guard let old = activeTargets[targetID] else { return nil }
+        var data = old
+        data.sequenceNumber = persistence.currentSequenceNumber
+        data.resumeToken = event.tokenOfQuietTargets
+        data.snapshotVersion = event.snapshotVersion
+        if shouldPersist(data, insteadOf: old, namesDocuments: false) { try targets.update(data) }
+        return data
     }
 
     /// Returns what is known of the target then; nil when nobody listens to it any more.
@@ -65,36 +91,37 @@ extension LocalStore {
     /// Puts documents into the cache as far as they are news. Inside a transaction.
     /// - Parameters:
     ///   - renewed: those of the updates that count although the cache has newer ones, unless these are from after
-    ///     `snapshotVersion`.
-    /// - Returns: those that changed, as the cache has them now, and which began or ceased to exist.
+    ///     `snapshotVersion`. What a write of ours was acknowledged to have made may be lost with the rest.
+    /// - Returns: those that changed, as the cache has them now, which began or ceased to exist, and renewed ones that are older
+    ///   than what the cache has from after `snapshotVersion`.
     func store(
         _ updates: [ResourcePath: ClientDocument], renewed: Set<ResourcePath> = [],
         at snapshotVersion: Timestamp = .none,
         readTime: (ClientDocument) -> Timestamp
-    ) throws(Status) -> (changed: [ResourcePath: ClientDocument], existenceChanged: Set<ResourcePath>) {
-        var changed: [ResourcePath: ClientDocument] = [:]
-        var existenceChanged: Set<ResourcePath> = []
-        if updates.isEmpty { return (changed, existenceChanged) }
+    ) throws(Status) -> StoredDocuments {
+        var result = StoredDocuments()
+        if updates.isEmpty { return result }
         var removed: [ResourcePath] = []
         let cached = try remoteDocuments.documents(Set(updates.keys))
         for (key, document) in updates {
             let old = cached[key] ?? ClientDocument(key: key)
-            if document.isFound != old.isFound { existenceChanged.insert(key) }
+            if document.isFound != old.isFound { result.existenceChanged.insert(key) }
             if document.kind == .missing, document.version == .none {
                 // A lookup that was denied: what the cache has of the document is worth nothing.
                 removed.append(key)
-                changed[key] = document
+                result.changed[key] = document
             } else if !old.isValid || document.version > old.version
                 || document.version == old.version && old.hasPendingWrites
-                || document.version < old.version && renewed.contains(key) && !old.hasPendingWrites
-                    && old.version <= snapshotVersion
+                || document.version < old.version && renewed.contains(key) && old.version <= snapshotVersion
             {
                 try remoteDocuments.add(document, readTime: readTime(document))
-                changed[key] = document
+                result.changed[key] = document
+            } else if renewed.contains(key), document.version < old.version {
+                result.tooEarly[key] = document
             }
         }
         if !removed.isEmpty { try remoteDocuments.remove(removed) }
-        return (changed, existenceChanged)
+        return result
     }
 
     func notify(_ changes: [ViewChange]) throws(Status) {

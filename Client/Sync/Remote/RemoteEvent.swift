@@ -5,6 +5,9 @@ struct RemoteEvent: Sendable {
     /// None for what the engine made up itself.
     var snapshotVersion: Timestamp = .none
     var targetChanges: [Int32: TargetChange] = [:]
+    /// Targets of which nothing changes but their token.
+    var quietTargets: [Int32] = []
+    var tokenOfQuietTargets: [UInt8] = []
     /// Targets of which the client had more documents than the server, with the purpose of their next listen.
     var targetMismatches: [Int32: TargetData.Purpose] = [:]
     var documentUpdates: [ResourcePath: ClientDocument] = [:]

@@ -139,7 +139,7 @@ final class RemoteStore {
         if shouldStartWatchStream {
             startWatchStream()
         } else if watchStream.isOpen {
-            sendTargets()
+            if isCautious { sendTargets() } else { sendWatch(data) }
         }
     }
 
@@ -148,7 +148,7 @@ final class RemoteStore {
         if watchStream.isOpen, sentTargets.remove(targetID) != nil {
             unansweredTargets.remove(targetID)
             sendUnwatch(targetID)
-            sendTargets()
+            if isCautious { sendTargets() }
         }
         guard listenTargets.isEmpty else { return }
         if watchStream.isOpen {
@@ -269,9 +269,16 @@ final class RemoteStore {
 
     private func raiseSnapshot(_ version: Timestamp) {
         guard let event = aggregator?.remoteEvent(at: version) else { return }
-        let former = listenTargets
+        var former: [Int32: TargetData] = [:]
+        for targetID in Array(event.targetChanges.keys) + event.quietTargets {
+            former[targetID] = listenTargets[targetID]
+        }
         for (targetID, change) in event.targetChanges where !change.resumeToken.isEmpty {
             listenTargets[targetID]?.resumeToken = change.resumeToken
+            listenTargets[targetID]?.snapshotVersion = version
+        }
+        for targetID in event.quietTargets {
+            listenTargets[targetID]?.resumeToken = event.tokenOfQuietTargets
             listenTargets[targetID]?.snapshotVersion = version
         }
         for (targetID, purpose) in event.targetMismatches.sorted(by: { $0.key < $1.key }) {
@@ -286,9 +293,7 @@ final class RemoteStore {
         }
         do throws(Status) { try engine.apply(event) } catch {
             // It comes again from where the cache is.
-            for targetID in event.targetChanges.keys where listenTargets[targetID] != nil {
-                listenTargets[targetID] = former[targetID]
-            }
+            for (targetID, data) in former where listenTargets[targetID] != nil { listenTargets[targetID] = data }
             engine.take(error)
         }
     }

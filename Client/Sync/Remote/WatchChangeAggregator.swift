@@ -7,6 +7,19 @@ final class WatchChangeAggregator {
     private let remoteKeys: (Int32) -> Set<ResourcePath>
     private let targetData: (Int32) -> TargetData?
     private var states: [Int32: WatchTargetState] = [:]
+    /// Targets of which something was said since the last snapshot. Messages for all targets, which come with each snapshot, are
+    /// kept once: a client may have thousands of targets.
+    private var touched: Set<Int32> = []
+    private var tokenOfAll: [UInt8] = []
+    private var tokenOfAllSequence = 0
+    private var isTokenOfAllNew = false
+    /// When the other targets were told of the token last. With many of them not with each snapshot: an older token costs a later
+    /// listen some reading, and nothing else.
+    private var quietAtSeconds = -Double.infinity
+    private static let quietTargetsAtOnceMax = 100
+    private static let quietSeconds = 1.0
+    /// Counts messages of targets, to tell which token is newer.
+    private var sequence = 0
     private var updates: [ResourcePath: ClientDocument] = [:]
     /// Which targets a document came through or went from.
     private var targetsOfUpdate: [ResourcePath: Set<Int32>] = [:]
@@ -30,9 +43,14 @@ final class WatchChangeAggregator {
     }
 
     /// A request to add or to remove a target was sent.
-    func requestSent(_ targetID: Int32) { states[targetID, default: WatchTargetState()].requestSent() }
+    func requestSent(_ targetID: Int32) {
+        states[targetID, default: WatchTargetState(sequence: sequence)].requestSent()
+    }
 
-    func forget(_ targetID: Int32) { states[targetID] = nil }
+    func forget(_ targetID: Int32) {
+        states[targetID] = nil
+        touched.remove(targetID)
+    }
 
     /// What is listened to under the id, and meant by the messages that come now.
     private func activeTarget(_ targetID: Int32) -> TargetData? {
@@ -43,44 +61,53 @@ final class WatchChangeAggregator {
     // MARK: Targets
 
     func take(_ change: WatchChange.Target) {
+        sequence += 1
         var targetIDs = change.targetIDs
+        if targetIDs.isEmpty, change.kind == .noChange {
+            if change.resumeToken.isEmpty { return }
+            (tokenOfAll, tokenOfAllSequence, isTokenOfAllNew) = (change.resumeToken, sequence, true)
+            return
+        }
         if targetIDs.isEmpty { targetIDs = states.keys.filter { activeTarget($0) != nil }.sorted() }
         for targetID in targetIDs { take(change, targetID) }
     }
 
     private func take(_ change: WatchChange.Target, _ targetID: Int32) {
         switch change.kind {
-        case .noChange: if activeTarget(targetID) != nil { update(targetID) { $0.take(token: change.resumeToken) } }
+        case .noChange:
+            if activeTarget(targetID) != nil { update(targetID) { $0.take(token: change.resumeToken, sequence) } }
         case .added:
             update(targetID) { state in
-                state.responseCame()
+                state.responseCame(sequence)
                 // What came before belonged to an earlier listen.
                 if !state.isPending { state.clearPendingChanges() }
-                state.take(token: change.resumeToken)
+                state.take(token: change.resumeToken, sequence)
             }
         case .removed:
-            update(targetID) { $0.responseCame() }
+            update(targetID) { $0.responseCame(sequence) }
             if states[targetID]?.isPending == false { forget(targetID) }
         case .current:
             guard activeTarget(targetID) != nil else { return }
             update(targetID) { state in
                 state.becomeCurrent()
-                state.take(token: change.resumeToken)
+                state.take(token: change.resumeToken, sequence)
             }
         case .reset:
             guard activeTarget(targetID) != nil else { return }
             reset(targetID)
-            update(targetID) { $0.take(token: change.resumeToken) }
+            update(targetID) { $0.take(token: change.resumeToken, sequence) }
         }
     }
 
     private func update(_ targetID: Int32, _ body: (inout WatchTargetState) -> Void) {
-        body(&states[targetID, default: WatchTargetState()])
+        touched.insert(targetID)
+        body(&states[targetID, default: WatchTargetState(sequence: sequence)])
     }
 
     /// The server begins anew: until it says otherwise, the target has no documents.
     private func reset(_ targetID: Int32) {
-        states[targetID] = WatchTargetState(isAnew: true)
+        touched.insert(targetID)
+        states[targetID] = WatchTargetState(isAnew: true, sequence: sequence)
         for key in remoteKeys(targetID) { remove(key, from: targetID, nil) }
     }
 
@@ -162,15 +189,23 @@ final class WatchChangeAggregator {
     /// Everything since the last snapshot; what follows begins afresh.
     func remoteEvent(at version: Timestamp) -> RemoteEvent {
         var event = RemoteEvent(snapshotVersion: version)
-        for targetID in states.keys.sorted() {
+        for targetID in touched.sorted() {
+            // What comes before the answer to a request is of an earlier listen.
             guard let data = activeTarget(targetID) else { continue }
             if states[targetID]?.isCurrent == true, data.target.isDocumentTarget {
                 synthesizeDeletion(data.target.path, targetID, version)
             }
             if let state = states[targetID], state.hasPendingChanges {
-                event.targetChanges[targetID] = state.targetChange
+                let isOlder = state.tokenSequence < tokenOfAllSequence
+                event.targetChanges[targetID] = state.targetChange(isOlder ? tokenOfAll : state.resumeToken)
                 states[targetID]?.clearPendingChanges()
             }
+        }
+        touched = []
+        if isTokenOfAllNew, isTimeForQuietTargets {
+            isTokenOfAllNew = false
+            event.tokenOfQuietTargets = tokenOfAll
+            event.quietTargets = states.keys.filter { event.targetChanges[$0] == nil && activeTarget($0) != nil }
         }
         for (key, targetIDs) in targetsOfUpdate {
             let isOnlyLimbo = targetIDs.allSatisfy { targetID in
@@ -188,6 +223,14 @@ final class WatchChangeAggregator {
         mismatches = [:]
         renewed = []
         return event
+    }
+
+    private var isTimeForQuietTargets: Bool {
+        if states.count <= Self.quietTargetsAtOnceMax { return true }
+        let now = Clock.seconds()
+        guard now >= quietAtSeconds + Self.quietSeconds else { return false }
+        quietAtSeconds = now
+        return true
     }
 
     /// A document target that is current without its document: the document doesn't exist. The server doesn't say so.

@@ -8,6 +8,8 @@ struct WatchTargetState {
     private var outstandingCount = 0
     private(set) var isCurrent = false
     private(set) var resumeToken: [UInt8] = []
+    /// Of the message that brought the token, or began the target: see `WatchChangeAggregator.Sequence`.
+    private(set) var tokenSequence: Int
     private(set) var changes: [ResourcePath: Change] = [:]
     /// True at first, so that the first snapshot mentions the target in any case.
     private(set) var hasPendingChanges = true
@@ -15,17 +17,24 @@ struct WatchTargetState {
     private(set) var isAnew: Bool
 
     /// - Parameter isAnew: the server says so of a target that it had before.
-    init(isAnew: Bool = false) { self.isAnew = isAnew }
+    init(isAnew: Bool = false, sequence: Int) {
+        self.isAnew = isAnew
+        tokenSequence = sequence
+    }
 
     var isPending: Bool { outstandingCount > 0 }
 
     mutating func requestSent() { outstandingCount += 1 }
-    mutating func responseCame() { outstandingCount = max(0, outstandingCount - 1) }
+    mutating func responseCame(_ sequence: Int) {
+        outstandingCount = max(0, outstandingCount - 1)
+        tokenSequence = sequence
+    }
 
-    mutating func take(token: [UInt8]) {
+    mutating func take(token: [UInt8], _ sequence: Int) {
         if token.isEmpty { return }
         hasPendingChanges = true
         resumeToken = token
+        tokenSequence = sequence
     }
 
     mutating func becomeCurrent() {
@@ -49,8 +58,9 @@ struct WatchTargetState {
         if isCurrent { isAnew = false }
     }
 
-    var targetChange: TargetChange {
-        var result = TargetChange(resumeToken: resumeToken, isCurrent: isCurrent)
+    /// - Parameter token: the newest one.
+    func targetChange(_ token: [UInt8]) -> TargetChange {
+        var result = TargetChange(resumeToken: token, isCurrent: isCurrent)
         for (key, change) in changes {
             switch change {
             case .added: result.added.insert(key)
