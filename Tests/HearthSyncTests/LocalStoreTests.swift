@@ -85,7 +85,9 @@ struct LocalStoreTests {
     }
 
     /// A server that was restored begins its targets anew, with a snapshot from before the write that it has lost.
-    @Test("What a target is begun anew with counts once its snapshots are from after our writes", arguments: [true, false])
+    @Test(
+        "What a target is begun anew with counts once its snapshots are from after our writes",
+        arguments: [true, false])
     func renewal(isLost: Bool) throws {
         try CacheKind.sqlite.with { persistence in
             let store = LocalStore(persistence, user: .unauthenticated)
