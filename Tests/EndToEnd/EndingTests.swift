@@ -170,6 +170,32 @@ import Testing
         backend.network.thaw()
     }
 
+    /// The server ends without an answer, and comes again.
+    @Test(arguments: [false, true]) func whenTheServerComesAgain(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        backend.network.freeze()
+        let device = try Device(backend, isPersistent: isPersistent)
+        let database = try DatabaseDevice(backend, folder: isPersistent ? try TemporaryFolder() : nil)
+        let calls = Calls(Self.calls.filter { !Self.sequences.contains($0.name) }, on: device)
+        // There is no child that would be added.
+        let databaseCalls = Calls(Self.databaseCalls.filter { !$0.name.hasSuffix("SiblingKey") }, on: database)
+        backend.stop()
+        backend.network.thaw()
+        backend.network.breakConnections()
+        try await backend.restart()
+        // The document that an update wants may not be there, and what asked the server once may say that it wasn't.
+        let asked: Set<String> = [
+            "updateData", "getDocument, cache", "getAggregation", "getDocument", "getDocument, server",
+            "getDocuments, server", "runTransaction", "loadBundle",
+        ]
+        for (name, end) in try await calls.wait() where !asked.contains(name) { #expect(end == "returned", "\(name)") }
+        for (name, end) in try await databaseCalls.wait() where name != "setPriority" {
+            #expect(end == "returned", "\(name)")
+        }
+        await device.end()
+        await database.end()
+    }
+
     @Test func whenRulesRefuse() async throws {
         let backend = try Backend(
             rules: "service cloud.firestore { match /{document=**} { allow read, write: if false; } }")
