@@ -77,6 +77,91 @@ import Testing
         await device.end()
     }
 
+    @Test func whoeverWaitsForWritesDuringAPauseHearsOfTheirEnd() async throws {
+        let backend = try Backend()
+        let device = try Device(backend, isPersistent: true)
+        let folder = try #require(device.folder).path
+        let document = device.db.document("c/a")
+        try await device.db.disableNetwork()
+        let told = Recorder<String>()
+        document.setData(["n": 1]) { told.append($0 == nil ? "made" : "refused") }
+        _ = try await document.getDocument(source: .cache)
+        DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
+        device.db.enableNetwork { _ in }
+        // The server has answered, and the cache can't take it.
+        #expect(try await told.first(1) == ["made"])
+        let db = device.db
+        let waiting = Task { try await db.waitForPendingWrites() }
+        _ = try await document.getDocument(source: .cache)
+        DiskFaults.remove(from: folder)
+        try await waiting.value
+        await device.end()
+    }
+
+    private static let ownerRules = """
+        service cloud.firestore { match /databases/{d}/documents {
+          match /c/{x} { allow read; allow write: if request.auth.uid == request.resource.data.by; }
+        } }
+        """
+
+    /// Whoever signs in while the cache can't be written has his own writes, and not those of the one before.
+    @Test func aUserWhoComesDuringAPauseIsHimself() async throws {
+        let backend = try Backend(rules: Self.ownerRules)
+        let (device, other) = (try Device(backend, isPersistent: true), try Device(backend, provider: OwnerToken()))
+        let folder = try #require(device.folder).path
+        try await device.signIn("alice")
+        try await device.db.document("c/a").setData(["by": "alice", "n": 1])
+        let (heard, registration) = device.db.collection("c").record()
+        try await heard.latest { $0.text == "a=1" }
+        try await device.db.disableNetwork()
+        device.db.document("c/secret").setData(["by": "alice", "n": 7]) { _ in }
+        try await heard.latest { $0.text == "a=1 secret=7* pending cache" }
+        DiskFaults.plant(DiskFaults.Plan(folder: folder, code: ENOSPC) { _ in true })
+        device.db.enableNetwork { _ in }
+        try await other.db.document("c/x").setData(["by": "owner", "n": 3])
+        try await Waiting.until("alice's write") {
+            try await other.db.document("c/secret").getDocument(source: .server).exists
+        }
+        try await device.signIn("bob")
+        // The server has made alice's write; its answer waits for the cache.
+        try await heard.latest { !$0.text.contains("secret=7*") }
+        DiskFaults.remove(from: folder)
+        try await device.db.document("c/b").setData(["by": "bob", "n": 2])
+        try await heard.latest { $0.text == "a=1 b=2 secret=7 x=3" }
+        // Nothing waits in alice's queue any more, and nothing of bob's is in it.
+        try await device.signIn("alice")
+        try await device.db.waitForPendingWrites()
+        try await heard.latest { $0.text == "a=1 b=2 secret=7 x=3" }
+        registration.remove()
+        await device.end()
+        await other.end()
+    }
+
+    /// The former user's writes stay where they are, and are sent when he comes again.
+    @Test(arguments: 0..<4) func aChangeOfUserThatCannotBeRead(call: Int) async throws {
+        let backend = try Backend(rules: Self.ownerRules)
+        let device = try Device(backend, isPersistent: true)
+        let folder = try #require(device.folder).path
+        try await device.signIn("alice")
+        try await device.db.disableNetwork()
+        let filling = String(repeating: "x", count: 300_000)
+        for n in 0..<20 {
+            device.db.document("c/a\(n)").setData(["by": "alice", "n": n, "s": filling]) { _ in }
+        }
+        try await device.restart()
+        try await device.db.disableNetwork()
+        DiskFaults.plant(
+            DiskFaults.Plan(folder: folder, code: EACCES, includesReads: true) { $0 >= call && $0 < call + 8 })
+        try await device.signIn("bob")
+        try? await device.db.enableNetwork()
+        DiskFaults.remove(from: folder)
+        try await device.db.document("c/b").setData(["by": "bob", "n": 1])
+        try await device.signIn("alice")
+        try await device.db.waitForPendingWrites()
+        #expect(try await device.db.collection("c").getDocuments(source: .server).count == 21)
+        await device.end()
+    }
+
     private static let runsDefault = 4
 
     /// Whichever calls fail: what was said to be made is made once, what was said to have failed isn't, and all agree.

@@ -76,4 +76,91 @@ struct GrowthTests {
         let (few, many) = (try secondsEach(50), try secondsEach(5000))
         #expect(many < 4 * few, "\(few) s, \(many) s")
     }
+
+    @Test("A write costs the same beside many that wait, and so does its answer", arguments: CacheKind.allCases)
+    func pendingWrites(_ kind: CacheKind) throws {
+        func secondsEach(_ count: Int) throws -> (write: Double, answer: Double) {
+            var seconds = (write: 0.0, answer: 0.0)
+            try kind.with { persistence in
+                let store = LocalStore(persistence, user: .unauthenticated)
+                let start = Self.seconds()
+                for number in 0..<count { _ = try store.write([.set("c/\(number)", ["n": .integer(1)])]) }
+                let middle = Self.seconds()
+                for number in 0..<count {
+                    let batch = try #require(try store.nextBatch(after: MutationBatch.unknownID))
+                    let version = Timestamp.seconds(Int64(1 + number))
+                    _ = try store.acknowledge(
+                        BatchResult(
+                            batch: batch, commitVersion: version,
+                            results: [MutationResult(version: version, transformResults: [])], streamToken: [1]))
+                }
+                seconds = ((middle - start) / Double(count), (Self.seconds() - middle) / Double(count))
+            }
+            return seconds
+        }
+        let (few, many) = (try secondsEach(50), try secondsEach(5000))
+        #expect(many.write < 4 * few.write && many.answer < 4 * few.answer, "\(few), \(many)")
+    }
+
+    @Test("A change of one document costs the same in a cache of many", arguments: CacheKind.allCases)
+    func cachedDocuments(_ kind: CacheKind) throws {
+        func secondsEach(_ count: Int) throws -> Double {
+            var seconds = 0.0
+            try kind.with(thresholdBytes: CollectionParameters.never) { persistence in
+                let store = LocalStore(persistence, user: .unauthenticated)
+                let target = try store.allocate(ClientQuery.collection("c").target)
+                var first = RemoteEvent(snapshotVersion: .seconds(1))
+                first.targetChanges[target.targetID] = TargetChange(resumeToken: [1], isCurrent: true)
+                for number in 0..<count {
+                    let document = ClientDocument.found("c/\(number)", 1, ["n": .integer(Int64(number))])
+                    first.documentUpdates[document.key] = document
+                    first.targetChanges[target.targetID]?.added.insert(document.key)
+                }
+                let view = View(.collection("c"), remoteKeys: [])
+                _ = view.apply(view.computeChanges(try store.apply(first)), first.targetChanges[target.targetID])
+                let start = Self.seconds()
+                for round in 0..<200 {
+                    var event = RemoteEvent(snapshotVersion: .seconds(Int64(2 + round)))
+                    let document = ClientDocument.found("c/\(round * 7 % count)", Int64(2 + round), ["n": .integer(Int64(-1 - round))])
+                    event.documentUpdates[document.key] = document
+                    event.targetChanges[target.targetID] = TargetChange(
+                        resumeToken: [2], isCurrent: true, modified: [document.key])
+                    let changes = view.computeChanges(try store.apply(event))
+                    let snapshot = view.apply(changes, event.targetChanges[target.targetID]).snapshot
+                    #expect(snapshot?.changes.count == 1 && snapshot?.documents.count == count)
+                }
+                seconds = (Self.seconds() - start) / 200
+            }
+            return seconds
+        }
+        let (few, many) = (try secondsEach(100), try secondsEach(10_000))
+        #expect(many < 6 * few, "\(few) s, \(many) s")
+    }
+
+    @Test("What an index finds costs the same among many")
+    func indexedQueries() throws {
+        func secondsEach(_ count: Int) throws -> Double {
+            var seconds = 0.0
+            try CacheKind.sqlite.with(thresholdBytes: CollectionParameters.never) { persistence in
+                let store = LocalStore(persistence, user: .unauthenticated)
+                try store.configure([FieldIndex("c", ("n", .ascending))])
+                var event = RemoteEvent(snapshotVersion: .seconds(1))
+                for number in 0..<count {
+                    let document = ClientDocument.found("c/\(number)", 1, ["n": .integer(Int64(number))])
+                    event.documentUpdates[document.key] = document
+                }
+                _ = try store.apply(event)
+                while try store.backfillIndexes() > 0 {}
+                let query = ClientQuery.collection("c", [filter("n", .lessThan, .integer(20))])
+                let start = Self.seconds()
+                for _ in 0..<50 {
+                    #expect(try store.execute(query, usesPreviousResults: false).documents.count == 20)
+                }
+                seconds = (Self.seconds() - start) / 50
+            }
+            return seconds
+        }
+        let (few, many) = (try secondsEach(100), try secondsEach(10_000))
+        #expect(many < 6 * few, "\(few) s, \(many) s")
+    }
 }

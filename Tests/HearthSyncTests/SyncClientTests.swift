@@ -69,6 +69,8 @@ private final class StrictServer: Datastore, @unchecked Sendable {
         let server: StrictServer
         let onEvent: @Sendable (StreamEvent<ListenResponse>) -> Void
         var isOver = false
+        /// A request was bad, and the server hasn't said so yet.
+        var isSlow = false
         init(_ server: StrictServer, _ onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void) {
             self.server = server
             self.onEvent = onEvent
@@ -78,7 +80,11 @@ private final class StrictServer: Datastore, @unchecked Sendable {
             guard !isOver, let target = request.addTarget else { return }
             let collection = target.query?.structuredQuery?.from.first?.collectionId ?? "?"
             server.lock.withLock { server.asked[server.asked.count - 1].append(collection) }
-            if collection.hasPrefix("bad") {
+            if collection.hasPrefix("slow") {
+                isSlow = true
+                return
+            }
+            if collection.hasPrefix("bad") || isSlow {
                 isOver = true
                 return onEvent(.closed(Status(.invalidArgument, "It can't be decoded.")))
             }
@@ -224,6 +230,22 @@ struct SyncClientTests {
         // Each is asked for alone once; those that were refused aren't asked for again.
         let streams = server.requests
         #expect(streams.joined().count { $0 == "bad1" } <= 2 && streams.joined().count { $0 == "bad2" } <= 2)
+        await terminate(client)
+    }
+
+    @Test("A listen that is removed before it ends the stream isn't another's fault")
+    func removedSuspect() async throws {
+        let client = try client(StrictServer())
+        let events = Mailbox<String>()
+        let bad = client.listen(to: .collection("slow"), options: Self.everything) { _ in }
+        client.remove(bad)
+        _ = client.listen(to: .collection("a"), options: Self.everything) { event in
+            switch event {
+            case .failure(let error): events.put(error.code.name)
+            case .success(let snapshot): if !snapshot.isFromCache { events.put("current") }
+            }
+        }
+        #expect(await events.next() == "current")
         await terminate(client)
     }
 

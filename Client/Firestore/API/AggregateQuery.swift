@@ -123,7 +123,7 @@ public final class AggregateQuery: Sendable, Hashable {
         if query.model.orders.contains(where: { $0.field.isDocumentName }) { return local }
         orders.removeAll { $0.field.isDocumentName }
         let isDescending = orders.last?.descending ?? false
-        for path in paths where !orders.contains(where: { $0.field == path }) {
+        for path in paths.sorted() where !orders.contains(where: { $0.field == path }) {
             orders.append(ModelOrder(field: path, descending: isDescending))
         }
         // A cursor by documents may end with the name, which no longer stands where it did.

@@ -98,10 +98,10 @@ final class BundleLoader: @unchecked Sendable {
         var keysOfQuery: [String: Set<ResourcePath>]
 
         func apply(to engine: SyncEngine) throws(Status) {
-            let changed = try engine.localStore.store(documents, ofBundle: metadata.id)
+            // Documents that are in the cache are shown, also if what follows fails.
+            try engine.emit(try engine.localStore.store(documents, ofBundle: metadata.id))
             for query in queries { try engine.localStore.store(query, keys: keysOfQuery[query.name] ?? []) }
             try engine.localStore.store(metadata)
-            try engine.emit(changed)
         }
     }
 }

@@ -24,6 +24,7 @@ final class SyncEngine {
     var pendingWriteWaiters: [Int: [(Status?) -> Void]] = [:]
     /// The local store failed: nothing of this instance can be trusted any more.
     private(set) var failure: Status?
+    var overlayTimer: WorkerQueue.Delayed?
     /// See `pause`.
     var pause = CachePause()
     var onWarning: @Sendable (String) -> Void = { _ in }
@@ -67,8 +68,12 @@ final class SyncEngine {
     /// The client ends: whoever waits hears of that, and nobody is held any more.
     func end() {
         // What the server made of them would be sent again by a later run.
-        attemptQuietly { () throws(Status) in try settleWrites() }
+        attemptQuietly { () throws(Status) in
+            try settleWrites()
+            _ = try localStore.settleOverlays()
+        }
         pause.end()
+        overlayTimer?.cancel()
         remoteStore.shutDown()
         eventManager.endAll()
         failWrites(
@@ -164,7 +169,7 @@ final class SyncEngine {
             for query in left {
                 guard let view = views[query]?.view else { continue }
                 let acknowledged = view.endOfServer()
-                try update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
+                update(query, view, targetID, acknowledged, overdue: Set(acknowledged.keys), to: &told)
             }
         }
         dropLimbo(of: targetID)
@@ -175,6 +180,8 @@ final class SyncEngine {
     private struct ToldViews {
         var snapshots: [ViewSnapshot] = []
         var changes: [ViewChange] = []
+        /// The local store couldn't be read for some of them.
+        var failure: Status?
     }
 
     /// Brings changed documents into all views, and tells the listeners.
@@ -186,7 +193,7 @@ final class SyncEngine {
                 let targetChange = event?.targetChanges[queryView.targetID]
                 let isPendingReset = event?.targetMismatches[queryView.targetID] != nil
                 let overdue = event.map { view.overdue(at: $0.snapshotVersion, targetChange) } ?? [:]
-                try update(
+                update(
                     query, view, queryView.targetID, changed.merging(overdue) { news, _ in news },
                     overdue: Set(overdue.keys.filter { changed[$0] == nil }), targetChange,
                     isPendingReset: isPendingReset, to: &told)
@@ -216,7 +223,7 @@ final class SyncEngine {
                 // What the view shows and the cache doesn't have for the query any more.
                 let missing = Set(queryView.view.documents.map(\.key)).subtracting(documents.keys)
                 changed.merge(try localStore.documents(missing)) { $1 }
-                try update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &told)
+                update(query, queryView.view, queryView.targetID, changed, overdue: Set(changed.keys), to: &told)
             }
         }
     }
@@ -225,11 +232,18 @@ final class SyncEngine {
         _ query: ClientQuery, _ view: View, _ targetID: Int32, _ changed: [ResourcePath: ClientDocument],
         overdue: Set<ResourcePath>, _ targetChange: TargetChange? = nil, isPendingReset: Bool = false,
         to told: inout ToldViews
-    ) throws(Status) {
+    ) {
         var changes = view.computeChanges(changed, overdue: overdue)
         if changes.needsRefill {
-            let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
-            changes = view.computeChanges(documents, after: changes)
+            do throws(Status) {
+                let (documents, _) = try localStore.execute(query, usesPreviousResults: false)
+                changes = view.computeChanges(documents, after: changes)
+            } catch {
+                // The others go on. What the server says of the target isn't said again.
+                if let targetChange { view.note(targetChange) }
+                if told.failure == nil { told.failure = error }
+                return
+            }
         }
         let outcome = view.apply(changes, targetChange, isPendingReset: isPendingReset)
         if view.awaitsUpdates { awaiting.insert(query) } else { awaiting.remove(query) }
@@ -244,16 +258,10 @@ final class SyncEngine {
     /// at again when it can.
     private func tell(_ change: (inout ToldViews) throws(Status) -> Void) throws(Status) {
         var told = ToldViews()
-        let failure: Status?
-        do throws(Status) {
-            try change(&told)
-            failure = nil
-        } catch {
-            failure = error
-        }
+        do throws(Status) { try change(&told) } catch { told.failure = error }
         eventManager.take(told.snapshots)
         try localStore.notify(told.changes)
-        guard let failure else { return }
+        guard let failure = told.failure else { return }
         pause.hasStaleViews = true
         take(failure)
     }

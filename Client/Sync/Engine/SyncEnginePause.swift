@@ -7,15 +7,13 @@ struct CachePause {
 
     /// What the server has made of writes and the cache doesn't have yet. Such a write must not be sent again.
     enum WriteOutcome {
-        case made(BatchResult)
-        case refused(batchID: Int, Status)
+        case made(BatchResult, of: ClientUser)
+        case refused(batchID: Int, Status, of: ClientUser)
     }
 
     var writes: [WriteOutcome] = []
     /// Lookups of documents in limbo that the server refused.
     var events: [RemoteEvent] = []
-    /// The user who is to be the next.
-    var nextUser: ClientUser?
     /// News passed views by.
     var hasStaleViews = false
     fileprivate var retry: WorkerQueue.Delayed?
@@ -66,11 +64,6 @@ extension SyncEngine {
             return error.isPassing ? tryAgainLater() : fail(error)
         }
         pause.isOn = false
-        if let user = pause.nextUser {
-            pause.nextUser = nil
-            attempt { () throws(Status) in try changeUser(user) }
-            if pause.isOn { return }
-        }
         remoteStore.resume()
     }
 
@@ -79,10 +72,17 @@ extension SyncEngine {
         while let outcome = pause.writes.first {
             let changed: [ResourcePath: ClientDocument]
             switch outcome {
-            case .made(let result): changed = try localStore.acknowledge(result)
-            case .refused(let batchID, let error):
-                changed = try localStore.reject(batchID)
-                completeRefused(batchID, error, changed)
+            case .made(let result, let writer):
+                changed = try localStore.asUser(writer, insteadOf: user) { () throws(Status) in
+                    try localStore.acknowledge(result)
+                }
+                completeWaiters(result.batch.id)
+                settleOverlaysLater()
+            case .refused(let batchID, let error, let writer):
+                changed = try localStore.asUser(writer, insteadOf: user) { () throws(Status) in
+                    try localStore.reject(batchID)
+                }
+                completeRefused(batchID, error, changed, of: writer)
             }
             pause.writes.removeFirst()
             pause.over()

@@ -17,28 +17,42 @@ extension SyncEngine {
     }
 
     func acknowledge(_ result: BatchResult) throws(Status) {
-        complete(result.batch.id, nil)
-        pause.writes.append(.made(result))
+        writeCompletions[user]?.removeValue(forKey: result.batch.id)?(nil)
+        pause.writes.append(.made(result, of: user))
         try settleWrites()
     }
 
     func reject(_ batchID: Int, _ error: Status) throws(Status) {
-        pause.writes.append(.refused(batchID: batchID, error))
+        pause.writes.append(.refused(batchID: batchID, error, of: user))
         try settleWrites()
     }
 
     /// - Parameter changed: the documents as they are without the write.
-    func completeRefused(_ batchID: Int, _ error: Status, _ changed: [ResourcePath: ClientDocument]) {
-        if writeCompletions[user]?[batchID] == nil {
+    func completeRefused(
+        _ batchID: Int, _ error: Status, _ changed: [ResourcePath: ClientDocument], of writer: ClientUser
+    ) {
+        // Batches of an earlier run have no completion.
+        if writeCompletions[writer]?[batchID] == nil {
             let paths = changed.keys.map(\.text).sorted().joined(separator: ", ")
             onWarning("A write of an earlier run was refused and undone: \(error) Documents: \(paths)")
         }
-        complete(batchID, error)
+        writeCompletions[writer]?.removeValue(forKey: batchID)?(error)
+        completeWaiters(batchID)
     }
 
-    private func complete(_ batchID: Int, _ error: Status?) {
-        // Batches of an earlier run have no completion.
-        writeCompletions[user]?.removeValue(forKey: batchID)?(error)
+    /// When no answer has come for a second.
+    func settleOverlaysLater() {
+        overlayTimer?.cancel()
+        overlayTimer = nil
+        guard localStore.hasOverlayDebts else { return }
+        overlayTimer = remoteStore.queue.schedule(.overlays, afterSeconds: 1) { [unowned self] in
+            overlayTimer = nil
+            attemptQuietly { () throws(Status) in try emit(try localStore.settleOverlays()) }
+        }
+    }
+
+    /// What the server made of a batch is in the cache, and the batch is gone.
+    func completeWaiters(_ batchID: Int) {
         for waiter in pendingWriteWaiters.removeValue(forKey: batchID) ?? [] { waiter(nil) }
     }
 
@@ -58,11 +72,6 @@ extension SyncEngine {
     }
 
     func changeUser(_ newUser: ClientUser) throws(Status) {
-        if pause.isOn {
-            // What waits is of the user's writes.
-            pause.nextUser = newUser
-            return
-        }
         if newUser != user {
             user = newUser
             let waiters = pendingWriteWaiters.values.joined()
@@ -70,7 +79,13 @@ extension SyncEngine {
             for waiter in waiters {
                 waiter(Status(.cancelled, "The user changed while this waited for pending writes."))
             }
-            try emit(try localStore.changeUser(newUser))
+            do throws(Status) {
+                try emit(try localStore.changeUser(newUser))
+            } catch {
+                // Views may show the former user's writes until the cache can be read again.
+                pause.hasStaleViews = true
+                take(error)
+            }
         }
         remoteStore.restartForNewCredentials()
     }

@@ -200,6 +200,12 @@ final class View {
         return awaited
     }
 
+    /// The target has changed, while the view's documents can't be worked out.
+    func note(_ change: TargetChange) {
+        take(change)
+        isLimboStale = true
+    }
+
     private func take(_ change: TargetChange) {
         synced.formUnion(change.added)
         synced.subtract(change.removed)

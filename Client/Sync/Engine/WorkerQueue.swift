@@ -16,6 +16,7 @@ final class WorkerQueue: @unchecked Sendable {
         case garbageCollection = "garbage_collection"
         case indexBackfill = "index_backfill"
         case cacheRetry = "cache_retry"
+        case overlays = "overlays"
     }
 
     /// An operation that waits for its time.

@@ -57,22 +57,49 @@ final class LocalStore {
     // MARK: Users
 
     /// Goes over to another user's writes. Returns the documents that may look otherwise now.
+    /// - Throws: when that can't be read; the user is another all the same.
     func changeUser(_ user: ClientUser) throws(Status) -> [ResourcePath: ClientDocument] {
-        let before = try persistence.transaction("Read batches of the former user") { () throws(Status) in
-            try queue.allBatches
+        let before: [MutationBatch]
+        do throws(Status) {
+            before = try persistence.transaction("Read batches of the former user") { () throws(Status) in
+                try queue.allBatches
+            }
+        } catch {
+            use(user)
+            throw error
         }
-        queue = persistence.mutationQueue(for: user)
-        overlays = persistence.overlayCache(for: user)
-        indexManager = persistence.indexManager(for: user)
-        overlayDebts = OverlayDebts()
-        queryEngine.view = LocalDocumentsView(
-            remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager)
+        use(user)
         return try persistence.transaction("Read batches of the new user") { () throws(Status) in
             var keys: Set<ResourcePath> = []
             for batch in before { keys.formUnion(batch.keys) }
             for batch in try queue.allBatches { keys.formUnion(batch.keys) }
             return try view.documents(keys)
         }
+    }
+
+    private func use(_ user: ClientUser) {
+        queue = persistence.mutationQueue(for: user)
+        overlays = persistence.overlayCache(for: user)
+        indexManager = persistence.indexManager(for: user)
+        overlayDebts = OverlayDebts()
+        queryEngine.view = LocalDocumentsView(
+            remoteDocuments: remoteDocuments, queue: queue, overlays: overlays, indexManager: indexManager)
+    }
+
+    /// Does something with another user's writes, and shows what has changed to the present one.
+    func asUser(
+        _ other: ClientUser, insteadOf user: ClientUser,
+        _ body: () throws(Status) -> [ResourcePath: ClientDocument]
+    ) throws(Status) -> [ResourcePath: ClientDocument] {
+        if other == user { return try body() }
+        let keys: Set<ResourcePath>
+        use(other)
+        do throws(Status) { keys = Set(try body().keys) } catch {
+            use(user)
+            throw error
+        }
+        use(user)
+        return try documents(keys)
     }
 
     // MARK: Writes
@@ -139,6 +166,18 @@ final class LocalStore {
                 let documents = try remoteDocuments.documents(transformed)
                 try view.recalculateOverlays(of: documents) { overlayDebts.note($0, batches: $1) }
             }
+            return try indexed(view.documents(keys))
+        }
+    }
+
+    var hasOverlayDebts: Bool { !overlayDebts.isEmpty }
+
+    /// No more answers come for now: overlays that were put off are worked out. Returns their documents.
+    func settleOverlays() throws(Status) -> [ResourcePath: ClientDocument] {
+        let keys = overlayDebts.takeAll()
+        if keys.isEmpty { return [:] }
+        return try persistence.transaction("Settle overlays") { () throws(Status) in
+            try view.recalculateOverlays(of: try remoteDocuments.documents(keys))
             return try indexed(view.documents(keys))
         }
     }

@@ -47,6 +47,10 @@ public struct MutationSerializer: Sendable {
     /// Checks writes as the server does when they arrive. What it would always refuse must not wait in the queue.
     /// - Throws: INVALID_ARGUMENT in the server's words.
     func check(_ mutations: [Mutation]) throws(Status) {
-        _ = try WriteMessage.writes(mutations.map { message($0) }, database: database)
+        let messages = mutations.map { message($0) }
+        _ = try WriteMessage.writes(messages, database: database)
+        if CommitRequest(database: database.text, writes: messages).protobuf().count > Limits.requestSizeBytesMax {
+            throw .invalidArgument("Request payload size exceeds the limit: \(Limits.requestSizeBytesMax) bytes.")
+        }
     }
 }

@@ -146,7 +146,7 @@ final class RemoteStore {
     func stopListening(to targetID: Int32) {
         guard listenTargets.removeValue(forKey: targetID) != nil else { return }
         if watchStream.isOpen, sentTargets.remove(targetID) != nil {
-            unansweredTargets.remove(targetID)
+            // Its request may still be what the server ends the stream for.
             sendUnwatch(targetID)
             if isCautious { sendTargets() }
         }
@@ -211,8 +211,8 @@ final class RemoteStore {
         if status.code == .invalidArgument || status.code == .outOfRange {
             // It would be so again and again.
             if suspects.count == 1, let targetID = suspects.first {
-                reject(targetID, status)
                 watchStream.inhibitBackoff()
+                reject(targetID, status)
             } else {
                 isCautious = true
             }
