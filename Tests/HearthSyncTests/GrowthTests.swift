@@ -121,7 +121,8 @@ struct GrowthTests {
                 let start = Self.seconds()
                 for round in 0..<200 {
                     var event = RemoteEvent(snapshotVersion: .seconds(Int64(2 + round)))
-                    let document = ClientDocument.found("c/\(round * 7 % count)", Int64(2 + round), ["n": .integer(Int64(-1 - round))])
+                    let document = ClientDocument.found(
+                        "c/\(round * 7 % count)", Int64(2 + round), ["n": .integer(Int64(-1 - round))])
                     event.documentUpdates[document.key] = document
                     event.targetChanges[target.targetID] = TargetChange(
                         resumeToken: [2], isCurrent: true, modified: [document.key])
