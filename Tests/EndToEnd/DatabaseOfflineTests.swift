@@ -1,4 +1,6 @@
+import CSQLite
 import Foundation
+import Glibc
 import HearthDatabase
 import Testing
 
@@ -176,6 +178,81 @@ import Testing
         #expect(told.filter { $0.contains("larger than") }.count == 3 && told.contains("small made"), "\(told)")
         #expect(try await device.ref("a").getData().exists() == false)
         await device.end()
+    }
+
+    /// The answer to a single read has no place in the order of what an observer hears.
+    @Test(arguments: [50, 2000]) func aReadAboveAnObserverSetsNothingBack(siblings count: Int) async throws {
+        let backend = try Backend()
+        let (one, two) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
+        try await two.ref("p/x").setValue(-1)
+        let siblings = Dictionary(uniqueKeysWithValues: (0..<count).map { ("k\($0)", "some text \($0)") })
+        try await two.ref("p/siblings").setValue(siblings)
+        let heard = one.ref("p/x").record(.value)
+        try await heard.recorder.first(1)
+        let isOver = Recorder<Bool>()
+        let writer = Task {
+            for n in 0..<60 { try await two.ref("p/x").setValue(n) }
+            isOver.append(true)
+        }
+        while isOver.all.isEmpty { _ = try await one.ref("p").getData() }
+        try await writer.value
+        try await heard.recorder.latest { $0 == "x: 59" }
+        let numbers = heard.recorder.all.compactMap { Int($0.dropFirst(3)) }
+        #expect(numbers == numbers.sorted())
+        heard.stop()
+        await one.end()
+        await two.end()
+    }
+
+    /// The disk is full while a write is answered: it isn't sent again by the next run.
+    @Test func anAnswerThatTheDiskDoesNotTakeIsNotForgotten() async throws {
+        let backend = try Backend()
+        let folder = try TemporaryFolder()
+        let device = try DatabaseDevice(backend, name: "full", folder: folder)
+        let other = try DatabaseDevice(backend)
+        try await device.ref("n").setValue(0)
+        backend.network.freeze()
+        let done = Recorder<Bool>()
+        plainly {
+            device.ref("x").setValue(1) { error, _ in done.append(error == nil) }
+            device.ref("n").setValue(ServerValue.increment(1)) { error, _ in done.append(error == nil) }
+        }
+        #expect(try await device.ref("x").observeSingleEvent(of: .value).text == "1")
+        DiskFaults.plant(DiskFaults.Plan(folder: folder.path, code: ENOSPC) { _ in true })
+        backend.network.thaw()
+        #expect(try await done.first(2) == [true, true])
+        DiskFaults.remove(from: folder.path)
+        try await other.ref("x").setValue(3)
+        try await device.ref("y").setValue(2)
+        await device.end()
+        let again = try DatabaseDevice(backend, name: "full", folder: folder)
+        try await again.ref("marker").setValue(1)
+        #expect(try await other.ref().getData().text == "{marker: 1, n: 1, x: 3, y: 2}")
+        await again.end()
+        await other.end()
+    }
+
+    /// A row of the queue that can't be read costs its write.
+    @Test func aWriteThatCannotBeReadCostsItself() async throws {
+        let backend = try Backend()
+        let folder = try TemporaryFolder()
+        let device = try DatabaseDevice(backend, name: "damaged", folder: folder)
+        device.db.goOffline()
+        plainly { for name in ["a", "b", "c"] { device.ref(name).setValue(1) } }
+        #expect(try await device.ref("c").observeSingleEvent(of: .value).text == "1")
+        await device.end()
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sqlite") }
+        var file: OpaquePointer?
+        #expect(sqlite3_open("\(folder.path)/\(try #require(files.first))", &file) == SQLITE_OK)
+        #expect(sqlite3_exec(file, "UPDATE writes SET data = x'7b22' WHERE path = x'62'", nil, nil, nil) == SQLITE_OK)
+        #expect(sqlite3_changes(file) == 1)
+        sqlite3_close(file)
+        let again = try DatabaseDevice(backend, name: "damaged", folder: folder)
+        for n in 1...3 { try await again.ref("later/\(n)").setValue(n) }
+        let other = try DatabaseDevice(backend)
+        #expect(try await other.ref().getData().text == "{a: 1, c: 1, later: [null, 1, 2, 3]}")
+        await again.end()
+        await other.end()
     }
 
     @Test func wholeNumbersAreToldOnce() async throws {

@@ -118,4 +118,40 @@ import Testing
         #expect(heard.recorder.all == ["x: 1", "x: 2"])
         await device.end()
     }
+
+    private static let depths = [[2, 1], [1, 2], [2, 0], [0, 2], [1, 0], [2, 2, 1], [2, 1, 0]]
+
+    /// Each adds one to `t/a/n`, from there or from above it, offline. What the device doesn't know beside it stays, and each counts.
+    @Test(arguments: ["", "t/a", "t/a/n"], depths) func aboveAndBelowOneAnother(
+        known: String, depths: [Int]
+    ) async throws {
+        for (isEmpty, showsAtOnce) in [(true, true), (false, true), (false, false)] {
+            let backend = try Backend()
+            let (device, other) = (try DatabaseDevice(backend), try DatabaseDevice(backend))
+            if !isEmpty { try await other.ref("t").setValue(["a": ["n": 5], "z": 1] as [String: Any]) }
+            let heard = known.isEmpty ? nil : device.ref(known).record(.value)
+            if let heard { try await heard.recorder.first(1) }
+            try await device.ref("m").setValue(1)
+            device.db.goOffline()
+            let ended = Recorder<Bool>()
+            for depth in depths {
+                plainly {
+                    device.ref(["t", "t/a", "t/a/n"][depth]).runTransactionBlock(
+                        { data in
+                            let number = depth == 2 ? data : data.childData(byAppendingPath: ["a/n", "n"][depth])
+                            number.value = (number.value as? Int ?? 0) + 1
+                            return .success(withValue: data)
+                        }, andCompletionBlock: { _, isCommitted, _ in ended.append(isCommitted) },
+                        withLocalEvents: showsAtOnce)
+                }
+            }
+            device.db.goOnline()
+            #expect(try await ended.first(depths.count).allSatisfy { $0 })
+            let result = try await other.ref("t").getData().text
+            #expect(result == (isEmpty ? "{a: {n: \(depths.count)}}" : "{a: {n: \(5 + depths.count)}, z: 1}"))
+            heard?.stop()
+            await device.end()
+            await other.end()
+        }
+    }
 }

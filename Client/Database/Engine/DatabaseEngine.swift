@@ -68,7 +68,13 @@ final class DatabaseEngine {
             info.sync.removeSpent()
             disk?.endOperation()
         }
-        if let disk { perform { self.restore(disk.pendingWrites()) } }
+        if let disk {
+            perform {
+                let (writes, lastID) = disk.pendingWrites()
+                self.ids.skip(to: lastID)
+                self.restore(writes)
+            }
+        }
     }
 
     /// Gives the folder back, and tells whoever waits that there will be no answer; nothing may be called after it. Writes that are

@@ -48,7 +48,7 @@ extension DatabaseEngine {
         switch result {
         case .success(let node):
             let window = query.result(of: node)
-            if sync.adoptRead(window, of: query, at: path) { transactions.rerun(at: path) }
+            sync.keepRead(window, of: query, at: path)
             disk?.countServerUpdate()
             outputs.append { completion(.success(window)) }
         case .failure(let failure):

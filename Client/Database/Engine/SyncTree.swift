@@ -257,6 +257,13 @@ final class SyncTree {
             at: path, to: base, WriteTree.Selection(includesHidden: true, excluded: excluded, end: end))
     }
 
+    /// The same for what asks the server whether it is right: what isn't known isn't there.
+    func assumed(at path: TreePath, excluding excluded: Set<Int64> = []) -> Node {
+        let base = server.completeNode(at: path) ?? windowedNode(at: path) ?? .empty
+        let selection = WriteTree.Selection(includesHidden: true, excluded: excluded, end: .max)
+        return writes.applied(at: path, to: base, selection) ?? .empty
+    }
+
     /// The data of a place that lies in a child of some filtered query's window.
     func windowedNode(at path: TreePath) -> Node? {
         for point in root.points(onTheWayTo: path) where point.path.count < path.count {

@@ -121,27 +121,15 @@ extension SyncTree {
         return isChanged
     }
 
-    /// The server's answer to a single read. It is news for listens that have been answered: those that haven't were sent with
-    /// the hash of what was known then, so that must not change under them.
-    @discardableResult
-    func adoptRead(_ node: Node, of query: TreeQuery, at path: TreePath) -> Bool {
-        guard query.isUnfiltered else {
-            disk?.keepWindow(node, of: query, at: path)
-            guard let view = root.point(at: path)?.view(query), let tag = view.tag, view.isAnswered else {
-                return false
-            }
-            return applyServer([TreeChange(path: path, node: node)], tag: tag)
+    /// Keeps the server's answer to a single read on the disk. Listens aren't told: what is news to them comes by itself, in an order
+    /// in which the answer has no place. It may be older than what they have heard.
+    func keepRead(_ node: Node, of query: TreeQuery, at path: TreePath) {
+        guard let disk else { return }
+        if query.isUnfiltered {
+            keepWhole(node, at: path, on: disk)
+        } else if root.point(at: path)?.view(query)?.tag == nil {
+            disk.keepWindow(node, of: query, at: path)
         }
-        let change = TreeChange(path: path, node: node)
-        let listening = listeningPoints(for: path)
-        if let disk { keepWhole(node, at: path, on: disk) }
-        var isChanged = listening.allSatisfy(\.isAnswered) && applyServer([change])
-        root.forEach { point in
-            for view in point.views where view.tag != nil && view.isAnswered && self.adopt([change], in: view) {
-                isChanged = true
-            }
-        }
-        return isChanged
     }
 
     private func adopt(_ changes: [TreeChange], in view: View) -> Bool {

@@ -27,6 +27,8 @@ final class Transaction {
     var writeID: Int64 = 0
     /// What the function answered; values may be deferred.
     var output = Node.empty
+    /// What the function was given.
+    var input = Node.empty
     /// What the place looked like then.
     var result = Node.empty
 
@@ -82,10 +84,11 @@ final class Transactions {
         let transaction = Transaction(
             at: path, number: lastNumber, isVisible: isVisible, observer: observer, update: update,
             completion: completion)
-        let input = sync.known(at: path) ?? .empty
+        let input = sync.assumed(at: path)
         guard let output = update(input) else {
             return end(transaction, .aborted(input))
         }
+        transaction.input = input
         queues.update(at: path) { $0.value = ($0.value ?? []) + [transaction] }
         write(output, of: transaction)
         sendReady()
@@ -96,7 +99,7 @@ final class Transactions {
         transaction.writeID = write.id
         transaction.output = output
         sync.add(write)
-        transaction.result = sync.known(at: transaction.path) ?? .empty
+        transaction.result = sync.assumed(at: transaction.path)
     }
 
     private func end(_ transaction: Transaction, _ outcome: TransactionOutcome) {
@@ -117,8 +120,25 @@ final class Transactions {
             }
             return
         }
-        let transactions = Self.all(trie)
-        if transactions.allSatisfy(\.isReady) { send(transactions, at: path) }
+        var transactions = Self.all(trie)
+        guard transactions.allSatisfy(\.isReady) else { return }
+        if isBehind(transactions) {
+            runAgain(transactions)
+            removeDone(at: path)
+            transactions = transactions.filter(\.isReady)
+        }
+        if !transactions.isEmpty { send(transactions, at: path) }
+    }
+
+    /// Whether one of them was worked out of other data than is known now. Nobody may have seen that: what they put there themselves
+    /// hides it.
+    private func isBehind(_ transactions: [Transaction]) -> Bool {
+        var later = Set(transactions.map(\.writeID))
+        for transaction in transactions {
+            if sync.assumed(at: transaction.path, excluding: later) != transaction.input { return true }
+            later.remove(transaction.writeID)
+        }
+        return false
     }
 
     private static func all(_ trie: PathTrie<[Transaction]>?) -> [Transaction] {
@@ -128,7 +148,7 @@ final class Transactions {
     }
 
     private func send(_ transactions: [Transaction], at path: TreePath) {
-        let input = sync.known(at: path, excluding: Set(transactions.map(\.writeID))) ?? .empty
+        let input = sync.assumed(at: path, excluding: Set(transactions.map(\.writeID)))
         var node = input
         for transaction in transactions {
             transaction.state = .sent
@@ -191,14 +211,17 @@ final class Transactions {
             sync.answer(transaction.writeID, isAccepted: false)
             end(transaction, .failed(failure))
         }
-        let ready = transactions.filter(\.isReady)
-        var stale = Set(ready.map(\.writeID))
-        for transaction in ready {
+        runAgain(transactions.filter(\.isReady))
+        removeDone(at: top)
+        sendReady()
+    }
+
+    private func runAgain(_ transactions: [Transaction]) {
+        var stale = Set(transactions.map(\.writeID))
+        for transaction in transactions {
             stale.remove(transaction.writeID)
             rerun(transaction, stale: stale)
         }
-        removeDone(at: top)
-        sendReady()
     }
 
     /// - Parameter stale: the outputs of those that will run after it.
@@ -208,11 +231,12 @@ final class Transactions {
             sync.answer(former, isAccepted: false)
             return end(transaction, .failed(.maxRetries))
         }
-        let input = sync.known(at: transaction.path, excluding: stale.union([former])) ?? .empty
+        let input = sync.assumed(at: transaction.path, excluding: stale.union([former]))
         guard let output = transaction.update(input) else {
             sync.answer(former, isAccepted: false)
             return end(transaction, .aborted(input))
         }
+        transaction.input = input
         // The new one first, so that nobody sees the place without either.
         write(output, of: transaction)
         sync.answer(former, isAccepted: false)

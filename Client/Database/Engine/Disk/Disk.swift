@@ -19,6 +19,10 @@ final class Disk {
     /// The cache isn't kept any more; pending writes are, as far as that goes.
     private var isLeftBehind = false
     private var serverUpdates = 0
+    /// Pending writes that have their answers, and are to go from the disk: those that went in the present transaction, and those
+    /// that could not.
+    private var removing: Set<Int64> = []
+    private var unremoved: Set<Int64> = []
 
     /// How often the size is looked at, in server updates.
     static let updatesPerPruning = 1000
@@ -62,6 +66,8 @@ final class Disk {
 
     private func leaveBehind(_ error: Status) {
         isLeftBehind = true
+        unremoved.formUnion(removing)
+        removing = []
         report(Status(error.code, "The cache is not kept any longer in this run: \(error.message)"))
         do throws(Status) {
             try file.database.rollBack()
@@ -72,12 +78,25 @@ final class Disk {
 
     /// Before anybody is told of an operation.
     func endOperation() {
-        guard file.database.isInTransaction else { return }
+        guard file.database.isInTransaction || !unremoved.isEmpty else { return }
         do throws(Status) {
-            try file.database.commit()
+            try beginIfNeeded()
+            try removeUnremoved()
+            try commit()
         } catch {
             leaveBehind(error)
         }
+    }
+
+    private func commit() throws(Status) {
+        try file.database.commit()
+        removing = []
+    }
+
+    private func removeUnremoved() throws(Status) {
+        for id in unremoved { try writes.remove(id) }
+        removing.formUnion(unremoved)
+        unremoved = []
     }
 
     // MARK: Queries
@@ -219,8 +238,9 @@ final class Disk {
     func save(_ write: PendingWrite) -> Status? {
         do throws(Status) {
             try beginIfNeeded()
+            try removeUnremoved()
             try writes.save(write)
-            try file.database.commit()
+            try commit()
             return nil
         } catch {
             leaveBehind(error)
@@ -228,17 +248,25 @@ final class Disk {
         }
     }
 
-    /// A write that cannot be removed is made again in the next run, which the protocol allows.
+    /// Where the disk doesn't take it now, it is tried with each later operation: what is left would be sent again by the next run.
     func remove(_ id: Int64) {
         do throws(Status) {
             try beginIfNeeded()
             try writes.remove(id)
+            removing.insert(id)
         } catch {
+            unremoved.insert(id)
             leaveBehind(error)
         }
     }
 
-    func pendingWrites() -> [PendingWrite] { attempt { () throws(Status) in try writes.all() } ?? [] }
+    /// What can't be read of them is told of, and isn't sent.
+    /// - Returns: with the highest number that was ever given to one.
+    func pendingWrites() -> (writes: [PendingWrite], lastID: Int64) {
+        attempt { () throws(Status) in
+            try (writes.all { report($0) }, writes.lastID())
+        } ?? ([], 0)
+    }
 }
 
 extension TreeQuery {

@@ -26,13 +26,18 @@ struct DiskWrites {
 
     func remove(_ id: Int64) throws(Status) { try database.run("DELETE FROM writes WHERE id = ?", .integer(id)) }
 
-    func all() throws(Status) -> [PendingWrite] {
+    /// - Parameter unreadable: is told of each row that makes no sense. It costs that write.
+    func all(unreadable: (Status) -> Void) throws(Status) -> [PendingWrite] {
         var writes: [PendingWrite] = []
         try database.rows("SELECT id, path, is_merge, made_at, data FROM writes ORDER BY id") { row throws(Status) in
-            writes.append(try write(row))
+            do throws(Status) { writes.append(try write(row)) } catch { unreadable(error) }
             return true
         }
         return writes
+    }
+
+    func lastID() throws(Status) -> Int64 {
+        try database.first("SELECT max(id) FROM writes") { $0.integer(0) } ?? 0
     }
 
     private func write(_ row: CacheRow) throws(Status) -> PendingWrite {
@@ -46,7 +51,8 @@ struct DiskWrites {
             return PendingWrite(
                 id: row.integer(0), path: path, isMerge: isMerge, changes: changes, madeAtMilliseconds: row.integer(3))
         } catch {
-            throw database.damaged("The cache \(database.path) has a write that cannot be read: \(error)")
+            throw Status(
+                .dataLoss, "The cache \(database.path) has a write that cannot be read and isn't sent: \(error)")
         }
     }
 }
