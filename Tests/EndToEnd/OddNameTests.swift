@@ -67,6 +67,26 @@ import Testing
         await device.end()
     }
 
+    /// More than a request may have, of documents each of which is allowed.
+    @Test(arguments: [false, true]) func requestsThatAreTooLargeFail(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        let device = try Device(backend, isPersistent: isPersistent)
+        let db = device.db
+        let filling = String(repeating: "x", count: 900_000)
+        let batch = db.batch()
+        for n in 0..<20 { batch.setData(["s": filling], forDocument: db.document("c/\(n)")) }
+        await #expect { try await batch.commit() } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
+        await #expect {
+            _ = try await db.runTransaction { transaction, _ in
+                for n in 0..<20 { transaction.setData(["s": filling], forDocument: db.document("c/\(n)")) }
+                return nil
+            }
+        } throws: { FirestoreErrorCode.invalidArgument ~= $0 }
+        try await db.document("c/good").setData(["n": 1])
+        #expect(try await db.collection("c").getDocuments(source: .server).documents.map(\.documentID) == ["good"])
+        await device.end()
+    }
+
     private static func queries(_ db: Firestore) -> [(name: String, query: Query)] {
         let c = db.collection("c")
         return ids.map { ("in \($0.prefix(10))", db.collection($0)) }

@@ -49,7 +49,13 @@ public struct MutationSerializer: Sendable {
     func check(_ mutations: [Mutation]) throws(Status) {
         let messages = mutations.map { message($0) }
         _ = try WriteMessage.writes(messages, database: database)
-        if CommitRequest(database: database.text, writes: messages).protobuf().count > Limits.requestSizeBytesMax {
+        try Self.checkSize(CommitRequest(database: database.text, writes: messages))
+    }
+
+    /// A request that is too large for a connection looks to the client like one that may be taken later.
+    /// - Throws: INVALID_ARGUMENT in the server's words.
+    static func checkSize(_ request: CommitRequest) throws(Status) {
+        if request.protobuf().count > Limits.requestSizeBytesMax {
             throw .invalidArgument("Request payload size exceeds the limit: \(Limits.requestSizeBytesMax) bytes.")
         }
     }

@@ -40,6 +40,7 @@ struct RemoteCalls: Sendable {
     func commit(_ mutations: [Mutation]) async throws(Status) {
         let serializer = MutationSerializer(database: core.database)
         let request = CommitRequest(database: core.database.text, writes: mutations.map { serializer.message($0) })
+        try MutationSerializer.checkSize(request)
         _ = try await call { headers throws(Status) in try await core.datastore.commit(request, headers: headers) }
     }
 
