@@ -8,7 +8,7 @@ struct WatchTargetState {
     private var outstandingCount = 0
     private(set) var isCurrent = false
     private(set) var resumeToken: [UInt8] = []
-    /// Of the message that brought the token, or began the target: see `WatchChangeAggregator.Sequence`.
+    /// Of the message that brought the token, or began the target: see `WatchChangeAggregator.sequence`.
     private(set) var tokenSequence: Int
     private(set) var changes: [ResourcePath: Change] = [:]
     /// True at first, so that the first snapshot mentions the target in any case.

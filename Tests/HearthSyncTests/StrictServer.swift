@@ -1,0 +1,80 @@
+import Foundation
+import HearthModel
+import HearthWire
+
+@testable import HearthSync
+
+/// Ends the stream, as not decodable, when it is asked for a certain collection; answers all else with nothing at all.
+final class StrictServer: Datastore, @unchecked Sendable {
+    private let lock = NSLock()
+    private var asked: [[String]] = []
+    /// The collections that were asked for, in the order of streams.
+    var requests: [[String]] { lock.withLock { asked } }
+
+    private final class Stream: RequestStream, @unchecked Sendable {
+        let server: StrictServer
+        let onEvent: @Sendable (StreamEvent<ListenResponse>) -> Void
+        var isOver = false
+        /// A request was bad, and the server hasn't said so yet.
+        var isSlow = false
+        init(_ server: StrictServer, _ onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void) {
+            self.server = server
+            self.onEvent = onEvent
+        }
+
+        func send(_ request: ListenRequest) {
+            guard !isOver, let target = request.addTarget else { return }
+            let collection = target.query?.structuredQuery?.from.first?.collectionId ?? "?"
+            server.lock.withLock { server.asked[server.asked.count - 1].append(collection) }
+            if collection.hasPrefix("slow") {
+                isSlow = true
+                return
+            }
+            if collection.hasPrefix("bad") || isSlow {
+                isOver = true
+                return onEvent(.closed(Status(.invalidArgument, "It can't be decoded.")))
+            }
+            let time = TimestampMessage(seconds: 10)
+            for change in [
+                TargetChangeMessage(targetChangeType: .add, targetIds: [target.targetId]),
+                TargetChangeMessage(
+                    targetChangeType: .current, targetIds: [target.targetId], resumeToken: [1], readTime: time),
+                TargetChangeMessage(targetChangeType: .noChange, readTime: time),
+            ] {
+                onEvent(.response(ListenResponse(targetChange: change)))
+            }
+        }
+        func finish() {}
+        func cancel() { isOver = true }
+    }
+
+    private final class Silent: RequestStream {
+        func send(_ request: WriteRequest) {}
+        func finish() {}
+        func cancel() {}
+    }
+
+    func openListen(
+        headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void
+    ) -> any RequestStream<ListenRequest> {
+        lock.withLock { asked.append([]) }
+        onEvent(.opened)
+        return Stream(self, onEvent)
+    }
+
+    func openWrite(
+        headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<WriteResponse>) -> Void
+    ) -> any RequestStream<WriteRequest> { Silent() }
+
+    func commit(_ request: CommitRequest, headers: RequestHeaders) async throws(Status) -> CommitResponse {
+        CommitResponse()
+    }
+    func batchGetDocuments(
+        _ request: BatchGetDocumentsRequest, headers: RequestHeaders
+    ) async throws(Status) -> [BatchGetDocumentsResponse] { [] }
+    func runAggregationQuery(
+        _ request: RunAggregationQueryRequest, headers: RequestHeaders
+    ) async throws(Status) -> [RunAggregationQueryResponse] { [] }
+    func observeReachability(_ changed: @escaping @Sendable () -> Void) {}
+    func shutDown() {}
+}
