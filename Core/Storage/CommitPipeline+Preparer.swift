@@ -35,6 +35,10 @@ extension CommitPipeline {
                 throw error
             }
             defer { snapshot.close() }
+            // The writer has the answer.
+            if let position = request.streamPosition, try StreamAnswers.known(position, in: snapshot) != nil {
+                return pushToWriter(request)
+            }
             let prepared = try prepare(request, on: snapshot, catalog, epoch)
             request.prepared = prepared
             // What was read is as it was up to here.

@@ -54,6 +54,7 @@ extension CommitPipeline {
 
     /// What became of a request of a group, answered when the group is durable.
     enum Verdict {
+        /// Made with the group, or before: see `StreamAnswers`.
         case committed(CommitOutcome)
         case failed(Status)
         case parked(holder: LockTable.Owner, key: [UInt8]?)
@@ -224,7 +225,12 @@ extension CommitPipeline {
                 group.sets.append(set)
                 for change in set.changes { group.keys.insert(change.key) }
             }
-            group.verdicts.append(.committed(Self.outcome(of: request, prepared.staged, version: set.version)))
+            let outcome = Self.outcome(of: request, prepared.staged, version: set.version)
+            if let position = request.streamPosition {
+                let record = StreamAnswers.Record(position, outcome)
+                try transaction.put(.meta, StreamAnswers.key(position.stream, position.number), record.stored)
+            }
+            group.verdicts.append(.committed(outcome))
         }
     }
 
@@ -242,6 +248,9 @@ extension CommitPipeline {
     func decide(
         on request: Request, in transaction: any StoreTransaction, _ group: borrowing Group
     ) throws(Status) -> Decision {
+        if let position = request.streamPosition, let answer = try StreamAnswers.known(position, in: transaction) {
+            return .no(.committed(answer))
+        }
         if !request.writes.isEmpty {
             if locks.isDoomed(request.owner) { throw Self.contention }
             if let read = request.transaction {

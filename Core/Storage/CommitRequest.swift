@@ -18,6 +18,8 @@ struct CommitRequest: Sendable {
     var isWanted: (@Sendable () -> Bool)?
     /// The write of which the outcome carries the document.
     var returning: Int?
+    /// Its position in a Write stream that can be resumed; nil for any other commit.
+    var streamPosition: StreamPosition?
     /// When waiting for locks ends, in monotonic nanoseconds.
     var waitUntil: UInt64
     /// When it came.

@@ -245,9 +245,23 @@ public struct IntegrityCheck {
                 } catch {
                     note("meta: \(String(decoding: key, as: UTF8.self)) can't be read: \(error.message)")
                 }
+            } else if key.starts(with: StreamAnswers.prefix) {
+                checkStreamAnswer(key, cursor.value)
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
                 note("meta: a key of \(key.count) bytes is of nothing known")
             }
+        }
+    }
+
+    private mutating func checkStreamAnswer(_ key: [UInt8], _ value: [UInt8]) {
+        do throws(Status) {
+            let record = try StreamAnswers.Record(value)
+            let stream = Array(key.dropFirst(StreamAnswers.prefix.count).dropLast())
+            if key != StreamAnswers.key(stream, record.number) || stream.count != StreamPosition.idBytes {
+                note("meta: the answer to commit \(record.number) of a stream is filed elsewhere")
+            }
+        } catch {
+            note("meta: \(error.message)")
         }
     }
 

@@ -25,6 +25,7 @@ public final class FirestoreService: Sendable {
     let longReads: LongReads
     let listeners = Listeners()
     let streams = OpenStreams()
+    let resumableStreams = ResumableStreams()
     let resultCounts = ResultCounts()
 
     let authenticator: Authenticator

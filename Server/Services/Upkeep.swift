@@ -57,7 +57,10 @@ final class Upkeep: Sendable {
         closeUnused(existing: false, at: now, idleNanoseconds: Self.deferredIdleNanoseconds)
         closeUnused(existing: true, at: now, idleNanoseconds: UInt64(Limits.databaseIdleSeconds) * 1_000_000_000)
         if isCollectionDue.exchange(false, ordering: .relaxed) {
-            for database in registry.openDatabases { Self.collectGarbage(database) }
+            for database in registry.openDatabases {
+                Self.collectGarbage(database)
+                Self.forgetStreamAnswers(database)
+            }
         }
     }
 
@@ -68,6 +71,12 @@ final class Upkeep: Sendable {
     private static func collectGarbage(_ database: Database) {
         database.collectGarbage { result in
             if case .success(true) = result { collectGarbage(database) }
+        }
+    }
+
+    private static func forgetStreamAnswers(_ database: Database) {
+        database.forgetStreamAnswers { result in
+            if case .success(true) = result { forgetStreamAnswers(database) }
         }
     }
 }

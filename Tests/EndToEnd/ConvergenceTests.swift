@@ -219,16 +219,19 @@ private final class ConvergenceRun {
         let number = participant.noted
         participant.noted += 1
         batch.setData(
-            ["all": FieldValue.arrayUnion([number])], forDocument: participant.device.db.document(Self.note(index)),
+            ["all": FieldValue.arrayUnion([number]), "count": FieldValue.increment(Int64(1))],
+            forDocument: participant.device.db.document(Self.note(index)),
             merge: true)
         batch.commit { [outcomes = participant.outcomes] error in
             outcomes.told.withLock { told in
                 switch error {
                 case nil: told.made.insert(number)
-                // What the disk doesn't take is never sent.
-                case let error? where FirestoreErrorCode.unavailable ~= error: told.refused.insert(number)
-                // It may be sent when the program starts again; or the answer was lost, the write was sent again, and its
-                // condition or the rules were others by then.
+                // By the server; or by the device's disk: what that doesn't take is never sent.
+                case let error?
+                where FirestoreErrorCode.permissionDenied ~= error || FirestoreErrorCode.notFound ~= error
+                    || FirestoreErrorCode.unavailable ~= error:
+                    told.refused.insert(number)
+                // It may be sent when the program starts again.
                 default: break
                 }
             }
@@ -332,6 +335,9 @@ private final class ConvergenceRun {
         for (index, participant) in participants.enumerated() {
             let note = try await fresh.db.document(Self.note(index)).getDocument(source: .server)
             let all = Set((note.get("all") as? [Int]) ?? [])
+            #expect(
+                note.get("count") as? Int ?? 0 == all.count,
+                "seed \(seed), device \(index): a write was made twice: \(note.data() ?? [:]); \(log)")
             let told = participant.outcomes.told.withLock { $0 }
             let kept = told.made.filter { $0 >= participant.firstAfterRestore }
             #expect(kept.isSubset(of: all), "seed \(seed), device \(index): made \(told.made), \(all); \(log)")

@@ -10,117 +10,7 @@ import Testing
 
 @Suite("Large requests of streams")
 struct StreamRequestTests {
-    private static let name = DatabaseName(project: "p", database: "(default)")
-
-    /// A client that sends what it likes. Belongs to the loop, but for what it has received.
-    private final class Client: StreamCall, @unchecked Sendable {
-        let loop: EventLoop
-        let format = MessageFormat.protobuf
-        let identity = Identity.owner
-        let requester = Requester(account: 1, connection: 1, isAdministrator: false)
-        let cancellation = Cancellation()
-        var onMessage: (([UInt8]) -> Void)?
-        var onHalfClose: (() -> Void)?
-        var onFault: ((Status) -> Void)?
-        var onCancel: (() -> Void)?
-        var onWritable: (() -> Void)?
-        private var isPaused = false
-        private var hasRoom = true
-        private var held = Queue<[UInt8]>()
-        private let state = Mutex<(received: [[UInt8]], end: Status?)>(([], nil))
-
-        init(_ loop: EventLoop) { self.loop = loop }
-
-        var received: [[UInt8]] { state.withLock { $0.received } }
-        var end: Status? { state.withLock { $0.end } }
-        var isFinished: Bool { end != nil }
-
-        func send(_ message: [UInt8]) -> Bool {
-            state.withLock { $0.received.append(message) }
-            return hasRoom
-        }
-
-        func finish(_ status: Status) {
-            state.withLock { $0.end = $0.end ?? status }
-            (onMessage, onHalfClose, onFault, onCancel, onWritable) = (nil, nil, nil, nil, nil)
-        }
-
-        func pauseReading() { isPaused = true }
-
-        func resumeReading() {
-            guard isPaused else { return }
-            isPaused = false
-            loop.execute { [self] in
-                while !isPaused, let message = held.popFirst() { onMessage?(message) }
-            }
-        }
-
-        /// Sends a request, which waits here while the stream takes no more.
-        func say(_ message: some WireMessage & Sendable) {
-            let bytes = message.protobuf()
-            loop.execute { [self] in if isPaused { held.append(bytes) } else { onMessage?(bytes) } }
-        }
-
-        func take(_ takes: Bool) {
-            loop.execute { [self] in
-                hasRoom = takes
-                if takes { onWritable?() }
-            }
-        }
-
-        /// What it sends next can't be read.
-        func garble() {
-            loop.execute { [self] in onFault?(.internalError("garbled")) }
-        }
-
-        func leave() {
-            loop.execute { [self] in
-                cancellation.cancel()
-                let onCancel = onCancel
-                finish(Status(.cancelled, ""))
-                onCancel?()
-            }
-        }
-
-        /// Waits until the loop has worked off what came before.
-        func settle() async {
-            await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
-        }
-    }
-
-    private final class Bench {
-        let loop: EventLoop
-        let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
-        let memory: ServerMemory
-        let registry = DatabaseRegistry(provider: MemoryStoreProvider())
-        let service: FirestoreService
-        let client: Client
-
-        init(_ memory: ServerMemory = ServerMemory()) throws {
-            loop = try EventLoop()
-            try loop.start()
-            self.memory = memory
-            client = Client(loop)
-            service = FirestoreService(
-                registry: registry, pool: pool, memory: memory, options: FirestoreService.Options(),
-                authenticator: Authenticator(isEmulator: true), access: AccessControl(isEmulator: true))
-            _ = try registry.database(name)
-        }
-
-        /// Jobs that the workers for large requests have begun.
-        var jobs: Int { pool.statistics.short.waits.reduce(0, +) }
-
-        func write() { loop.execute { [client, service] in _ = WriteStream(client, service) } }
-        func listen() { loop.execute { [client, service] in _ = ListenStream(client, service) } }
-
-        func stop() async {
-            client.leave()
-            await client.settle()
-            pool.stop()
-            loop.stopAndJoin()
-            registry.close()
-        }
-    }
+    private static let name = StreamSite.name
 
     private static func commit(_ document: String, _ number: Int64, bytes: Int = 0) -> WriteRequest {
         var fields = [MapValue.Field(name: "n", value: .integer(number))]
@@ -138,7 +28,7 @@ struct StreamRequestTests {
 
     @Test("are decoded by a worker, in the order of the stream")
     func writes() async throws {
-        let bench = try Bench()
+        let bench = try StreamSite()
         bench.write()
         bench.client.say(WriteRequest(database: Self.name.text))
         for number in 1...9 {
@@ -161,7 +51,7 @@ struct StreamRequestTests {
 
     @Test("a commit under way is answered before the stream ends for what came behind it")
     func endsBehindAnswers() async throws {
-        let bench = try Bench()
+        let bench = try StreamSite()
         let share = block(bench.memory)
         bench.write()
         bench.client.say(WriteRequest(database: Self.name.text))
@@ -178,7 +68,7 @@ struct StreamRequestTests {
 
     @Test("wait for memory as they came, and what comes behind them waits and is counted")
     func waiting() async throws {
-        let bench = try Bench()
+        let bench = try StreamSite()
         let share = block(bench.memory)
         bench.write()
         bench.client.say(WriteRequest(database: Self.name.text))
@@ -198,7 +88,7 @@ struct StreamRequestTests {
     @Test("end their stream when the client has its share of what waits, behind the answer to the commit under way")
     func refused() async throws {
         let small = MemoryBudget(bytesMax: 1 << 20, shareBytesMax: 300 << 10)
-        let bench = try Bench(ServerMemory(received: small))
+        let bench = try StreamSite(ServerMemory(received: small))
         let share = block(bench.memory)
         bench.write()
         bench.client.say(WriteRequest(database: Self.name.text))
@@ -218,7 +108,7 @@ struct StreamRequestTests {
     @Test("leave nothing behind when their client goes while they wait")
     func cancelled() async throws {
         for listens in [false, true] {
-            let bench = try Bench()
+            let bench = try StreamSite()
             let share = block(bench.memory)
             if listens { bench.listen() } else { bench.write() }
             if listens {
@@ -251,7 +141,7 @@ struct StreamRequestTests {
 
     @Test("add and remove targets in the order of the stream")
     func listens() async throws {
-        let bench = try Bench()
+        let bench = try StreamSite()
         bench.listen()
         bench.client.say(Self.documents(1))
         bench.client.say(ListenRequest(removeTarget: 1))
@@ -271,7 +161,7 @@ struct StreamRequestTests {
 
     @Test("are not kept decoded while their client takes nothing")
     func stalled() async throws {
-        let bench = try Bench()
+        let bench = try StreamSite()
         let share = block(bench.memory)
         bench.listen()
         bench.client.say(Self.documents(1))

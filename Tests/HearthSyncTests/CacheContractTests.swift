@@ -80,12 +80,19 @@ struct CacheContractTests {
         try kind.with { cache in
             try cache.transaction("tokens") { () throws(Status) in
                 let queue = cache.mutationQueue(for: alice)
-                #expect(try queue.lastStreamToken == [])
-                try queue.setLastStreamToken([0, 1, 255])
-                #expect(try cache.mutationQueue(for: alice).lastStreamToken == [0, 1, 255])
-                #expect(try cache.mutationQueue(for: .unauthenticated).lastStreamToken == [])
-                try queue.setLastStreamToken([])
-                #expect(try queue.lastStreamToken == [])
+                #expect(try queue.stream == StreamResumption())
+                try queue.setStream(StreamResumption(id: "s", token: [0, 1, 255]))
+                #expect(
+                    try cache.mutationQueue(for: alice).stream == StreamResumption(id: "s", token: [0, 1, 255]))
+                #expect(try cache.mutationQueue(for: .unauthenticated).stream == StreamResumption())
+                try queue.setStreamToken([2])
+                #expect(try queue.stream == StreamResumption(id: "s", token: [2]))
+            }
+            try cache.durableTransaction("durable") { () throws(Status) in
+                try cache.mutationQueue(for: alice).setStream(StreamResumption())
+            }
+            try cache.transaction("after") { () throws(Status) in
+                #expect(try cache.mutationQueue(for: alice).stream == StreamResumption())
             }
         }
     }

@@ -197,20 +197,23 @@ struct CacheFileTests {
         try write(old, "a/1")
         old.shutDown()
         var next = CacheSchema.current
-        next.steps.append(CacheSchema.Step(number: 2, text: "ALTER TABLE mutations ADD COLUMN note TEXT DEFAULT 'new'"))
+        let version = next.version
+        next.steps.append(
+            CacheSchema.Step(number: version + 1, text: "ALTER TABLE mutations ADD COLUMN note TEXT DEFAULT 'new'"))
         next.steps.append(
             CacheSchema.Step(
-                number: 3, text: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
+                number: version + 2,
+                text: "CREATE TABLE later (id INTEGER); INSERT INTO later SELECT batch_id FROM mutations"))
         var broken = next
-        broken.steps.append(CacheSchema.Step(number: 4, text: "INSERT INTO nowhere VALUES (1)"))
+        broken.steps.append(CacheSchema.Step(number: version + 3, text: "INSERT INTO nowhere VALUES (1)"))
         let failure = status { _ = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: broken) }
         #expect(failure?.code == .internal)
         let unchanged = try folder.open()
-        #expect(try unchanged.database.number("PRAGMA user_version") == 1)
+        #expect(try unchanged.database.number("PRAGMA user_version") == version)
         #expect(try batches(unchanged).count == 1)
         unchanged.shutDown()
         let new = try SQLitePersistence(files: folder.files(), sizeBytes: -1, schema: next)
-        #expect(try new.database.number("PRAGMA user_version") == 3)
+        #expect(try new.database.number("PRAGMA user_version") == version + 2)
         #expect(try new.database.texts("SELECT note FROM mutations") == ["new"])
         #expect(try new.database.number("SELECT count(*) FROM later") == 1)
         #expect(try batches(new).count == 1)

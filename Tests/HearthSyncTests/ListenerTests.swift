@@ -148,6 +148,10 @@ private final class FailingPersistence: Persistence {
         return try memory.transaction(label, body)
     }
 
+    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status) {
+        try transaction(label, body)
+    }
+
     var currentSequenceNumber: Int64 { memory.currentSequenceNumber }
     func mutationQueue(for user: ClientUser) -> any MutationQueue { memory.mutationQueue(for: user) }
     func overlayCache(for user: ClientUser) -> any OverlayCache { memory.overlayCache(for: user) }

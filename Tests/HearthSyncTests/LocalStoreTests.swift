@@ -48,7 +48,7 @@ struct LocalStoreTests {
             #expect(second?.fields == ["n": .integer(13), "x": .null])
             #expect(second?.hasCommittedMutations == true && second?.version == .seconds(6))
             #expect(try store.highestUnacknowledgedBatchID() == MutationBatch.unknownID)
-            #expect(try store.lastStreamToken() == [1])
+            #expect(try store.stream().token == [1])
         }
     }
 

@@ -142,7 +142,7 @@ final class LocalStore {
                 "The server answered \(result.results.count) results to \(batch.mutations.count) writes.")
         }
         return try persistence.transaction("Acknowledge a batch") { () throws(Status) in
-            try queue.setLastStreamToken(result.streamToken)
+            try queue.setStreamToken(result.streamToken)
             var versions: [ResourcePath: Timestamp] = [:]
             var transformed: Set<ResourcePath> = []
             for (mutation, answer) in zip(batch.mutations, result.results) {
@@ -215,17 +215,13 @@ final class LocalStore {
         }
     }
 
-    func lastStreamToken() throws(Status) -> [UInt8] {
-        try persistence.transaction("Get the stream token") { () throws(Status) in try queue.lastStreamToken }
+    func stream() throws(Status) -> StreamResumption {
+        try persistence.transaction("Get the stream") { () throws(Status) in try queue.stream }
     }
 
-    /// It is never sent: see `RemoteStore.writeStreamOpened`.
-    func setLastStreamToken(_ token: [UInt8]) throws(Status) {
-        try unlessPassing { () throws(Status) in
-            try persistence.transaction("Set the stream token") { () throws(Status) in
-                try queue.setLastStreamToken(token)
-            }
-        }
+    /// Durable when it returns: writes are sent on the stream only then.
+    func setStream(_ stream: StreamResumption) throws(Status) {
+        try persistence.durableTransaction("Set the stream") { () throws(Status) in try queue.setStream(stream) }
     }
 
     // MARK: Targets
@@ -267,7 +263,7 @@ final class LocalStore {
     /// Whether the cache can be written, by writing.
     func probe() throws(Status) {
         try persistence.transaction("Try to write") { () throws(Status) in
-            try queue.setLastStreamToken(try queue.lastStreamToken)
+            try queue.setStream(try queue.stream)
         }
     }
 

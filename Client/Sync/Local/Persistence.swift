@@ -8,6 +8,8 @@ import HearthModel
 protocol Persistence: AnyObject {
     /// All or nothing. Each transaction has the next sequence number. `label` is for logs.
     func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result
+    /// The same, and waits until nothing can undo it, not even a loss of power.
+    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status)
     var currentSequenceNumber: Int64 { get }
 
     /// The parts of one user. What was made for a user before is to be dropped when another is asked for.
@@ -24,10 +26,19 @@ protocol Persistence: AnyObject {
     func shutDown()
 }
 
+/// What a Write stream is resumed with, so that a write whose answer was lost isn't made twice.
+struct StreamResumption: Sendable, Equatable {
+    /// Empty when there is no stream that could be resumed: the server keeps no answers, or there was none yet.
+    var id = ""
+    /// With the last answer that the cache has.
+    var token: [UInt8] = []
+}
+
 protocol MutationQueue: AnyObject {
     var isEmpty: Bool { get throws(Status) }
-    var lastStreamToken: [UInt8] { get throws(Status) }
-    func setLastStreamToken(_ token: [UInt8]) throws(Status)
+    var stream: StreamResumption { get throws(Status) }
+    func setStream(_ stream: StreamResumption) throws(Status)
+    func setStreamToken(_ token: [UInt8]) throws(Status)
     /// Ids go on from the highest of all users' queues.
     func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) throws(Status) -> MutationBatch
     func batch(_ id: Int) throws(Status) -> MutationBatch?

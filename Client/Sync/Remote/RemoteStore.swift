@@ -29,6 +29,7 @@ final class RemoteStore {
     private var aggregator: WatchChangeAggregator?
     private var pipeline: [MutationBatch] = []
     private var isHandshakeDone = false
+    private var isStreamResumable = false
     private var streamToken: [UInt8] = []
     private var hasResponseAfterHandshake = false
 
@@ -311,6 +312,9 @@ final class RemoteStore {
                 if let damage = batch.damage {
                     // It has to be the first of the queue.
                     if !pipeline.isEmpty { break }
+                    // It may have been made: the next one must not be taken for it.
+                    writeStream.stop()
+                    try forgetStream()
                     try engine.reject(batch.id, damage)
                     continue
                 }
@@ -329,21 +333,64 @@ final class RemoteStore {
     }
 
     private func send(_ batch: MutationBatch) {
-        writeStream.send(
-            WriteRequest(writes: batch.mutations.map { mutationSerializer.message($0) }, streamToken: streamToken))
+        var request = WriteRequest(
+            writes: batch.mutations.map { mutationSerializer.message($0) }, streamToken: streamToken)
+        if isStreamResumable {
+            request.labels.set(Self.batchLabel, "\(batch.id) \(batch.localWriteTime.microseconds)")
+        }
+        writeStream.send(request)
     }
 
-    /// The token of an earlier stream is deliberately not sent.
-    private func writeStreamOpened() { writeStream.send(WriteRequest(database: database.text)) }
+    /// With what the server needs to tell the writes that it has made, and of which the answers were lost, from new ones.
+    private func writeStreamOpened() {
+        var request = WriteRequest(database: database.text)
+        do throws(Status) {
+            let stream = try localStore.stream()
+            if stream.id.isEmpty {
+                request.labels.set(Self.resumableLabel, "true")
+            } else {
+                request.streamId = stream.id
+                request.streamToken = stream.token
+            }
+        } catch {
+            return endWriteStream(because: error)
+        }
+        writeStream.send(request)
+    }
+
+    private static let resumableLabel = "hearth-resumable"
+    /// Names a batch, so that the server never takes a write for an equal one that the cache has lost with the power.
+    private static let batchLabel = "hearth-batch"
+    /// How the ids of streams that can be resumed begin. Google's service has none.
+    private static let resumablePrefix = "hearth-"
+
+    /// The cache can't be used.
+    private func endWriteStream(because error: Status) {
+        engine.take(error)
+        writeStream.fail(.unavailable("The cache can't be used: \(error.message)"))
+    }
+
+    /// The server tells the id of a new stream; nothing when it goes on with the one that was named.
+    private func takeHandshake(_ response: WriteResponse) {
+        if !response.streamId.isEmpty {
+            let isResumable = response.streamId.hasPrefix(Self.resumablePrefix)
+            let stream = isResumable ? StreamResumption(id: response.streamId, token: streamToken) : StreamResumption()
+            do throws(Status) {
+                if try localStore.stream() != stream { try localStore.setStream(stream) }
+            } catch {
+                return endWriteStream(because: error)
+            }
+            isStreamResumable = isResumable
+        } else {
+            isStreamResumable = true
+        }
+        isHandshakeDone = true
+        for batch in pipeline { send(batch) }
+    }
 
     private func take(_ response: WriteResponse) {
         streamToken = response.streamToken
-        guard isHandshakeDone else {
-            isHandshakeDone = true
-            engine.attempt { () throws(Status) in try localStore.setLastStreamToken(streamToken) }
-            for batch in pipeline { send(batch) }
-            return
-        }
+        guard isHandshakeDone else { return takeHandshake(response) }
         if !hasResponseAfterHandshake {
             hasResponseAfterHandshake = true
             writeStream.resetBackoff()
@@ -388,14 +435,22 @@ final class RemoteStore {
         startWriteStreamIfNeeded()
     }
 
-    /// The token may be what the server objects to.
+    /// The stream may be what the server objects to: another server, which resumes none.
     private func handshakeFailed(_ status: Status) {
-        guard status.code.isPermanent else { return }
-        streamToken = []
-        engine.attempt { () throws(Status) in try localStore.setLastStreamToken([]) }
+        switch status.code {
+        case .invalidArgument, .failedPrecondition, .outOfRange, .unimplemented:
+            engine.attempt { () throws(Status) in try forgetStream() }
+        default: break
+        }
+    }
+
+    private func forgetStream() throws(Status) {
+        if try !localStore.stream().id.isEmpty { try localStore.setStream(StreamResumption()) }
     }
 
     private func writeFailed(_ status: Status) {
+        // Other writes were made under the numbers of these: the cache has lost them. Of what is in the pipeline none was made.
+        if status.code == .aborted { engine.attempt { () throws(Status) in try forgetStream() } }
         guard status.code.isPermanentForWrites, let batch = pipeline.first else { return }
         pipeline.removeFirst()
         // The fault was the write's, not the connection's.

@@ -4,7 +4,8 @@ import HearthWire
 
 /// One Write stream: a handshake, then commits one after the other, each answered in order with a new token.
 ///
-/// A commit that fails ends the stream with its status. What came behind it is dropped; the client sends it again.
+/// A commit that fails ends the stream with its status. What came behind it is dropped; the client sends it again. A stream that
+/// can be resumed (`ResumableStream`) answers what was made before without making it again.
 /// Source: google.firestore.v1.Firestore.Write.
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
@@ -19,7 +20,10 @@ final class WriteStream: @unchecked Sendable {
     private var closing: Status?
     /// How the stream ends when the commit that is under way is answered. What is behind that isn't begun.
     private var ending: Status?
-    private var position: UInt64 = 0
+    /// Answers of a stream that can't be resumed; each has one more in its token.
+    private var answers: UInt64 = 0
+    private var resumable: ResumableStream?
+    private var hasLeft = false
     private var expiry: TokenExpiry?
 
     init(_ call: any StreamCall, _ service: FirestoreService) {
@@ -53,9 +57,27 @@ final class WriteStream: @unchecked Sendable {
     }
 
     private func leave() {
+        hasLeft = true
         waiting.removeAll()
         expiry?.cancel()
         service.streams.remove(call)
+        letGo()
+    }
+
+    /// Lets whoever resumes the stream go on, when nothing is under way here any more.
+    private func letGo() {
+        guard hasLeft, !isBusy, let resumable else { return }
+        self.resumable = nil
+        service.resumableStreams.release(resumable.id, self)
+    }
+
+    /// Another connection wants to go on with the stream. To be called from any thread.
+    func giveWay() {
+        call.onLoop { [self] in
+            if hasLeft { return letGo() }
+            ending = ending ?? .aborted("The stream was resumed on another connection.")
+            proceed()
+        }
     }
 
     private func end(_ status: Status) {
@@ -132,6 +154,7 @@ final class WriteStream: @unchecked Sendable {
             isBusy = false
             do throws(Status) { try body() } catch { end(error) }
             proceed()
+            letGo()
         }
     }
 
@@ -153,10 +176,7 @@ final class WriteStream: @unchecked Sendable {
         if !request.writes.isEmpty {
             throw .invalidArgument("'writes' must not be set on an initial write request.")
         }
-        if !request.streamId.isEmpty || !request.streamToken.isEmpty {
-            // No answer is kept for those whose connection broke: the client begins anew and sends what wasn't answered.
-            throw .invalidArgument("Resuming streams is not supported, do not set stream ID.")
-        }
+        let earlier = try ResumableStream(resuming: request, owner: call.identity)
         // What comes meanwhile waits as behind a commit.
         guard
             let opened = try service.database(
@@ -167,8 +187,40 @@ final class WriteStream: @unchecked Sendable {
             isBusy = true
             return
         }
+        if let earlier { return resume(earlier, opened) }
+        if request.labels[ResumableStream.label] != nil {
+            take(ResumableStream(owner: call.identity, now: SystemClock().now()), opened)
+        } else {
+            database = opened
+            answer(streamID: String(UInt64.random(in: 1 ... .max)), [], nil)
+        }
+    }
+
+    /// Goes on with a stream of an earlier connection, when that is over; with a new one, when nothing is known of it.
+    private func resume(_ earlier: ResumableStream, _ opened: Database) {
+        isBusy = true
+        resumable = earlier
+        service.resumableStreams.hold(earlier.id, self) { [self] in
+            goOn { [self] () throws(Status) in
+                if hasLeft { return }
+                if try earlier.isKnown(in: opened) {
+                    database = opened
+                    answer(streamID: "", [], nil)
+                } else {
+                    resumable = nil
+                    service.resumableStreams.release(earlier.id, self)
+                    take(ResumableStream(owner: call.identity, now: SystemClock().now()), opened)
+                }
+            }
+        }
+    }
+
+    /// Begins a stream that can be resumed.
+    private func take(_ new: ResumableStream, _ opened: Database) {
+        resumable = new
+        service.resumableStreams.hold(new.id, self) {}
         database = opened
-        answer(streamID: String(UInt64.random(in: 1 ... .max)), [], nil)
+        answer(streamID: new.id, [], nil)
     }
 
     /// On any thread; the stream is busy.
@@ -190,18 +242,22 @@ final class WriteStream: @unchecked Sendable {
         try FirestoreService.checkSize(sizeBytes)
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
         let commitGuard = try service.access.commitGuard(call.identity, database.name)
-        database.commit(writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester) { [self] result in
+        let position = try resumable?.position(of: request)
+        database.commit(
+            writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, streamPosition: position
+        ) { [self] result in
             share?.end()
             goOn { [self] () throws(Status) in
                 let outcome = try result.get()
+                resumable?.advance()
                 answer(streamID: "", outcome.results, outcome.commitTime)
             }
         }
     }
 
     private func answer(streamID: String, _ results: [WriteResult], _ commitTime: Timestamp?) {
-        position += 1
-        let token = Array(String(position).utf8)
+        answers += 1
+        let token = resumable?.token ?? Array(String(answers).utf8)
         switch call.format {
         case .protobuf:
             var writer = ProtobufWriter()

@@ -69,11 +69,13 @@ final class Device: Sendable {
     }
 
     /// Ends the program so that nothing of the cache is written from some moment on, as when it is killed, and starts it again.
-    func kill() async throws {
+    /// - Parameter meanwhile: what happens to the cache's files before the start.
+    func kill(_ meanwhile: () throws -> Void = {}) async throws {
         guard let folder else { preconditionFailure("only what lies on the disk is left") }
         DiskFaults.plant(DiskFaults.Plan(folder: folder.path, code: EIO) { _ in true })
         try await db.terminate()
         DiskFaults.remove(from: folder.path)
+        try meanwhile()
         start()
     }
 

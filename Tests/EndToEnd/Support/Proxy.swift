@@ -22,6 +22,7 @@ final class Proxy: Sendable {
     private let state = Mutex(State())
     private let bytes = Atomic<Int>(0)
     private let isFrozen = Atomic<Bool>(false)
+    private let losesAnswers = Atomic<Bool>(false)
 
     /// Bytes that went from the server to the clients.
     var bytesToClients: Int { bytes.load(ordering: .relaxed) }
@@ -76,8 +77,14 @@ final class Proxy: Sendable {
 
     func thaw() { isFrozen.store(false, ordering: .relaxed) }
 
+    /// Loses what the server sends, until the connections are broken.
+    func loseAnswers() { losesAnswers.store(true, ordering: .relaxed) }
+
     /// Breaks the connections that there are; new ones may be made.
-    func breakConnections() { state.withLock { Self.breakAll($0) } }
+    func breakConnections() {
+        state.withLock { Self.breakAll($0) }
+        losesAnswers.store(false, ordering: .relaxed)
+    }
 
     func close() {
         thaw()
@@ -135,7 +142,7 @@ final class Proxy: Sendable {
                 while isFrozen.load(ordering: .relaxed) { usleep(5_000) }
                 guard received > 0 else { break }
                 if countsBytes { bytes.add(received, ordering: .relaxed) }
-                var sent = 0
+                var sent = countsBytes && losesAnswers.load(ordering: .relaxed) ? received : 0
                 while sent < received {
                     let n = buffer.withUnsafeBytes {
                         send(sink, $0.baseAddress! + sent, received - sent, Int32(MSG_NOSIGNAL))

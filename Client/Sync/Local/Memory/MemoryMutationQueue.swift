@@ -5,7 +5,7 @@ final class MemoryMutationQueue: MutationQueue {
     private unowned let persistence: MemoryPersistence
     private var batches: ArraySlice<MutationBatch> = []
     private var ids: [ResourcePath: [Int]] = [:]
-    private(set) var lastStreamToken: [UInt8] = []
+    private(set) var stream = StreamResumption()
 
     init(_ persistence: MemoryPersistence) { self.persistence = persistence }
 
@@ -13,7 +13,8 @@ final class MemoryMutationQueue: MutationQueue {
     var allBatches: [MutationBatch] { Array(batches) }
     var highestUnacknowledgedBatchID: Int { batches.last?.id ?? MutationBatch.unknownID }
 
-    func setLastStreamToken(_ token: [UInt8]) { lastStreamToken = token }
+    func setStream(_ stream: StreamResumption) { self.stream = stream }
+    func setStreamToken(_ token: [UInt8]) { stream.token = token }
 
     func add(localWriteTime: Timestamp, base: [Mutation], mutations: [Mutation]) -> MutationBatch {
         let batch = MutationBatch(

@@ -21,7 +21,7 @@ struct CacheSchema: Sendable {
     /// "HRTC"
     static let applicationID = 0x4852_5443
     static let pageSizeBytes = 4096
-    static let current = CacheSchema(steps: [Step(number: 1, text: first)])
+    static let current = CacheSchema(steps: [Step(number: 1, text: first), Step(number: 2, text: streamIDs)])
 
     var version: Int { steps.last?.number ?? 0 }
 
@@ -88,6 +88,8 @@ struct CacheSchema: Sendable {
             PRIMARY KEY (index_id, user_id, entry)) WITHOUT ROWID;
         CREATE INDEX index_entries_by_document ON index_entries (document_id, user_id, index_id);
         """
+
+    private static let streamIDs = "ALTER TABLE users ADD COLUMN last_stream_id BLOB NOT NULL DEFAULT x'';"
 
     // MARK: Opening
 

@@ -16,18 +16,25 @@ final class SQLiteMutationQueue: MutationQueue {
     /// nil as long as the user wrote nothing.
     private var userID: Int64? { get throws(Status) { try persistence.names.user(user) } }
 
-    // MARK: Stream token
+    // MARK: The Write stream
 
-    var lastStreamToken: [UInt8] {
+    var stream: StreamResumption {
         get throws(Status) {
-            guard let userID = try userID else { return [] }
-            return try database.first("SELECT last_stream_token FROM users WHERE id = ?", .integer(userID)) {
-                $0.bytes(0)
-            } ?? []
+            guard let userID = try userID else { return StreamResumption() }
+            return try database.first(
+                "SELECT last_stream_id, last_stream_token FROM users WHERE id = ?", .integer(userID)
+            ) { StreamResumption(id: String(decoding: $0.bytes(0), as: UTF8.self), token: $0.bytes(1)) }
+                ?? StreamResumption()
         }
     }
 
-    func setLastStreamToken(_ token: [UInt8]) throws(Status) {
+    func setStream(_ stream: StreamResumption) throws(Status) {
+        try database.run(
+            "UPDATE users SET last_stream_id = ?, last_stream_token = ? WHERE id = ?", .bytes(Array(stream.id.utf8)),
+            .bytes(stream.token), .integer(try persistence.names.addUser(user)))
+    }
+
+    func setStreamToken(_ token: [UInt8]) throws(Status) {
         try database.run(
             "UPDATE users SET last_stream_token = ? WHERE id = ?", .bytes(token),
             .integer(try persistence.names.addUser(user)))

@@ -99,6 +99,15 @@ final class SQLitePersistence: Persistence {
         }
     }
 
+    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status) {
+        try database.execute("PRAGMA synchronous = FULL")
+        defer {
+            // It fails for nothing that would let the next transaction succeed.
+            do throws(Status) { try database.execute("PRAGMA synchronous = NORMAL") } catch {}
+        }
+        try transaction(label, body)
+    }
+
     /// The transaction's number, to be written somewhere: numbers go on from it after a restart.
     func useSequenceNumber() -> Int64 {
         globals.highestSequenceNumber = max(globals.highestSequenceNumber, currentSequenceNumber)

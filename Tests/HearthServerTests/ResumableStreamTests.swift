@@ -1,0 +1,178 @@
+import HearthModel
+import HearthStorage
+import HearthWire
+import Testing
+
+@testable import HearthServer
+
+@Suite("Write streams that are resumed")
+struct ResumableStreamTests {
+    private static let name = StreamSite.name
+    private static let user = Identity.client(ClientIdentity(uid: "u", token: MapValue(), end: nil))
+
+    private static func opening(_ id: String = "", _ token: [UInt8] = []) -> WriteRequest {
+        var request = WriteRequest(database: name.text, streamId: id, streamToken: token)
+        if id.isEmpty { request.labels.set("hearth-resumable", "true") }
+        return request
+    }
+
+    private static func increment(_ document: String, _ token: String, pad bytes: Int = 0) -> WriteRequest {
+        var write = WriteMessage(
+            update: DocumentMessage(
+                name: "\(name.documentsRoot)/c/\(document)",
+                fields: MapValue([MapValue.Field(name: "z", value: .bytes([UInt8](repeating: 1, count: bytes)))])))
+        write.updateMask = DocumentMaskMessage(fieldPaths: ["z"])
+        write.updateTransforms = [DocumentTransformMessage.FieldTransform(fieldPath: "n", increment: .integer(1))]
+        return WriteRequest(writes: [write], streamToken: Array(token.utf8))
+    }
+
+    private static func create(_ document: String, _ token: String) -> WriteRequest {
+        var write = WriteMessage(update: DocumentMessage(name: "\(name.documentsRoot)/c/\(document)"))
+        write.currentDocument = PreconditionMessage(exists: false)
+        return WriteRequest(writes: [write], streamToken: Array(token.utf8))
+    }
+
+    private func answers(_ client: StreamSiteClient, _ count: Int) async throws -> [WriteResponse] {
+        await until { client.received.count >= count || client.end != nil }
+        return try client.received.map { try WriteResponse(protobuf: $0) }
+    }
+
+    private func number(_ site: StreamSite, _ document: String) throws -> Value? {
+        let stored = try site.registry.database(Self.name).view().document(ResourcePath(["c", document]))
+        return try stored.map { try FieldsCodec.decode($0.fields)["n"] } ?? nil
+    }
+
+    /// Opens a stream that has an answer to `heard` of `made` increments; the connection is cut before the others'.
+    /// - Parameter pad: bytes of the second one, besides.
+    private func cut(
+        _ site: StreamSite, made: Int, heard: Int, pad: Int = 0
+    ) async throws -> (id: String, token: [UInt8], [WriteResponse]) {
+        let client = site.another()
+        client.say(Self.opening())
+        for number in 0..<made {
+            client.say(Self.increment("d", "\(min(number, heard))", pad: number == 1 ? pad : 0))
+        }
+        let answers = try await answers(client, made + 1)
+        try #require(answers.count == made + 1)
+        client.leave()
+        await client.settle()
+        return (answers[0].streamId, answers[heard].streamToken, answers)
+    }
+
+    @Test("what was made is answered as it was, what wasn't is made", arguments: [0, 500 << 10])
+    func resumed(pad: Int) async throws {
+        let site = try StreamSite()
+        let (id, token, before) = try await cut(site, made: 3, heard: 1, pad: pad)
+        #expect(id.hasPrefix("hearth-"))
+        let client = site.another()
+        client.say(Self.opening(id, token))
+        client.say(Self.increment("d", "1", pad: pad))
+        client.say(Self.increment("d", "1"))
+        client.say(Self.increment("d", "1"))
+        let after = try await answers(client, 4)
+        try #require(after.count == 4, "\(String(describing: client.end))")
+        #expect(after[0].streamId.isEmpty && after[0].streamToken == token)
+        for index in 1...2 {
+            #expect(after[index].protobuf() == before[index + 1].protobuf())
+        }
+        #expect(after[3].writeResults.first?.transformResults == [.integer(4)])
+        #expect(try number(site, "d") == .integer(4))
+        client.leave()
+        await client.settle()
+        #expect(site.service.resumableStreams.count == 0)
+        await site.stop()
+    }
+
+    @Test("a refusal takes no number, and one that is made doesn't fail the second time")
+    func refusals() async throws {
+        let site = try StreamSite()
+        var client = site.another()
+        client.say(Self.opening())
+        client.say(Self.create("a", "0"))
+        client.say(Self.create("a", "1"))
+        let first = try await answers(client, 3)
+        await until { client.end != nil }
+        #expect(first.count == 2 && client.end?.code == .alreadyExists)
+        client = site.another()
+        client.say(Self.opening(first[0].streamId, Array("0".utf8)))
+        client.say(Self.create("a", "0"))
+        client.say(Self.increment("d", "1"))
+        let second = try await answers(client, 3)
+        #expect(client.end == nil && second.count == 3)
+        #expect(second.last?.streamToken == Array("2".utf8))
+        client.leave()
+        await site.stop()
+    }
+
+    @Test("a stream of another user, of another history, or one that was forgotten isn't resumed")
+    func unknown() async throws {
+        let site = try StreamSite()
+        let (id, token, _) = try await cut(site, made: 2, heard: 1)
+        for (identity, id, token) in [
+            (Self.user, id, token), (.owner, id, Array("3".utf8)),
+            (.owner, String(id.dropLast(32)) + String(repeating: "0", count: 32), Array("0".utf8)),
+        ] {
+            let client = site.another(as: identity)
+            client.say(Self.opening(id, token))
+            let answer = try #require(try await answers(client, 1).first)
+            #expect(answer.streamId.hasPrefix("hearth-") && answer.streamId != id)
+            #expect(answer.streamToken == Array("0".utf8))
+            client.leave()
+            await client.settle()
+        }
+        await site.stop()
+    }
+
+    @Test("other documents under the same number, tokens of nothing and too much without a token are refused")
+    func badRequests() async throws {
+        let site = try StreamSite()
+        let (id, token, _) = try await cut(site, made: 2, heard: 1)
+        func end(_ requests: [WriteRequest]) async throws -> Status.Code? {
+            let client = site.another()
+            for request in requests { client.say(request) }
+            await until { client.end != nil }
+            await client.settle()
+            return client.end?.code
+        }
+        #expect(try await end([Self.opening(id, token), Self.increment("other", "1")]) == .aborted)
+        #expect(try await end([Self.opening(id, token), Self.increment("d", "5")]) == .invalidArgument)
+        #expect(try await end([Self.opening(id, Array("x".utf8))]) == .invalidArgument)
+        #expect(try await end([Self.opening("hearth-12", token)]) == .invalidArgument)
+        #expect(try await end([Self.opening("12", token)]) == .invalidArgument)
+        #expect(
+            try await end([Self.opening()] + (0...Limits.streamAnswersMax).map { _ in Self.increment("e", "0") })
+                == .resourceExhausted)
+        #expect(try number(site, "e") == .integer(Int64(Limits.streamAnswersMax)))
+        #expect(try number(site, "d") == .integer(2))
+        await site.stop()
+    }
+
+    @Test("what an earlier connection has under way is made before the stream goes on")
+    func underWay() async throws {
+        let site = try StreamSite()
+        let old = site.another()
+        old.say(Self.opening())
+        let id = try #require(try await answers(old, 1).first).streamId
+        let database = try site.registry.database(Self.name)
+        // A transaction that has read the document holds up the commit.
+        let transaction = try await withCheckedThrowingContinuation { continuation in
+            database.read(.newTransaction(.readWrite(retry: nil)), [.document(ResourcePath(["c", "d"]))]) { result in
+                continuation.resume(with: result.map(\.newTransaction))
+            }
+        }
+        old.say(Self.increment("d", "0"))
+        await until { database.isBusy && database.statistics.queuedCommits > 0 }
+        let new = site.another()
+        new.say(Self.opening(id, Array("0".utf8)))
+        new.say(Self.increment("d", "0"))
+        await new.settle()
+        #expect(new.received.isEmpty)
+        try database.rollback(try #require(transaction))
+        database.tick()
+        let answers = try await answers(new, 2)
+        #expect(answers.count == 2 && old.end?.code == .aborted)
+        #expect(try number(site, "d") == .integer(1))
+        new.leave()
+        await site.stop()
+    }
+}
