@@ -82,6 +82,8 @@ import Testing
         let device = try Device(backend, isPersistent: true)
         let folder = try #require(device.folder).path
         let document = device.db.document("c/a")
+        // The cache has a Write stream: without one nothing is sent.
+        try await document.setData(["n": 0])
         try await device.db.disableNetwork()
         let told = Recorder<String>()
         document.setData(["n": 1]) { told.append($0 == nil ? "made" : "refused") }
