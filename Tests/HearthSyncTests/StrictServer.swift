@@ -4,7 +4,8 @@ import HearthWire
 
 @testable import HearthSync
 
-/// Ends the stream, as not decodable, when it is asked for a certain collection; answers all else with nothing at all.
+/// Ends the stream when it is asked for certain collections: `bad…` at once, `late…` after it has added the target. Answers all
+/// else with nothing at all.
 final class StrictServer: Datastore, @unchecked Sendable {
     private let lock = NSLock()
     private var asked: [[String]] = []
@@ -35,8 +36,14 @@ final class StrictServer: Datastore, @unchecked Sendable {
                 return onEvent(.closed(Status(.invalidArgument, "It can't be decoded.")))
             }
             let time = TimestampMessage(seconds: 10)
+            let added = TargetChangeMessage(targetChangeType: .add, targetIds: [target.targetId])
+            if collection.hasPrefix("late") {
+                isOver = true
+                onEvent(.response(ListenResponse(targetChange: added)))
+                return onEvent(.closed(Status(.invalidArgument, "It can't be read.")))
+            }
             for change in [
-                TargetChangeMessage(targetChangeType: .add, targetIds: [target.targetId]),
+                added,
                 TargetChangeMessage(
                     targetChangeType: .current, targetIds: [target.targetId], resumeToken: [1], readTime: time),
                 TargetChangeMessage(targetChangeType: .noChange, readTime: time),

@@ -140,7 +140,7 @@ struct SyncClientTests {
         let server = StrictServer()
         let client = try client(server)
         let events = Mailbox<String>()
-        for collection in ["a", "bad1", "b", "bad2", "c"] {
+        for collection in ["a", "bad1", "b", "late", "bad2", "c"] {
             _ = client.listen(to: .collection(collection), options: Self.everything) { event in
                 switch event {
                 case .failure(let error): events.put("\(collection) \(error.code.name)")
@@ -149,9 +149,12 @@ struct SyncClientTests {
             }
         }
         var heard: Set<String> = []
-        while heard.count < 5 { heard.insert(try #require(await events.next())) }
+        while heard.count < 6 { heard.insert(try #require(await events.next())) }
         #expect(
-            heard == ["a current", "b current", "c current", "bad1 INVALID_ARGUMENT", "bad2 INVALID_ARGUMENT"])
+            heard == [
+                "a current", "b current", "c current", "bad1 INVALID_ARGUMENT", "late INVALID_ARGUMENT",
+                "bad2 INVALID_ARGUMENT",
+            ])
         // Each is asked for alone once; those that were refused aren't asked for again.
         let streams = server.requests
         #expect(streams.joined().count { $0 == "bad1" } <= 2 && streams.joined().count { $0 == "bad2" } <= 2)

@@ -21,9 +21,9 @@ final class RemoteStore {
     private var isPaused = false
     private var mayUseNetwork: Bool { isNetworkEnabled && !isPaused }
     private var listenTargets: [Int32: TargetData] = [:]
-    /// Targets that were sent on this stream, and those of them of which the server has said nothing yet.
+    /// Targets that were sent on this stream, and those of them that are not current yet: the server may still object to them.
     private var sentTargets: Set<Int32> = []
-    private var unansweredTargets: Set<Int32> = []
+    private var loadingTargets: Set<Int32> = []
     /// Targets are sent one after the other: the server ended the stream because of one, and didn't say of which.
     private var isCautious = false
     private var aggregator: WatchChangeAggregator?
@@ -174,15 +174,15 @@ final class RemoteStore {
     /// Sends the targets that weren't yet.
     private func sendTargets() {
         for targetID in listenTargets.keys.sorted() where !sentTargets.contains(targetID) {
-            if isCautious, !unansweredTargets.isEmpty { return }
+            if isCautious, !loadingTargets.isEmpty { return }
             if let data = listenTargets[targetID] { sendWatch(data) }
         }
-        if unansweredTargets.isEmpty { isCautious = false }
+        if loadingTargets.isEmpty { isCautious = false }
     }
 
     private func sendWatch(_ data: TargetData) {
         sentTargets.insert(data.targetID)
-        unansweredTargets.insert(data.targetID)
+        loadingTargets.insert(data.targetID)
         aggregator?.requestSent(data.targetID)
         var data = data
         data.expectedCount = Int32(clamping: engine.remoteKeys(of: data.targetID).count)
@@ -206,12 +206,12 @@ final class RemoteStore {
 
     private func watchStreamClosed(_ status: Status) {
         aggregator = nil
-        let suspects = unansweredTargets
+        let suspects = loadingTargets
         sentTargets = []
-        unansweredTargets = []
+        loadingTargets = []
         if status.code == .invalidArgument || status.code == .outOfRange {
-            // It would be so again and again.
-            if suspects.count == 1, let targetID = suspects.first {
+            // It would be so again and again. The one that was sent alone is the cause.
+            if isCautious, suspects.count == 1, let targetID = suspects.first {
                 watchStream.inhibitBackoff()
                 reject(targetID, status)
             } else {
@@ -248,8 +248,8 @@ final class RemoteStore {
                 for targetID in change.targetIDs { reject(targetID, cause) }
                 return
             }
-            if !unansweredTargets.isEmpty {
-                unansweredTargets.subtract(change.targetIDs)
+            if change.kind == .current, !loadingTargets.isEmpty {
+                if change.targetIDs.isEmpty { loadingTargets = [] } else { loadingTargets.subtract(change.targetIDs) }
                 if isCautious { sendTargets() }
             }
             aggregator?.take(change)
@@ -261,7 +261,7 @@ final class RemoteStore {
     private func reject(_ targetID: Int32, _ cause: Status) {
         guard listenTargets.removeValue(forKey: targetID) != nil else { return }
         sentTargets.remove(targetID)
-        unansweredTargets.remove(targetID)
+        loadingTargets.remove(targetID)
         if isCautious, watchStream.isOpen { sendTargets() }
         aggregator?.forget(targetID)
         engine.attempt { () throws(Status) in try engine.rejectListen(targetID, cause) }
