@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Whatever three devices do offline and over broken connections, while they and the server are killed, the server is restored
-/// from a copy, its rules change, and some writes are none that any server takes: once all are online and quiet, they agree, and
+/// from a copy, emptied, or replaced by a new one, its rules change, and some writes are none that any server takes: once all are online and quiet, they agree, and
 /// each write has had the outcome that was told.
 ///
 /// Five runs, or `HEARTH_TEST_EFFORT` times as many: 10 gives fifty. A failure names its seed, and `HEARTH_TEST_SEED`
@@ -167,11 +167,23 @@ private final class ConvergenceRun {
                 copy = try await backend.backUp()
             } else if let copy, random.chance(15) {
                 log.append("restore")
-                // What was written before may be made before, and lost, whenever that is told.
-                for participant in participants { participant.firstAfterRestore = participant.noted }
+                noteLoss()
                 try await backend.restore(copy)
+            } else if random.chance(6) {
+                log.append("server is replaced")
+                noteLoss()
+                try await backend.replace()
+            } else if random.chance(6) {
+                log.append("server is emptied")
+                noteLoss()
+                try await backend.empty()
             }
         }
+    }
+
+    /// What was written before may be made before, and lost, whenever its outcome is delivered.
+    private func noteLoss() {
+        for participant in participants { participant.firstAfterRestore = participant.noted }
     }
 
     private func turn(_ participant: Participant, _ index: Int) async throws {

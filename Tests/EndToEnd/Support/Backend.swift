@@ -117,6 +117,24 @@ final class Backend: Sendable {
         try await restart()
     }
 
+    /// Another server takes the place of this one, without data.
+    func replace() async throws {
+        stop()
+        try FileManager.default.removeItem(atPath: "\(folder.path)/data")
+        try await restart()
+    }
+
+    /// Deletes all documents.
+    func empty() async throws {
+        var request = URLRequest(
+            url: url("/emulator/v1/projects/\(Self.project)/databases/(default)/documents"))
+        request.httpMethod = "DELETE"
+        let (_, response) = try await URLSession.shared.data(for: request)
+        guard (response as? HTTPURLResponse)?.statusCode == 200 else {
+            throw Waiting.TimedOut(description: "\(response)")
+        }
+    }
+
     /// Replaces the rules until the server starts again.
     func change(rules: String) async throws {
         var request = URLRequest(url: url("/emulator/v1/projects/\(Self.project):securityRules"))
