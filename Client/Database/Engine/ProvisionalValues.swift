@@ -20,14 +20,16 @@ extension SyncTree {
 
     /// Works the increments of some writes out anew, in their order.
     /// - Parameter paths: where data changed.
-    func resettle(changesAt paths: [TreePath], where isWanted: (PendingWrite) -> Bool) {
-        for id in writes.incrementing {
+    /// - Returns: whether there were any.
+    @discardableResult
+    func resettle(changesAt paths: [TreePath], where isWanted: (PendingWrite) -> Bool) -> Bool {
+        var isResettled = false
+        for id in writes.increments(touching: paths) {
             guard let write = writes.writes[id], isWanted(write) else { continue }
-            let isTouched = write.changes.contains { change in
-                paths.contains { $0.contains(change.place) || change.place.contains($0) }
-            }
-            if isTouched { writes.settle(id, to: settled(write)) }
+            writes.settle(id, to: settled(write))
+            isResettled = true
         }
+        return isResettled
     }
 
     /// A new connection sends all listens, then all writes.

@@ -331,6 +331,7 @@ struct EngineRun {
             let problems = replay.takeProblems()
             if !problems.isEmpty { throw ModelFailure("\(place): \(problems.joined(separator: "\n"))") }
         }
+        try checkViews(place)
         guard isExact, pending.transactions == 0, !fixture.connection.isAmongMessagesOfOneVersion else { return }
         for replay in replays {
             guard let base = known(replay) else { continue }
@@ -343,6 +344,25 @@ struct EngineRun {
                         + pending.writes.map { "\($0.changes.map { "\($0.path) \(treeText($0.node))" })" }.joined())
             }
         }
+    }
+
+    /// What views have become from change to change is what they would be made of now.
+    private func checkViews(_ place: String) throws {
+        let sync = fixture.engine.sync
+        var problems: [String] = []
+        sync.root.forEach { point in
+            for view in point.views where view.isComplete {
+                let look = sync.writes.look(at: view.path, over: sync.server.completeNode(at: view.path))
+                let content = sync.content(of: view, look)
+                guard content.isComplete, content.isWhole == view.isMadeOfWhole else { continue }
+                if view.known != content.node || view.shown != view.query.result(of: content.node) {
+                    problems.append(
+                        "\(place): \(view.path) \(view.query)\nhas      \(treeText(view.known))\nshows    "
+                            + "\(treeText(view.shown))\nexpected \(treeText(content.node))")
+                }
+            }
+        }
+        if let problem = problems.first { throw ModelFailure(problem) }
     }
 
     /// The server's data that the client has for an observer by now, when the listen that serves it was ever answered.
