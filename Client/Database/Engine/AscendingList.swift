@@ -8,6 +8,11 @@ struct AscendingList<Value> {
 
     var isEmpty: Bool { count == 0 }
 
+    var first: (id: Int64, value: Value)? {
+        guard head < entries.count, let value = entries[head].value else { return nil }
+        return (entries[head].id, value)
+    }
+
     /// - Parameter id: higher than those of all that were added before.
     mutating func append(_ id: Int64, _ value: Value) {
         entries.append((id, value))

@@ -32,6 +32,17 @@ extension SyncTree {
         return isResettled
     }
 
+    /// What `resettle` does when one write was refused and integers that add to each other are all that waits at its location.
+    /// - Returns: whether that is so, and was done.
+    func shiftSums(_ removed: [PendingWrite]) -> Bool {
+        guard removed.count == 1, removed[0].changes.count == 1 else { return false }
+        let path = removed[0].changes[0].path
+        guard let id = writes.firstSum(at: path, after: removed[0].id), let write = writes.writes[id],
+            write.changes.count == 1
+        else { return false }
+        return writes.shiftSums(at: path, first: id, to: settled(write))
+    }
+
     /// A new connection sends all listens, then all writes.
     func markSentAgain() {
         isConnected = true

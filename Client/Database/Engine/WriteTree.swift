@@ -40,7 +40,18 @@ struct WriteTree {
         static let visible = Selection()
     }
 
+    /// Integers that wait at one location and add to what is there. When an earlier one is refused, all of them change by the same
+    /// amount.
+    private struct Sums {
+        var ids: Set<Int64> = []
+        /// What each of them shows more than it was settled to.
+        var shift: Int64 = 0
+        /// Far from where integers overflow.
+        static let valueMax: Int64 = 1 << 52
+    }
+
     private(set) var writes: [Int64: PendingWrite] = [:]
+    private var sums: [TreePath: Sums] = [:]
     private let all = WriteBranch()
     private let visible = WriteBranch()
     /// Those that add to what is there.
@@ -54,6 +65,7 @@ struct WriteTree {
         for (index, change) in write.changes.enumerated() {
             forEachBranch(of: write, change) { $0.add(write.id, index, change) }
         }
+        settle(write.id, to: write.settled)
     }
 
     private func forEachBranch(of write: PendingWrite, _ change: TreeChange, _ body: (WriteBranch) -> Void) {
@@ -62,7 +74,63 @@ struct WriteTree {
         if change.node.hasIncrement { body(incrementing) }
     }
 
-    mutating func settle(_ id: Int64, to changes: [TreeChange]) { writes[id]?.settled = changes }
+    mutating func settle(_ id: Int64, to settled: [TreeChange]) {
+        guard let write = writes[id] else { return }
+        let stored = zip(write.changes, settled).map { change, settled in
+            guard case .deferred(.increment)? = change.node.value else { return settled }
+            guard change.node.priority == nil, !change.isPriority, case .integer(let value)? = settled.node.value,
+                abs(Double(value)) < Double(Sums.valueMax)
+            else {
+                removeSum(id, at: change.path)
+                return settled
+            }
+            sums[change.path, default: Sums()].ids.insert(id)
+            return TreeChange(path: change.path, node: Node(.integer(value - (sums[change.path]?.shift ?? 0))))
+        }
+        writes[id]?.settled = stored
+    }
+
+    private mutating func removeSum(_ id: Int64, at path: TreePath) {
+        sums[path]?.ids.remove(id)
+        if sums[path]?.ids.isEmpty == true { sums[path] = nil }
+    }
+
+    /// What a write does, with provisional values.
+    func change(_ id: Int64, _ index: Int) -> TreeChange {
+        guard let write = writes[id] else { preconditionFailure("a change of a write that is gone") }
+        let change = write.settled[index]
+        guard !sums.isEmpty, let sums = sums[change.path], sums.shift != 0, sums.ids.contains(id),
+            case .integer(let value)? = change.node.value
+        else { return change }
+        return TreeChange(path: change.path, node: Node(.integer(value + sums.shift)))
+    }
+
+    /// The first of the integers that add to each other at a location when nothing but these waits there after a write.
+    func firstSum(at path: TreePath, after id: Int64) -> Int64? {
+        guard let ids = sums[path]?.ids else { return nil }
+        var branch = all
+        for key in path.keys {
+            guard branch.entries.last().map({ $0.id < id }) ?? true, let child = branch.children[key] else {
+                return nil
+            }
+            branch = child
+        }
+        guard branch.children.isEmpty, branch.entries.count == ids.count, let first = branch.entries.first?.id,
+            first > id
+        else { return nil }
+        return first
+    }
+
+    /// Changes all of them by the amount by which the first one changes.
+    /// - Returns: whether that could be done.
+    mutating func shiftSums(at path: TreePath, first id: Int64, to settled: [TreeChange]) -> Bool {
+        guard case .integer(let new)? = settled.first?.node.value, case .integer(let old)? = change(id, 0).node.value,
+            abs(Double(new)) < Double(Sums.valueMax), let shift = sums[path]?.shift,
+            abs(Double(shift + new - old)) < Double(Sums.valueMax)
+        else { return false }
+        sums[path]?.shift += new - old
+        return true
+    }
 
     mutating func markAll(_ mark: Int64) {
         for id in writes.keys { writes[id]?.mark = mark }
@@ -71,7 +139,10 @@ struct WriteTree {
     /// - Returns: nil when there is no such write.
     mutating func remove(_ id: Int64) -> PendingWrite? {
         guard let write = writes.removeValue(forKey: id) else { return nil }
-        for change in write.changes { forEachBranch(of: write, change) { $0.remove(id, change) } }
+        for change in write.changes {
+            forEachBranch(of: write, change) { $0.remove(id, change) }
+            removeSum(id, at: change.path)
+        }
         return write
     }
 
@@ -79,7 +150,7 @@ struct WriteTree {
     func increments(touching paths: [TreePath]) -> [Int64] {
         if incrementing.isEmpty { return [] }
         var ids: Set<Int64> = []
-        for path in paths {
+        for path in Set(paths) {
             var branch: WriteBranch? = incrementing
             for key in path.keys {
                 branch?.entries.forEach { id, _ in ids.insert(id) }
@@ -89,17 +160,6 @@ struct WriteTree {
             branch?.forEach { entries in entries.forEach { id, _ in ids.insert(id) } }
         }
         return ids.sorted()
-    }
-
-    /// Whether a later visible write replaces a location, as itself or with what is above it.
-    func isHidden(_ path: TreePath, by start: Int64 = .min) -> Bool {
-        var branch = visible
-        for depth in 0...path.count {
-            if let last = branch.entries.last(), last.id > start { return true }
-            guard depth < path.count, let child = branch.children[path.keys[depth]] else { return false }
-            branch = child
-        }
-        return false
     }
 
     /// Children of a location at or below which something is written.
@@ -208,7 +268,7 @@ struct WriteLook {
             self.start = start
             return
         }
-        self.base = Self.change(last.id, last.value, writes).node
+        self.base = writes.change(last.id, last.value).node
         self.start = last.id
     }
 
@@ -222,11 +282,6 @@ struct WriteLook {
         _ entries: AscendingList<Int>, _ selection: WriteTree.Selection
     ) -> (id: Int64, value: Int)? {
         entries.last(before: selection.end) { !selection.excluded.contains($0) }
-    }
-
-    private static func change(_ id: Int64, _ index: Int, _ writes: WriteTree) -> TreeChange {
-        guard let write = writes.writes[id] else { preconditionFailure("a change of a write that is gone") }
-        return write.settled[index]
     }
 
     /// What the location looks like; nil when not all of it is known.
@@ -243,7 +298,7 @@ struct WriteLook {
             let end = later[next...].firstIndex { $0.id != id } ?? later.count
             node = node.applying(
                 later[next..<end].map {
-                    let change = Self.change(id, $0.index, writes)
+                    let change = writes.change(id, $0.index)
                     return TreeChange(path: change.path.relative(to: path), node: change.node)
                 })
             next = end
@@ -269,7 +324,7 @@ struct WriteLook {
     var priority: Scalar?? {
         guard let base else { return nil }
         let last = branch?.children[.priority].flatMap { Self.last($0.entries, selection) }
-        let set = last.flatMap { $0.id > start ? Self.change($0.id, $0.value, writes) : nil }
+        let set = last.flatMap { $0.id > start ? writes.change($0.id, $0.value) : nil }
         if set == nil, base.priority == nil { return .some(nil) }
         guard !base.isEmpty, !hasRemovals else { return nil }
         return .some(set.map(\.node.value) ?? base.priority)

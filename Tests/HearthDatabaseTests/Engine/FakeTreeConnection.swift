@@ -208,7 +208,9 @@ final class FakeTreeConnection: DatabaseConnection {
 
     private func send(_ id: Int, _ write: Write) {
         write.isSent = true
-        requests.append { session in
+        requests.append { [unowned self] session in
+            // Given up before it was sent.
+            guard writes.contains(where: { $0.id == id }) else { return }
             let failure = session.server.write(write.changes, hash: write.hash)
             session.send { connection in
                 guard connection.writes.contains(where: { $0.id == id }) else { return }
@@ -269,7 +271,6 @@ final class FakeTreeConnection: DatabaseConnection {
     func purgeOutstandingWrites() {
         let purged = writes
         writes = []
-        requests = []
         for (_, write) in purged { write.done(.cancelled) }
     }
 
