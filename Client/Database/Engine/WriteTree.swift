@@ -286,9 +286,9 @@ struct WriteLook {
 
     /// What the location looks like; nil when not all of it is known.
     var result: Node? {
-        guard let base else { return nil }
+        guard let base, let branch, branch.lastID > start else { return base }
         var later: [(id: Int64, index: Int)] = []
-        for (key, child) in branch?.children ?? [:] { collect(child, isPriority: key == .priority, &later) }
+        for (key, child) in branch.children { collect(child, isPriority: key == .priority, &later) }
         if later.isEmpty { return base }
         later.sort { ($0.id, $0.index) < ($1.id, $1.index) }
         var node = base

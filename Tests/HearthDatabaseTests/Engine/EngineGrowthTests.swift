@@ -12,13 +12,16 @@ struct EngineGrowthTests {
 
     /// - Parameter run: does something n times with an engine that it prepares, and measures it by `bench.measure`.
     private func expectLinear(
-        _ name: String, from few: Int = 100, times factor: Int = 10, _ run: (GrowthBench, Int) throws -> Void
+        _ name: String, from few: Int = 100, times factor: Int = 10, onDisk: Bool = false,
+        _ run: (GrowthBench, Int) throws -> Void
     ) throws {
         func secondsEach(_ count: Int) throws -> Double {
             // The least of some: what the machine does besides only adds.
             try (0..<(count == few ? 4 : 2)).map { _ in
-                let bench = try GrowthBench()
+                let folder = onDisk ? DiskFolder() : nil
+                let bench = try GrowthBench(folder: folder?.path)
                 try run(bench, count)
+                bench.engine.close(.closed)
                 return bench.seconds / Double(count)
             }.min() ?? 0
         }
@@ -74,7 +77,7 @@ struct EngineGrowthTests {
     @Test("A location that is set again and again, and its children between")
     func mixed() throws {
         for ending in Ending.allCases {
-            try expectLinear("set and children, \(ending)") { bench, count in
+            try expectLinear("set and children, \(ending)", from: 400) { bench, count in
                 bench.observe(Self.list)
                 bench.answerListens(tree([("a", Node(1))]))
                 bench.measure(if: ending == .none) {
@@ -207,6 +210,33 @@ struct EngineGrowthTests {
         }
     }
 
+    // MARK: The disk
+
+    @Test("Writes that the disk keeps", arguments: [Ending.none, .accepted, .purged], [true, false])
+    func keptWrites(_ ending: Ending, isObserved: Bool) throws {
+        try expectLinear("kept writes, observed \(isObserved), \(ending)", onDisk: true) { bench, count in
+            if isObserved { bench.observe(Self.list) }
+            bench.answerListens(Node(1))
+            bench.measure(if: ending == .none) { for number in 0..<count { bench.write(.push, number) } }
+            bench.measure(if: ending != .none) { bench.end(ending) }
+        }
+    }
+
+    @Test(arguments: [Location.manyQueries, .siblings])
+    func keptQueries(_ place: Location) throws {
+        try expectLinear("kept queries, \(place)", onDisk: true) { bench, count in
+            var ids: [ObserverID] = []
+            bench.measure {
+                for number in 0..<count {
+                    let path = place == .manyQueries ? Self.list : Self.list.child(TreeKey(number))
+                    ids.append(bench.observe(path, .ordered(by: .key, last: number + 1)))
+                }
+                bench.answerListens(tree([("a", Node(1))]))
+                for id in ids { bench.engine.remove(id) }
+            }
+        }
+    }
+
     // MARK: Connections
 
     /// What the connection itself keeps: listens that come, are sent, answered and taken away; writes that are sent twice.
@@ -297,9 +327,9 @@ final class GrowthBench {
     private(set) var seconds = 0.0
     var answers = 0
 
-    init() throws {
+    init(folder: String? = nil) throws {
         let environment = DatabaseEngine.Environment(now: { 1 }, schedule: { _, _ in {} }, report: { _ in })
-        engine = try DatabaseEngine(connection: connection, environment: environment)
+        engine = try DatabaseEngine(connection: connection, environment: environment, folder: folder)
         connection.delegate = engine
     }
 
