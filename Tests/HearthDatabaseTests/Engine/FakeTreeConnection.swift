@@ -89,6 +89,8 @@ final class FakeTreeConnection: DatabaseConnection {
         for request in requests.prefix(arriving) { request(session) }
         requests = []
         self.session = nil
+        // The rest of that version doesn't come any more.
+        if isAmongMessagesOfOneVersion { for listen in listens { listen.version = nil } }
         isAmongMessagesOfOneVersion = false
         server.close(session)
         for listen in listens { listen.isAnswered = false }
