@@ -62,6 +62,14 @@ struct AscendingList<Value> {
         return nil
     }
 
+    /// The first one from a number on that a condition holds for.
+    func first(from start: Int64, where isWanted: (Int64, Value) -> Bool) -> Int64? {
+        for entry in entries[position(of: start)...] {
+            if let value = entry.value, isWanted(entry.id, value) { return entry.id }
+        }
+        return nil
+    }
+
     /// Those with numbers from one on and before another.
     func forEach(from start: Int64 = .min, before end: Int64 = .max, _ body: (Int64, Value) -> Void) {
         for entry in entries[position(of: start)...] {

@@ -273,7 +273,7 @@ final class SyncTree {
         guard let first = removed.map(\.id).min(), let last = removed.map(\.id).max() else { return false }
         let places = removed.flatMap { $0.changes.map(\.path) }
         // Those after them found what they had written.
-        let isResettled = isRevert && (shiftSums(removed) || resettle(changesAt: places) { $0.id > first })
+        let isResettled = isRevert && (shiftSums(removed) || resettle(changesAt: places, after: first))
         if isResettled { return refresh(changesAt: places, isRevert: isRevert) }
         let visible = removed.filter(\.isVisible).flatMap { $0.changes.map(\.path) }
         if visible.isEmpty { return false }

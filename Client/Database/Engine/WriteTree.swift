@@ -146,18 +146,33 @@ struct WriteTree {
         return write
     }
 
+    /// The first write after another that replaces a location, or one above it, without adding to what is there: writes after it
+    /// depend on it alone.
+    func replacement(of path: TreePath, after id: Int64) -> Int64 {
+        var branch: WriteBranch? = all
+        var found = Int64.max
+        for depth in 0...path.count {
+            let next = branch?.entries.first(from: id + 1) { id, index in
+                id >= found || writes[id]?.changes[index].node.hasIncrement == false
+            }
+            found = min(found, next ?? .max)
+            if depth < path.count { branch = branch?.children[path.keys[depth]] }
+        }
+        return found
+    }
+
     /// The writes that add to what is there at, above or below some locations, in their order.
-    func increments(touching paths: [TreePath]) -> [Int64] {
+    func increments(touching paths: [TreePath], from start: Int64, before end: Int64) -> [Int64] {
         if incrementing.isEmpty { return [] }
         var ids: Set<Int64> = []
         for path in Set(paths) {
             var branch: WriteBranch? = incrementing
             for key in path.keys {
-                branch?.entries.forEach { id, _ in ids.insert(id) }
-                branch?.children[.priority]?.entries.forEach { id, _ in ids.insert(id) }
+                branch?.entries.forEach(from: start, before: end) { id, _ in ids.insert(id) }
+                branch?.children[.priority]?.entries.forEach(from: start, before: end) { id, _ in ids.insert(id) }
                 branch = branch?.children[key]
             }
-            branch?.forEach { entries in entries.forEach { id, _ in ids.insert(id) } }
+            branch?.forEach { entries in entries.forEach(from: start, before: end) { id, _ in ids.insert(id) } }
         }
         return ids.sorted()
     }

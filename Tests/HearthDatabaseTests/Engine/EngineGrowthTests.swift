@@ -55,6 +55,16 @@ struct EngineGrowthTests {
         }
     }
 
+    @Test func refusedIncrementsBetweenOtherWrites() throws {
+        try expectLinear("increments between other writes, refused") { bench, count in
+            bench.observe(Self.list)
+            bench.answerListens(Node(1))
+            for number in 0..<count { bench.write(number % 2 == 0 ? .increment : .set, number) }
+            bench.measure { bench.end(.refused) }
+            #expect(bench.answers == count)
+        }
+    }
+
     /// Nothing is known of the location but what is written; an observer of all above it sees it, too.
     @Test(arguments: [TreePath.root, "list"])
     func pushesToAnUnknownLocation(_ path: TreePath) throws {
