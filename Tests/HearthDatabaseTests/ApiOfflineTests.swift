@@ -185,11 +185,13 @@ struct ApiOfflineTests {
         let ref = root.child("x")
         plainly { ref.setValue(1) }
         let handle = Locked<DatabaseHandle>(0)
-        let value = ref.observe(.value) { snapshot in
-            note("value \(snapshot.value as? Int ?? 0)")
-            ref.removeObserver(withHandle: handle.with { $0 })
+        // The first event may come before `observe` returns: it waits for the handle.
+        handle.with { handleNow in
+            handleNow = ref.observe(.value) { snapshot in
+                note("value \(snapshot.value as? Int ?? 0)")
+                ref.removeObserver(withHandle: handle.with { $0 })
+            }
         }
-        handle.with { $0 = value }
         plainly { ref.setValue(2) }
         plainly { ref.setValue(3) }
         #expect(await noted() == ["value 1"])

@@ -388,6 +388,69 @@ import Glibc
         #expect(try awaited { try auth() == nil ? true : nil } == true)
     }
 
+    /// A wish that the journal could not keep is refused, and isn't done: neither at the end nor after a crash.
+    @Test(arguments: [false, true])
+    func aRefusedWishIsTakenBack(isCrash: Bool) throws {
+        let store = FaultyStore()
+        let site = try Site(stores: OneStore(store))
+        defer { site.close() }
+        let client = site.open()
+        _ = client.take(1)
+        client.request(1, "o", #"{"p":"kept","d":{"a":1,"b":1}}"#)
+        client.request(2, "o", #"{"p":"cancelled","d":1}"#)
+        #expect(client.take(2).allSatisfy { $0.hasSuffix(ok) })
+        let refused = [
+            ("o", #"{"p":"kept","d":2}"#), ("o", #"{"p":"kept/a","d":2}"#), ("o", #"{"p":"new","d":2}"#),
+            ("om", #"{"p":"kept","d":{"b":2,"c":2}}"#), ("oc", #"{"p":"cancelled","d":null}"#),
+            ("oc", #"{"p":"kept/a","d":null}"#),
+        ]
+        for (number, (action, body)) in refused.enumerated() {
+            store.fail(at: 0)
+            client.request(10 + number, action, body)
+            #expect(!client.take(1)[0].hasSuffix(ok))
+        }
+        store.fail(at: nil)
+        client.request(20, "o", #"{"p":"later","d":1}"#)
+        #expect(client.take(1)[0].hasSuffix(ok))
+        if isCrash {
+            try site.namespace.runAbandoned(site.service)
+            site.write("other", 1)
+        } else {
+            client.end()
+            while !site.namespace.users.isEmpty { sched_yield() }
+        }
+        let view = try site.namespace.database.view()
+        defer { view.close() }
+        #expect(try view.node(at: "kept") == inner(["a": 1, "b": 1]))
+        #expect(try view.node(at: "cancelled") == 1 && view.node(at: "later") == 1)
+        #expect(try view.node(at: "new").isEmpty)
+        #expect(try view.journal().isEmpty)
+    }
+
+    /// Wishes that wait behind a refused one are worked into what is left.
+    @Test func wishesBehindARefusedOneStay() throws {
+        let store = FaultyStore()
+        let site = try Site(stores: OneStore(store))
+        defer { site.close() }
+        let client = site.open()
+        _ = client.take(1)
+        client.request(1, "o", #"{"p":"kept","d":{"a":1}}"#)
+        #expect(client.take(1)[0].hasSuffix(ok))
+        site.withBusyWriter {
+            client.request(2, "o", #"{"p":"kept/c","d":2}"#)
+            client.request(3, "o", #"{"p":"kept/b","d":3}"#)
+            client.request(4, "oc", #"{"p":"kept/a","d":null}"#)
+            store.fail(at: 0)
+        }
+        let answers = client.take(3)
+        #expect(!answers[0].hasSuffix(ok) && answers[1].hasSuffix(ok) && answers[2].hasSuffix(ok))
+        client.end()
+        while !site.namespace.users.isEmpty { sched_yield() }
+        let view = try site.namespace.database.view()
+        defer { view.close() }
+        #expect(try view.node(at: "kept") == inner(["b": 3]))
+    }
+
     /// The journal is led from one state of the wishes to the next.
     @Test func theJournalHasWhatIsWished() throws {
         let site = try Site()

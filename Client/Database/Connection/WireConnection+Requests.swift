@@ -148,9 +148,7 @@ extension WireConnection: DatabaseConnection {
 
     /// The server took listens away; without a query all at the place when none there is without one.
     func revoke(_ path: TreePath, _ query: TreeQuery?) {
-        let listens = outbox.listens(at: path)
-        let exact = listens.filter { $0.key.query == query }
-        for listen in exact.isEmpty && query == nil ? listens : exact {
+        for listen in outbox.listens(at: path, query) {
             outbox.removeListen(listen.number)
             delegate?.connectionDidRevoke(
                 listenAt: path, query: listen.key.query,

@@ -56,7 +56,7 @@ struct WireOutbox {
     }
 
     private(set) var listens: [Int: Listen] = [:]
-    private var listenNumbers: [ListenKey: Int] = [:]
+    private var listenNumbers: [TreePath: [TreeQuery?: Int]] = [:]
     private(set) var writes: [Int: Write] = [:]
     private(set) var onDisconnects: [Int: Write] = [:]
     private(set) var gets: [Int: Get] = [:]
@@ -90,25 +90,29 @@ struct WireOutbox {
         unlisten(key)
         let number = number()
         listens[number] = Listen(number: number, key: key, tag: tag, hash: hash, done: done)
-        listenNumbers[key] = number
+        listenNumbers[key.path, default: [:]][key.query] = number
         add(.listen(number))
     }
 
     mutating func unlisten(_ key: ListenKey) {
-        guard let number = listenNumbers[key], let listen = removeListen(number) else { return }
+        guard let number = listenNumbers[key.path]?[key.query], let listen = removeListen(number) else { return }
         if listen.isSent { add(.unlisten(key, tag: listen.tag)) }
     }
 
     @discardableResult
     mutating func removeListen(_ number: Int) -> Listen? {
         guard let listen = listens.removeValue(forKey: number) else { return nil }
-        listenNumbers[listen.key] = nil
+        listenNumbers[listen.key.path]?[listen.key.query] = nil
+        if listenNumbers[listen.key.path]?.isEmpty == true { listenNumbers[listen.key.path] = nil }
         restoredListens.remove(number)
         return listen
     }
 
-    func listens(at path: TreePath) -> [Listen] {
-        listens.values.filter { $0.key.path == path }.sorted { $0.number < $1.number }
+    /// Those of a query at a location; without one all of the location when none there is without a query.
+    func listens(at path: TreePath, _ query: TreeQuery?) -> [Listen] {
+        let numbers = listenNumbers[path] ?? [:]
+        let wanted = numbers[query].map { [$0] } ?? (query == nil ? numbers.values.sorted() : [])
+        return wanted.compactMap { listens[$0] }
     }
 
     mutating func write(_ change: Change, done: @escaping (WireFailure?) -> Void) {

@@ -34,6 +34,8 @@ final class DatabaseEngine {
     let ids: WriteIDs
     private var lastObserver = 0
     private var isClosed = false
+    /// While all writes are given up: those that are, with what waits for their answers.
+    private var purged: [(id: Int64, completion: () -> Void)]?
 
     /// Applies and sends the writes that a former run left on the disk.
     /// - Parameters:
@@ -194,6 +196,10 @@ final class DatabaseEngine {
     ) {
         if isClosed { return outputs.append { completion(failure) } }
         disk?.remove(write.id)
+        if purged != nil {
+            purged?.append((write.id, { completion(failure) }))
+            return
+        }
         if sync.answer(write.id, isAccepted: failure == nil) { transactions.rerun(at: write.path) }
         outputs.append { completion(failure) }
     }
@@ -223,7 +229,13 @@ final class DatabaseEngine {
     func purgeOutstandingWrites() {
         perform {
             transactions.abort(at: .root, .cancelled)
+            purged = []
             connection.purgeOutstandingWrites()
+            let given = purged ?? []
+            purged = nil
+            // All at once: nobody needs to see what is left after each.
+            if sync.refuse(given.map(\.id)) { transactions.rerun(at: .root) }
+            for write in given { outputs.append(write.completion) }
             disconnectWrites = DisconnectWrites()
         }
     }

@@ -19,15 +19,40 @@ extension SyncTree {
     }
 
     /// Works the increments of some writes out anew, in their order.
-    /// - Parameter paths: where data changed.
-    func resettle(changesAt paths: [TreePath], where isWanted: (PendingWrite) -> Bool) {
-        for id in writes.incrementing {
+    /// - Parameters:
+    ///   - paths: where data changed.
+    ///   - start: the first write that counts.
+    ///   - end: the first one that doesn't count any more.
+    /// - Returns: whether there were any.
+    @discardableResult
+    func resettle(
+        changesAt paths: [TreePath], from start: Int64 = .min, before end: Int64 = .max,
+        where isWanted: (PendingWrite) -> Bool = { _ in true }
+    ) -> Bool {
+        var isResettled = false
+        for id in writes.increments(touching: paths, from: start, before: end) {
             guard let write = writes.writes[id], isWanted(write) else { continue }
-            let isTouched = write.changes.contains { change in
-                paths.contains { $0.contains(change.place) || change.place.contains($0) }
-            }
-            if isTouched { writes.settle(id, to: settled(write)) }
+            writes.settle(id, to: settled(write))
+            isResettled = true
         }
+        return isResettled
+    }
+
+    /// Works the increments out anew that found what a write had written.
+    func resettle(changesAt paths: [TreePath], after id: Int64) -> Bool {
+        let end = paths.count == 1 ? writes.replacement(of: paths[0], after: id) : .max
+        return resettle(changesAt: paths, from: id, before: end)
+    }
+
+    /// What `resettle` does when one write was refused and integers that add to each other are all that waits at its location.
+    /// - Returns: whether that is so, and was done.
+    func shiftSums(_ removed: [PendingWrite]) -> Bool {
+        guard removed.count == 1, removed[0].changes.count == 1 else { return false }
+        let path = removed[0].changes[0].path
+        guard let id = writes.firstSum(at: path, after: removed[0].id), let write = writes.writes[id],
+            write.changes.count == 1
+        else { return false }
+        return writes.shiftSums(at: path, first: id, to: settled(write))
     }
 
     /// A new connection sends all listens, then all writes.

@@ -3,8 +3,12 @@ import HearthTree
 /// A place that somebody looks at, or that lies above such a one.
 final class SyncPoint {
     let path: TreePath
-    /// One a query, in the order of their coming.
-    private(set) var views: [View] = []
+    /// One a query.
+    private var viewsByQuery: [TreeQuery: View] = [:]
+    private var viewsInOrder = AscendingList<View>()
+    private var lastViewNumber: Int64 = 0
+    /// Views that want all of the location.
+    private var wholeCount = 0
     private(set) var children: [TreeKey: SyncPoint] = [:]
     /// Whether the place is listened to as a whole.
     var isListening = false
@@ -26,14 +30,32 @@ final class SyncPoint {
     init(_ path: TreePath) { self.path = path }
 
     /// Whether somebody wants all of the place.
-    var isWantedWhole: Bool { views.contains { $0.query.isUnfiltered } }
-    private var isUseless: Bool { views.isEmpty && children.isEmpty && !isListening }
+    var isWantedWhole: Bool { wholeCount > 0 }
+    private var isUseless: Bool { viewsByQuery.isEmpty && children.isEmpty && !isListening }
 
-    func view(_ query: TreeQuery) -> View? { views.first { $0.query == query } }
+    /// In the order of their coming.
+    var views: [View] {
+        var views: [View] = []
+        viewsInOrder.forEach { views.append($1) }
+        return views
+    }
 
-    func add(_ view: View) { views.append(view) }
+    func view(_ query: TreeQuery) -> View? { viewsByQuery[query] }
 
-    func remove(_ view: View) { views.removeAll { $0 === view } }
+    func makeView(_ query: TreeQuery) -> View {
+        lastViewNumber += 1
+        let view = View(query, at: path, number: lastViewNumber)
+        viewsByQuery[query] = view
+        viewsInOrder.append(view.number, view)
+        if query.isUnfiltered { wholeCount += 1 }
+        return view
+    }
+
+    func remove(_ view: View) {
+        guard viewsInOrder.remove(view.number) != nil else { return }
+        viewsByQuery[view.query] = nil
+        if view.query.isUnfiltered { wholeCount -= 1 }
+    }
 
     // MARK: The tree
 
@@ -92,34 +114,34 @@ final class SyncPoint {
 
     // MARK: Changes
 
-    /// What of a place may have changed.
+    /// What of a location may have changed.
     enum Touch {
         case everything
-        /// Only these children, and neither the place's own value nor its priority.
-        case children([TreeKey])
+        /// Only what is at these locations below it, and neither its own value nor its priority.
+        case below([ArraySlice<TreeKey>])
     }
 
-    /// Visits the points that changes at some places concern: those above, at and below them, lower ones first.
+    /// Visits the points that changes at some locations concern: those above, at and below them, lower ones first.
     /// - Parameter places: relative to this point; the last key may be `.priority`.
     func visit(changesAt places: [ArraySlice<TreeKey>], _ body: (SyncPoint, Touch) -> Void) {
         if places.contains(where: \.isEmpty) {
             for child in childrenInOrder { child.visit(changesAt: [[]], body) }
             return body(self, .everything)
         }
-        var isPriorityTouched = false
+        let below = Self.split(places)
+        for (key, places) in below where key != .priority {
+            children[key]?.visit(changesAt: places, body)
+        }
+        body(self, below.contains { $0.key == .priority } ? .everything : .below(places))
+    }
+
+    /// Locations by the child that they are in, in the order of keys.
+    static func split(_ places: [ArraySlice<TreeKey>]) -> [(key: TreeKey, places: [ArraySlice<TreeKey>])] {
+        if places.count == 1, let key = places[0].first { return [(key, [places[0].dropFirst()])] }
         var below: [TreeKey: [ArraySlice<TreeKey>]] = [:]
         for place in places {
-            guard let key = place.first else { continue }
-            if key == .priority {
-                isPriorityTouched = true
-            } else {
-                below[key, default: []].append(place.dropFirst())
-            }
+            if let key = place.first { below[key, default: []].append(place.dropFirst()) }
         }
-        let keys = below.count < 2 ? Array(below.keys) : below.keys.sorted()
-        for key in keys {
-            if let child = children[key], let places = below[key] { child.visit(changesAt: places, body) }
-        }
-        body(self, isPriorityTouched ? .everything : .children(keys))
+        return below.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 }

@@ -36,20 +36,19 @@ final class SyncTree {
 
     func add(_ observer: EngineObserver, to query: TreeQuery, at path: TreePath) {
         let view = useView(query, at: path)
-        view.observers.append(observer)
+        view.add(observer)
         viewsByObserver[observer.id] = view
         for event in view.initialEvents(for: observer) { raise(event, to: observer) }
-        provision(at: path)
+        provision(at: path, for: view)
     }
 
     /// The view of a query, with what is known of it.
     private func useView(_ query: TreeQuery, at path: TreePath) -> View {
         let point = root.makePoint(at: path)
         if let view = point.view(query) { return view }
-        let view = View(query, at: path)
-        point.add(view)
+        let view = point.makeView(query)
         let seeded = seed(view)
-        refresh(view, .everything, isRevert: false)
+        refresh(view, .everything)
         if !seeded.isEmpty {
             resettle(changesAt: seeded) { _ in true }
             refresh(changesAt: seeded)
@@ -59,23 +58,21 @@ final class SyncTree {
 
     func remove(_ id: ObserverID) {
         guard let view = viewsByObserver.removeValue(forKey: id) else { return }
-        view.observers.removeAll { observer in
-            if observer.id == id { observer.isSpent = true }
-            return observer.id == id
-        }
+        view.remove(id)?.isSpent = true
         removeIfUseless(view)
     }
 
     /// - Parameter isWanted: which observers of the query go.
     func removeAll(_ query: TreeQuery, at path: TreePath, where isWanted: (EngineObserver) -> Bool) {
         guard let view = root.point(at: path)?.view(query) else { return }
-        for observer in view.observers where isWanted(observer) { remove(observer.id) }
+        for observer in view.allObservers where isWanted(observer) { remove(observer.id) }
     }
 
     func keepSynced(_ isKept: Bool, _ query: TreeQuery, at path: TreePath) {
         if isKept {
-            useView(query, at: path).isKeptSynced = true
-            provision(at: path)
+            let view = useView(query, at: path)
+            view.isKeptSynced = true
+            provision(at: path, for: view)
         } else if let view = root.point(at: path)?.view(query) {
             view.isKeptSynced = false
             removeIfUseless(view)
@@ -95,17 +92,17 @@ final class SyncTree {
     func cancel(_ query: TreeQuery?, at path: TreePath, _ failure: WireFailure) {
         guard let point = root.point(at: path) else { return }
         if query == nil { point.isListening = false }
-        for view in point.views where query == nil || view.query == query {
+        for view in query.map({ point.view($0).map { [$0] } ?? [] }) ?? point.views {
             if let tag = view.tag {
                 viewsByTag[tag] = nil
                 view.tag = nil
             }
-            for observer in view.observers {
+            for observer in view.allObservers {
                 viewsByObserver[observer.id] = nil
                 if !observer.isSpent { outputs.append { observer.onCancel(failure) } }
                 observer.isSpent = true
+                view.remove(observer.id)
             }
-            view.observers = []
             view.isKeptSynced = false
             point.remove(view)
             disk?.stopUsing(view.query, at: path)
@@ -123,32 +120,37 @@ final class SyncTree {
 
     // MARK: Refreshing
 
-    /// Brings the views up to date with what changed at some places.
-    /// - Parameter isRevert: whether a write was refused, so that what was seen because of it may become unknown again.
+    /// Brings the views up to date with what changed at some locations.
+    /// - Parameters:
+    ///   - isRevert: whether a write was refused, so that what was seen because of it may become unknown again.
+    ///   - cause: the last write that changed; before all for the server's data. What a later one replaced is the same as before.
     /// - Returns: whether anybody sees anything else.
     @discardableResult
-    func refresh(changesAt paths: [TreePath], isRevert: Bool = false) -> Bool {
+    func refresh(changesAt paths: [TreePath], isRevert: Bool = false, cause: Int64 = .max) -> Bool {
         var isChanged = false
         root.visit(changesAt: paths.map { $0.keys[...] }) { point, touch in
-            for view in point.views where self.refresh(view, touch, isRevert: isRevert) { isChanged = true }
+            for view in point.views where self.refresh(view, touch, isRevert: isRevert, cause: cause) {
+                isChanged = true
+            }
         }
         return isChanged
     }
 
     @discardableResult
-    func refresh(_ view: View, _ touch: SyncPoint.Touch, isRevert: Bool) -> Bool {
+    func refresh(_ view: View, _ touch: SyncPoint.Touch, isRevert: Bool = false, cause: Int64 = .max) -> Bool {
+        let look = writes.look(at: view.path, over: server.completeNode(at: view.path))
+        if look.start > cause, view.isComplete, view.isMadeOfWhole { return false }
         let change: (isChanged: Bool, events: [EngineEvent])
-        if case .children(let keys) = touch, let node = narrowContent(of: view, keys) {
-            change = view.update(to: node, isComplete: true, keys: keys)
+        if case .below(let places) = touch, let (node, keys) = narrowContent(of: view, look, places, cause) {
+            change = view.update(to: node, isComplete: view.isComplete, keys: keys)
         } else {
-            let (node, isComplete) = content(of: view)
-            if view.isComplete, !isComplete, !isRevert { return false }
-            change = view.update(to: node, isComplete: isComplete)
+            let content = content(of: view, look)
+            if view.isComplete, !content.isComplete, !isRevert { return false }
+            view.isMadeOfWhole = content.isWhole
+            change = view.update(to: content.node, isComplete: content.isComplete)
         }
         for event in change.events {
-            for observer in view.observers where observer.kinds.contains(event.kind.asSet) {
-                raise(event, to: observer)
-            }
+            view.forEachObserver(of: event.kind) { raise(event, to: $0) }
         }
         return change.isChanged
     }
@@ -162,43 +164,82 @@ final class SyncTree {
         outputs.append { observer.onEvent(event) }
     }
 
-    private func content(of view: View) -> (node: Node, isComplete: Bool) {
-        let base = server.completeNode(at: view.path)
-        view.isMadeOfWhole = base != nil
-        if base != nil, view.tag == nil {
+    /// What the query of a view chooses from, worked out anew.
+    func content(of view: View, _ look: WriteLook) -> (node: Node, isComplete: Bool, isWhole: Bool) {
+        if server.isComplete(at: view.path), view.tag == nil {
             view.window = nil
             view.isWindowComplete = false
         }
-        if let whole = writes.applied(at: view.path, to: base) { return (view.query.result(of: whole), true) }
-        // Only some children are known: those of the window, or those that are complete by themselves.
-        view.isMadeOfWhole = false
-        var known: [TreeKey: Node] = [:]
-        for (key, child) in (view.window ?? .empty).children { known[key] = child }
-        if !view.isWindowComplete {
-            for key in server.completeChildren(at: view.path) { known[key] = server.node(at: view.path.child(key)) }
-        }
-        for (key, child) in known { known[key] = writes.applied(at: view.path.child(key), to: child) }
-        for key in writes.keys(below: view.path) where known[key] == nil {
-            known[key] = writes.applied(at: view.path.child(key), to: nil)
-        }
-        let node = Node(children: known.map { ($0.key, $0.value) })
-        return (view.query.result(of: node), view.isWindowComplete)
+        if let whole = look.result { return (whole, true, true) }
+        // Only some children are known: those of the window, those that are complete by themselves, and those that are written.
+        var keys = Set((view.window ?? .empty).children.map(\.key)).union(writes.keys(below: view.path))
+        if !view.isWindowComplete { keys.formUnion(server.completeChildren(at: view.path)) }
+        let known = keys.map { ($0, self.look(at: $0, in: view, look).result ?? .empty) }
+        return (Node(children: known), view.isWindowComplete, false)
     }
 
-    /// The new content when only some children of a complete place changed, and neither a limit nor the place's own priority
-    /// makes others matter; else nil.
-    private func narrowContent(of view: View, _ keys: [TreeKey]) -> Node? {
-        guard view.isMadeOfWhole, view.isComplete, view.query.limit == nil, !writes.touches(view.path),
-            let base = server.completeNode(at: view.path), base.childCount > 0, base.priority == nil,
-            view.shown.priority == nil, view.shown.childCount > 0 || !view.query.isUnfiltered
-        else { return nil }
-        var node = view.shown
-        for key in keys {
-            let child = writes.applied(at: view.path.child(key), to: base.child(key)) ?? .empty
-            let isSeen = !child.isEmpty && view.query.contains(key, child)
-            node = node.setting(key, to: isSeen ? child : .empty)
+    /// A child of a view's location, on what is known of it without writes.
+    private func look(at key: TreeKey, in view: View, _ look: WriteLook) -> WriteLook {
+        var child = look.child(key)
+        if child.base != nil { return child }
+        if let base = view.window?.child(key), !base.isEmpty {
+            child.base = base
+        } else if !view.isWindowComplete {
+            child.base = server.completeNode(at: child.path)
         }
-        return node
+        return child
+    }
+
+    /// The new content when something changed at some locations below the view's, with the children that differ; nil when that
+    /// isn't all that differs.
+    private func narrowContent(
+        of view: View, _ look: WriteLook, _ places: [ArraySlice<TreeKey>], _ cause: Int64
+    ) -> (node: Node, keys: [TreeKey])? {
+        let isWhole = look.base != nil
+        guard view.isMadeOfWhole == isWhole, view.isComplete == (isWhole || view.isWindowComplete) else { return nil }
+        if !isWhole {
+            return children(of: view.known, places, cause) { self.look(at: $0, in: view, look) }
+        }
+        return own(of: view.known, places, look, cause)
+    }
+
+    /// A node after something changed at some locations in it; nil when it is the same as before. What didn't change isn't looked at.
+    private func reworked(
+        _ node: Node, _ places: [ArraySlice<TreeKey>], _ look: WriteLook, _ cause: Int64
+    ) -> Node? {
+        if look.start > cause { return nil }
+        let isAll = places.contains { $0.isEmpty || $0.first == .priority }
+        guard !isAll, look.base != nil, let change = own(of: node, places, look, cause) else {
+            let new = look.result ?? .empty
+            return new == node ? nil : new
+        }
+        return change.keys.isEmpty && change.node.priority == node.priority ? nil : change.node
+    }
+
+    /// A node of which all is known with what changed in its children; nil when more than these may have changed.
+    private func own(
+        of node: Node, _ places: [ArraySlice<TreeKey>], _ look: WriteLook, _ cause: Int64
+    ) -> (node: Node, keys: [TreeKey])? {
+        guard let base = look.base, let priority = look.priority else { return nil }
+        let isLeaf = base.isLeaf || node.isLeaf
+        if isLeaf, look.hasRemovals { return nil }
+        let (new, keys) = children(of: node, places, cause) { look.child($0) }
+        // With its first child a leaf loses its value.
+        if isLeaf, new.childCount == 0 { return nil }
+        return (new.with(priority: priority), keys)
+    }
+
+    private func children(
+        of node: Node, _ places: [ArraySlice<TreeKey>], _ cause: Int64, look: (TreeKey) -> WriteLook
+    ) -> (node: Node, keys: [TreeKey]) {
+        var new = node
+        var keys: [TreeKey] = []
+        for (key, places) in SyncPoint.split(places) {
+            guard let child = reworked(node.child(key), places, look(key), cause) else { continue }
+            new = new.setting(key, to: child)
+            keys.append(key)
+        }
+        return (new, keys)
     }
 
     // MARK: Writes
@@ -219,11 +260,24 @@ final class SyncTree {
     @discardableResult
     func answer(_ id: Int64, isAccepted: Bool) -> Bool {
         if isAccepted, let write = writes.writes[id] { keep(write) }
-        guard let write = writes.remove(id) else { return false }
-        let places = write.changes.map(\.path)
-        // Those after it found what it had written.
-        if !isAccepted { resettle(changesAt: places) { $0.id > id } }
-        return refresh(changesAt: places, isRevert: !isAccepted)
+        return isAccepted ? remove([id], isRevert: false) : refuse([id])
+    }
+
+    /// - Parameter ids: of the writes that are taken back.
+    /// - Returns: whether anybody sees anything else.
+    @discardableResult
+    func refuse(_ ids: [Int64]) -> Bool { remove(ids, isRevert: true) }
+
+    private func remove(_ ids: [Int64], isRevert: Bool) -> Bool {
+        let removed = ids.compactMap { writes.remove($0) }
+        guard let first = removed.map(\.id).min(), let last = removed.map(\.id).max() else { return false }
+        let places = removed.flatMap { $0.changes.map(\.path) }
+        // Those after them found what they had written.
+        let isResettled = isRevert && (shiftSums(removed) || resettle(changesAt: places, after: first))
+        if isResettled { return refresh(changesAt: places, isRevert: isRevert) }
+        let visible = removed.filter(\.isVisible).flatMap { $0.changes.map(\.path) }
+        if visible.isEmpty { return false }
+        return refresh(changesAt: visible, isRevert: isRevert, cause: last)
     }
 
     /// What the server has taken is worth keeping on disk where nobody listens. It isn't taken for server data in memory: what
@@ -258,9 +312,9 @@ final class SyncTree {
     }
 
     /// The same for what asks the server whether it is right: what isn't known isn't there.
-    func assumed(at path: TreePath, excluding excluded: Set<Int64> = []) -> Node {
+    func assumed(at path: TreePath, excluding excluded: Set<Int64> = [], before end: Int64 = .max) -> Node {
         let base = server.completeNode(at: path) ?? windowedNode(at: path) ?? .empty
-        let selection = WriteTree.Selection(includesHidden: true, excluded: excluded, end: .max)
+        let selection = WriteTree.Selection(includesHidden: true, excluded: excluded, end: end)
         return writes.applied(at: path, to: base, selection) ?? .empty
     }
 

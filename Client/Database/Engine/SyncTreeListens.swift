@@ -11,9 +11,10 @@ extension SyncTree {
     /// Makes the listens at a place, and below it, right after its views changed. New ones are asked for before old ones are
     /// taken back, so that the server's data goes on without a gap.
     /// - Parameters:
+    ///   - view: one that somebody uses now; nil for none.
     ///   - removed: a view that is no longer there.
     ///   - isLost: whether the connection has lost the listen of the whole place.
-    func provision(at path: TreePath, without removed: View? = nil, isLost: Bool = false) {
+    func provision(at path: TreePath, for view: View? = nil, without removed: View? = nil, isLost: Bool = false) {
         guard connection != nil, let point = root.point(at: path) else { return }
         let isCovered = root.points(onTheWayTo: path).contains { $0.path.count < path.count && $0.isWantedWhole }
         let isFlipped = !isCovered && point.isListening != point.isWantedWhole
@@ -21,27 +22,28 @@ extension SyncTree {
         var starts: [Listen] = []
         var stops: [Listen] = []
         if let removed, removed.tag != nil { stops.append(.window(removed)) }
-        collect(point, isCovered: isCovered, isDeep: isFlipped || isLost, &starts, &stops)
+        if isFlipped || isLost {
+            collect(point, isCovered: isCovered, &starts, &stops)
+        } else if let view {
+            collect(view, isAlone: !isCovered && !point.isWantedWhole, &starts, &stops)
+        }
         for listen in starts { start(listen) }
         for listen in stops { stop(listen) }
         if isForgotten { forget(below: point) }
     }
 
-    private func collect(
-        _ point: SyncPoint, isCovered: Bool, isDeep: Bool, _ starts: inout [Listen], _ stops: inout [Listen]
-    ) {
+    private func collect(_ point: SyncPoint, isCovered: Bool, _ starts: inout [Listen], _ stops: inout [Listen]) {
         let isWhole = !isCovered && point.isWantedWhole
         if isWhole, !point.isListening { starts.append(.whole(point)) }
         if !isWhole, point.isListening { stops.append(.whole(point)) }
-        for view in point.views where !view.query.isUnfiltered {
-            let isAlone = !isCovered && !isWhole
-            if isAlone, view.tag == nil { starts.append(.window(view)) }
-            if !isAlone, view.tag != nil { stops.append(.window(view)) }
-        }
-        guard isDeep else { return }
-        for child in point.childrenInOrder {
-            collect(child, isCovered: isCovered || isWhole, isDeep: true, &starts, &stops)
-        }
+        for view in point.views { collect(view, isAlone: !isCovered && !isWhole, &starts, &stops) }
+        for child in point.childrenInOrder { collect(child, isCovered: isCovered || isWhole, &starts, &stops) }
+    }
+
+    private func collect(_ view: View, isAlone: Bool, _ starts: inout [Listen], _ stops: inout [Listen]) {
+        if view.query.isUnfiltered { return }
+        if isAlone, view.tag == nil { starts.append(.window(view)) }
+        if !isAlone, view.tag != nil { stops.append(.window(view)) }
     }
 
     /// Drops the data of a place that isn't listened to any more.
@@ -85,7 +87,6 @@ extension SyncTree {
             setWindow(of: view, to: view.query.result(of: node), isComplete: true)
             disk?.apply(
                 [TreeChange(path: .root, node: view.window ?? .empty)], to: view.query, at: view.path)
-            view.isMadeOfWhole = false
         }
         lastTag += 1
         let tag = lastTag

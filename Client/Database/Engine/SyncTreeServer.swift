@@ -15,11 +15,12 @@ extension SyncTree {
         server.apply(known)
         disk?.apply(known)
         let paths = known.map(\.path)
-        if !writes.incrementing.isEmpty {
+        var isResettled = false
+        if writes.hasIncrements {
             let marks = paths.flatMap { listeningPoints(for: $0) }.filter { !$0.isAnswered }.map(\.mark)
-            if let mark = marks.min() { resettle(changesAt: paths) { $0.mark > mark } }
+            if let mark = marks.min() { isResettled = resettle(changesAt: paths) { $0.mark > mark } }
         }
-        return refresh(changesAt: paths)
+        return refresh(changesAt: paths, cause: isResettled ? .max : .min)
     }
 
     /// The parts of a change that lie in places that are listened to as a whole: the others nobody keeps current.
@@ -52,12 +53,14 @@ extension SyncTree {
                     ? TreeChange(path: .root, node: change.node.node(at: view.path.relative(to: change.path))) : nil
         }
         if relative.isEmpty { return false }
-        let isWhole = relative.contains { $0.path.isRoot }
+        let isWhole = relative.contains { $0.path.isRoot || $0.path.first == .priority }
+        let wasComplete = view.isWindowComplete
         setWindow(
             of: view, to: (view.window ?? .empty).applying(relative), isComplete: isWhole || view.isWindowComplete)
         disk?.apply(relative, to: view.query, at: view.path)
-        if !view.isAnswered { resettle(changesAt: [view.path]) { $0.mark > view.mark } }
-        return refresh(view, .everything, isRevert: false)
+        let isResettled = !view.isAnswered && resettle(changesAt: [view.path]) { $0.mark > view.mark }
+        let isAny = isWhole || isResettled || view.isWindowComplete != wasComplete
+        return refresh(view, isAny ? .everything : .below(relative.map { $0.path.keys[...] }))
     }
 
     func setWindow(of view: View, to node: Node, isComplete: Bool) {
@@ -106,7 +109,7 @@ extension SyncTree {
         disk?.markComplete(view.query, at: view.path, view.window ?? .empty)
         if view.isWindowComplete { return }
         setWindow(of: view, to: view.window ?? .empty, isComplete: true)
-        refresh(view, .everything, isRevert: false)
+        refresh(view, .everything)
     }
 
     // MARK: Data that no listen brought
@@ -115,10 +118,30 @@ extension SyncTree {
     @discardableResult
     func applyDisconnect(_ changes: [TreeChange]) -> Bool {
         var isChanged = applyServer(changes)
-        root.forEach { point in
-            for view in point.views where self.adopt(changes, in: view) { isChanged = true }
+        var concerned: [(view: View, changes: [TreeChange])] = []
+        var positions: [ObjectIdentifier: Int] = [:]
+        for change in changes {
+            for view in windows(changedAt: change.place) {
+                let position = positions[ObjectIdentifier(view), default: concerned.count]
+                if position == concerned.count {
+                    positions[ObjectIdentifier(view)] = position
+                    concerned.append((view, []))
+                }
+                concerned[position].changes.append(change)
+            }
         }
+        for (view, changes) in concerned where adopt(changes, in: view) { isChanged = true }
         return isChanged
+    }
+
+    /// The views at, above and below a location that have the window of a query.
+    private func windows(changedAt path: TreePath) -> [View] {
+        let way = root.points(onTheWayTo: path)
+        var views = way.flatMap(\.views)
+        if let point = way.last, point.path == path {
+            point.forEach { below in if below !== point { views += below.views } }
+        }
+        return views.filter(\.isWindowComplete)
     }
 
     /// Keeps the server's answer to a single read on the disk. Listens aren't told: what is news to them comes by itself, in an order
@@ -136,18 +159,19 @@ extension SyncTree {
         guard view.isWindowComplete, var window = view.window else { return false }
         for change in changes {
             if !change.isPriority, change.path.contains(view.path) {
-                window = view.query.result(of: change.node.node(at: view.path.relative(to: change.path)))
+                window = change.node.node(at: view.path.relative(to: change.path))
             } else if view.path.contains(change.path) {
                 let relative = TreeChange(path: change.path.relative(to: view.path), node: change.node)
                 guard let key = relative.path.first, key != .priority else { continue }
                 // Of a child that isn't in the window only all of it can be put there.
                 guard relative.path.count == 1 || !window.child(key).isEmpty else { continue }
-                window = view.query.result(of: window.applying(relative))
+                window = window.applying(relative)
             }
         }
+        window = view.query.result(of: window)
         if window == view.window { return false }
         setWindow(of: view, to: window, isComplete: true)
         disk?.apply([TreeChange(path: .root, node: window)], to: view.query, at: view.path)
-        return refresh(view, .everything, isRevert: false)
+        return refresh(view, .everything)
     }
 }

@@ -14,7 +14,7 @@ final class Transaction {
 
     let path: TreePath
     /// Transactions run in the order of their coming.
-    let number: Int
+    let number: Int64
     let isVisible: Bool
     let update: (Node) -> Node?
     let completion: (TransactionOutcome) -> Void
@@ -33,7 +33,7 @@ final class Transaction {
     var result = Node.empty
 
     init(
-        at path: TreePath, number: Int, isVisible: Bool, observer: ObserverID, update: @escaping (Node) -> Node?,
+        at path: TreePath, number: Int64, isVisible: Bool, observer: ObserverID, update: @escaping (Node) -> Node?,
         completion: @escaping (TransactionOutcome) -> Void
     ) {
         self.path = path
@@ -59,8 +59,10 @@ final class Transactions {
     private let connection: any DatabaseConnection
     private let outputs: OutputQueue
     private let makeWrite: (Node, TreePath, _ isVisible: Bool) -> PendingWrite
-    private var queues = PathTrie<[Transaction]>()
-    private var lastNumber = 0
+    private var queues = PathTrie<AscendingList<Transaction>>()
+    /// Where something is sent.
+    private var sending = PathTrie<Bool>()
+    private var lastNumber: Int64 = 0
 
     static let sendingsMax = 25
 
@@ -89,9 +91,12 @@ final class Transactions {
             return end(transaction, .aborted(input))
         }
         transaction.input = input
-        queues.update(at: path) { $0.value = ($0.value ?? []) + [transaction] }
+        queues.update(at: path) { trie in
+            if trie.value == nil { trie.value = AscendingList() }
+            trie.value?.append(transaction.number, transaction)
+        }
         write(output, of: transaction)
-        sendReady()
+        sendReady(at: path)
     }
 
     private func write(_ output: Node, of transaction: Transaction) {
@@ -104,46 +109,50 @@ final class Transactions {
 
     private func end(_ transaction: Transaction, _ outcome: TransactionOutcome) {
         transaction.state = .done
+        queues.update(at: transaction.path) { trie in
+            trie.value?.remove(transaction.number)
+            if trie.value?.isEmpty == true { trie.value = nil }
+        }
         outputs.append { transaction.completion(outcome) }
         sync.remove(transaction.observer)
     }
 
     // MARK: Sending
 
-    /// Sends what is ready and has nothing that is sent at, above or below its place.
-    private func sendReady() { sendReady(queues, at: .root) }
+    /// Sends what is ready at, above and below a location and has nothing that is sent at, above or below its own.
+    private func sendReady(at path: TreePath) {
+        if let top = queues.first(onTheWayTo: path)?.path { return sendAll(at: top) }
+        guard let trie = queues.subtrie(at: path) else { return }
+        for top in Self.tops(of: trie, at: path) { sendAll(at: top) }
+    }
 
-    private func sendReady(_ trie: PathTrie<[Transaction]>, at path: TreePath) {
-        guard trie.value != nil else {
-            for key in trie.children.keys.sorted() {
-                if let child = trie.children[key] { sendReady(child, at: path.child(key)) }
-            }
-            return
-        }
-        var transactions = Self.all(trie)
-        guard transactions.allSatisfy(\.isReady) else { return }
+    /// The highest locations with transactions, in the order of keys.
+    private static func tops(of trie: PathTrie<AscendingList<Transaction>>, at path: TreePath) -> [TreePath] {
+        if trie.value != nil { return [path] }
+        return trie.children.sorted { $0.key < $1.key }.flatMap { tops(of: $0.value, at: path.child($0.key)) }
+    }
+
+    /// - Parameter path: a highest location with transactions.
+    private func sendAll(at path: TreePath) {
+        guard sending.first(onTheWayTo: path) == nil, sending.subtrie(at: path)?.isEmpty != false else { return }
+        var transactions = all(at: path)
         if isBehind(transactions) {
             runAgain(transactions)
-            removeDone(at: path)
             transactions = transactions.filter(\.isReady)
         }
         if !transactions.isEmpty { send(transactions, at: path) }
     }
 
     /// Whether one of them was worked out of other data than is known now. Nobody may have seen that: what they put there themselves
-    /// hides it.
+    /// hides it. What was written later at, above or below a transaction's location is of a later transaction.
     private func isBehind(_ transactions: [Transaction]) -> Bool {
-        var later = Set(transactions.map(\.writeID))
-        for transaction in transactions {
-            if sync.assumed(at: transaction.path, excluding: later) != transaction.input { return true }
-            later.remove(transaction.writeID)
-        }
-        return false
+        transactions.contains { sync.assumed(at: $0.path, before: $0.writeID) != $0.input }
     }
 
-    private static func all(_ trie: PathTrie<[Transaction]>?) -> [Transaction] {
+    /// Those at and below a location, in the order of their coming.
+    private func all(at path: TreePath) -> [Transaction] {
         var transactions: [Transaction] = []
-        trie?.forEach { transactions += $1 }
+        queues.subtrie(at: path)?.forEach { $1.forEach { transactions.append($1) } }
         return transactions.sorted { $0.number < $1.number }
     }
 
@@ -155,6 +164,7 @@ final class Transactions {
             transaction.sendings += 1
             node = node.setting(transaction.path.relative(to: path), to: transaction.output)
         }
+        sending[path] = true
         connection.put(at: path, node, hash: input.hash) { [weak self] failure in
             guard let self else { return }
             self.outputs.perform { self.answer(transactions, at: path, failure) }
@@ -162,6 +172,7 @@ final class Transactions {
     }
 
     private func answer(_ transactions: [Transaction], at path: TreePath, _ failure: WireFailure?) {
+        sending[path] = nil
         guard let failure else { return commit(transactions, at: path) }
         for transaction in transactions {
             switch transaction.state {
@@ -183,20 +194,7 @@ final class Transactions {
             sync.answer(transaction.writeID, isAccepted: true)
             end(transaction, .committed(transaction.result))
         }
-        removeDone(at: path)
-        sendReady()
-    }
-
-    private func removeDone(at path: TreePath) {
-        queues.update(at: path) { Self.removeDone(&$0) }
-    }
-
-    private static func removeDone(_ trie: inout PathTrie<[Transaction]>) {
-        if let queue = trie.value {
-            let left = queue.filter { !$0.isDone }
-            trie.value = left.isEmpty ? nil : left
-        }
-        for key in trie.children.keys { trie.update(at: TreePath(keys: [key])) { removeDone(&$0) } }
+        sendReady(at: path)
     }
 
     // MARK: Running again
@@ -205,33 +203,32 @@ final class Transactions {
     func rerun(at path: TreePath) {
         if queues.isEmpty { return }
         let top = queues.first(onTheWayTo: path)?.path ?? path
-        let transactions = Self.all(queues.subtrie(at: top))
+        let transactions = all(at: top)
         for transaction in transactions {
             guard let failure = transaction.failure else { continue }
             sync.answer(transaction.writeID, isAccepted: false)
             end(transaction, .failed(failure))
         }
         runAgain(transactions.filter(\.isReady))
-        removeDone(at: top)
-        sendReady()
+        sendReady(at: top)
     }
 
     private func runAgain(_ transactions: [Transaction]) {
         var stale = Set(transactions.map(\.writeID))
         for transaction in transactions {
-            stale.remove(transaction.writeID)
-            rerun(transaction, stale: stale)
+            let former = transaction.writeID
+            let input = sync.assumed(at: transaction.path, excluding: stale)
+            stale.remove(former)
+            rerun(transaction, input)
         }
     }
 
-    /// - Parameter stale: the outputs of those that will run after it.
-    private func rerun(_ transaction: Transaction, stale: Set<Int64>) {
+    private func rerun(_ transaction: Transaction, _ input: Node) {
         let former = transaction.writeID
         if transaction.sendings >= Self.sendingsMax {
             sync.answer(former, isAccepted: false)
             return end(transaction, .failed(.maxRetries))
         }
-        let input = sync.assumed(at: transaction.path, excluding: stale.union([former]))
         guard let output = transaction.update(input) else {
             sync.answer(former, isAccepted: false)
             return end(transaction, .aborted(input))
@@ -247,10 +244,11 @@ final class Transactions {
     /// Ends the transactions at, above and below a place: something else was written there.
     func abort(at path: TreePath, _ failure: WireFailure) {
         if queues.isEmpty { return }
-        var touched = Self.all(queues.subtrie(at: path))
+        let top = queues.first(onTheWayTo: path)?.path ?? path
+        var touched = all(at: path)
         var above = path
         while let parent = above.parent {
-            touched += queues[parent] ?? []
+            queues[parent]?.forEach { touched.append($1) }
             above = parent
         }
         for transaction in touched.sorted(by: { $0.number < $1.number }) {
@@ -262,6 +260,7 @@ final class Transactions {
             case .sentForTheLastTime, .failed, .done: break
             }
         }
-        removeDone(at: .root)
+        // Others may have waited for those above them.
+        if top.count < path.count { sendReady(at: top) }
     }
 }

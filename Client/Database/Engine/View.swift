@@ -33,15 +33,23 @@ struct ChildChange {
 final class View {
     let path: TreePath
     let query: TreeQuery
-    var observers: [EngineObserver] = []
+    /// In which order the views of a location came.
+    let number: Int64
+    private var observers = AscendingList<EngineObserver>()
+    /// By the kinds of events that they want.
+    private var interested = EngineEvent.Kind.allCases.map { _ in AscendingList<EngineObserver>() }
     var isKeptSynced = false
 
+    /// The data that the query chooses from, as far as it is known.
+    private(set) var known = Node.empty
     /// What is seen: the data, ordered and bounded.
     private(set) var shown = Node.empty
     /// Whether that is all: only then there are values, before only children that are known.
     private(set) var isComplete = false
     /// Made when somebody asks for children.
     private var order: ViewOrder?
+    /// Made when children change and the query has a limit.
+    private var limited: LimitWindow?
 
     // Of the sync tree.
 
@@ -54,40 +62,68 @@ final class View {
     var isAnswered = false
     /// When it was sent, among listens and writes.
     var mark: Int64 = 0
-    /// Whether `shown` was made of a complete place, so that a change of some children concerns only them.
+    /// Whether `known` was made of all data of the location, not of some children.
     var isMadeOfWhole = false
 
-    init(_ query: TreeQuery, at path: TreePath) {
+    init(_ query: TreeQuery, at path: TreePath, number: Int64 = 0) {
         self.query = query
         self.path = path
+        self.number = number
     }
 
     var isUsed: Bool { !observers.isEmpty || isKeptSynced }
 
+    // MARK: Observers
+
+    /// In the order of their coming.
+    var allObservers: [EngineObserver] {
+        var all: [EngineObserver] = []
+        observers.forEach { all.append($1) }
+        return all
+    }
+
+    func add(_ observer: EngineObserver) {
+        observers.append(Int64(observer.id.number), observer)
+        for kind in EngineEvent.Kind.allCases where observer.kinds.contains(kind.asSet) {
+            interested[kind.rawValue].append(Int64(observer.id.number), observer)
+        }
+    }
+
+    @discardableResult
+    func remove(_ id: ObserverID) -> EngineObserver? {
+        for kind in EngineEvent.Kind.allCases { interested[kind.rawValue].remove(Int64(id.number)) }
+        return observers.remove(Int64(id.number))
+    }
+
+    func forEachObserver(of kind: EngineEvent.Kind, _ body: (EngineObserver) -> Void) {
+        interested[kind.rawValue].forEach { body($1) }
+    }
+
     // MARK: Changes
 
-    /// - Parameter keys: the only children that may differ, of one complete state to the next; nil for any.
+    /// - Parameters:
+    ///   - node: what the query chooses from now.
+    ///   - keys: the children that differ; nil when any may.
     /// - Returns: whether anything changed, and what it raises.
     func update(
         to node: Node, isComplete isNowComplete: Bool, keys: [TreeKey]? = nil
     ) -> (isChanged: Bool, events: [EngineEvent]) {
         let old = shown
         let wasComplete = isComplete
-        shown = node
         isComplete = isNowComplete
-        let changes = keys.map { Self.changes(from: old, to: node, of: $0) } ?? Self.changes(from: old, to: node)
-        let isOwnChanged = old.priority != node.priority || old.value != node.value || old.isEmpty != node.isEmpty
+        let changes = keys.map { show(node, $0) } ?? show(node)
+        let isOwnChanged = old.priority != shown.priority || old.value != shown.value || old.isEmpty != shown.isEmpty
         let isChanged = !changes.isEmpty || isOwnChanged || wasComplete != isNowComplete
         if !isChanged { return (false, []) }
-        let kinds = observers.reduce(into: EngineEventKinds()) { if !$1.isSpent { $0.formUnion($1.kinds) } }
         var events: [EngineEvent] = []
-        if kinds.isDisjoint(with: .child) {
+        let wantsChildren = EngineEvent.Kind.allCases.contains { $0 != .value && !interested[$0.rawValue].isEmpty }
+        if !wantsChildren {
             order = nil
         } else {
             if order == nil {
-                order = ViewOrder(query.index, node)
+                order = ViewOrder(query.index, shown)
             } else {
-                order?.update(to: node, changes)
+                order?.update(to: shown, changes)
             }
             events = childEvents(changes)
         }
@@ -95,11 +131,39 @@ final class View {
         return (true, events)
     }
 
-    private static func changes(from old: Node, to new: Node, of keys: [TreeKey]) -> [ChildChange] {
-        keys.compactMap { key in
-            let change = ChildChange(key: key, old: old.child(key), new: new.child(key))
-            return change.old == change.new ? nil : change
+    private func show(_ node: Node) -> [ChildChange] {
+        let old = shown
+        known = node
+        shown = query.result(of: node)
+        limited = nil
+        return Self.changes(from: old, to: shown)
+    }
+
+    /// - Parameter keys: the children that differ.
+    private func show(_ node: Node, _ keys: [TreeKey]) -> [ChildChange] {
+        let (oldKnown, oldShown) = (known, shown)
+        known = node
+        var moved: Set<TreeKey> = []
+        if query.isUnfiltered {
+            shown = node
+        } else if let limit = query.limit {
+            if limited == nil { limited = LimitWindow(query, limit: limit, of: oldKnown) }
+            for key in keys { limited?.change(key, from: oldKnown.child(key), to: node.child(key), &moved) }
+            moved.subtract(keys)
+            for key in keys + moved { show(key, if: limited?.contains(key, node.child(key)) == true) }
+        } else {
+            for key in keys { show(key, if: query.contains(key, node.child(key))) }
         }
+        return (keys + moved).compactMap { key in
+            let change = ChildChange(key: key, old: oldShown.child(key), new: shown.child(key))
+            if change.old.isEmpty, change.new.isEmpty { return nil }
+            // One that only moved is the same, if it was seen before and is now.
+            return moved.contains(key) && change.old.isEmpty == change.new.isEmpty ? nil : change
+        }
+    }
+
+    private func show(_ key: TreeKey, if isSeen: Bool) {
+        shown = shown.setting(key, to: isSeen ? known.child(key) : .empty)
     }
 
     private static func changes(from old: Node, to new: Node) -> [ChildChange] {

@@ -6,20 +6,10 @@ import HearthTree
 /// As long as no child has a value on the index the order is that of the keys, which the node keeps itself. That is the
 /// case of most places that are ordered by priority.
 struct ViewOrder {
-    private struct Entry {
-        let value: TreeIndexValue
-        let key: TreeKey
-
-        static func compare(_ lhs: Entry, _ rhs: Entry) -> Int {
-            let order = TreeIndexValue.compare(lhs.value, rhs.value)
-            return order != 0 ? order : TreeKey.compare(lhs.key, rhs.key)
-        }
-    }
-
     private let index: TreeQuery.Index
     private var shown: Node
     /// Nil while the order is that of the keys.
-    private var entries: [Entry]?
+    private var entries: SortedEntries?
 
     init(_ index: TreeQuery.Index, _ shown: Node) {
         self.index = index
@@ -30,8 +20,13 @@ struct ViewOrder {
     private mutating func rebuild() {
         entries = nil
         guard index != .key, shown.children.contains(where: { index.value(of: $0.node) != .null }) else { return }
-        entries = shown.children.map { Entry(value: index.value(of: $0.node), key: $0.key) }
-            .sorted { Entry.compare($0, $1) < 0 }
+        let sorted = shown.children.map { Self.entry($0.key, $0.node, index) }
+            .sorted { SortedEntries.Entry.compare($0, $1) < 0 }
+        entries = SortedEntries(inOrder: sorted[...])
+    }
+
+    private static func entry(_ key: TreeKey, _ child: Node, _ index: TreeQuery.Index) -> SortedEntries.Entry {
+        SortedEntries.Entry(value: index.value(of: child), key: key)
     }
 
     /// - Parameters:
@@ -43,39 +38,15 @@ struct ViewOrder {
             if index != .key, changes.contains(where: { index.value(of: $0.new) != .null }) { rebuild() }
             return
         }
-        // Moving entries one by one costs as many moves as there are entries, each.
-        if changes.count > 32 + shown.childCount / 32 { return rebuild() }
         for change in changes {
-            if !change.old.isEmpty {
-                let old = Entry(value: index.value(of: change.old), key: change.key)
-                let place = place(of: old)
-                entries?.remove(at: place)
-            }
-            if !change.new.isEmpty {
-                let new = Entry(value: index.value(of: change.new), key: change.key)
-                let place = place(of: new)
-                entries?.insert(new, at: place)
-            }
+            if !change.old.isEmpty { entries?.remove(Self.entry(change.key, change.old, index)) }
+            if !change.new.isEmpty { entries?.insert(Self.entry(change.key, change.new, index)) }
         }
-    }
-
-    private func place(of entry: Entry) -> Int {
-        guard let entries else { return 0 }
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if Entry.compare(entries[middle], entry) < 0 { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 
     /// The sibling in front of a child that is there; nil for the first.
     func key(before key: TreeKey, _ child: Node) -> TreeKey? {
-        if let entries {
-            let place = place(of: Entry(value: index.value(of: child), key: key))
-            return place == 0 ? nil : entries[place - 1].key
-        }
+        if let entries { return entries.before(Self.entry(key, child, index))?.key }
         let children = shown.children
         let place = children.place(of: key)
         return place == 0 ? nil : children[place - 1].key

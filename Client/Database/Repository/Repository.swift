@@ -31,7 +31,7 @@ final class Repository: @unchecked Sendable {
     private var failure = WireFailure.closed
 
     private let callbacks = Locked(Callbacks())
-    private let observations = Locked<[DatabaseHandle: Observation]>([:])
+    private let observations = Locked(Observations())
     private let serverTimeOffset = Locked<Int64>(0)
     private static let lastHandle = Locked<DatabaseHandle>(0)
     private static let pushIDs = Locked(PushID.Generator())
@@ -168,6 +168,30 @@ final class Repository: @unchecked Sendable {
         }
     }
 
+    /// All observers, by their handles and by their locations.
+    private struct Observations {
+        private(set) var byHandle: [DatabaseHandle: Observation] = [:]
+        private var byPath: [TreePath: [DatabaseHandle: Observation]] = [:]
+
+        mutating func add(_ observation: Observation, _ handle: DatabaseHandle) {
+            byHandle[handle] = observation
+            byPath[observation.path, default: [:]][handle] = observation
+        }
+
+        mutating func remove(_ handle: DatabaseHandle) {
+            guard let path = byHandle.removeValue(forKey: handle)?.path else { return }
+            byPath[path]?[handle] = nil
+            if byPath[path]?.isEmpty == true { byPath[path] = nil }
+        }
+
+        /// Those of a query at a location, in the order of their coming; without a filter all of the location.
+        mutating func removeAll(of query: TreeQuery, at path: TreePath) -> [Observation] {
+            let removed = (byPath[path] ?? [:]).filter { $0.value.belongs(to: query, at: path) }
+            for handle in removed.keys { remove(handle) }
+            return removed.sorted { $0.key < $1.key }.map(\.value)
+        }
+    }
+
     /// - Parameters:
     ///   - onEvent: not called any more once the observer is removed.
     ///   - onCancel: the server refuses; nothing comes after it.
@@ -186,12 +210,12 @@ final class Repository: @unchecked Sendable {
         }
         let told: @Sendable (WireFailure) -> Void = { failure in place { onCancel(failure) } }
         let observation = Observation(path: path, query: query, waiting: isSingle ? told : nil)
-        observations.with { $0[handle] = observation }
+        observations.with { $0.add(observation, handle) }
         let tell: @Sendable (@escaping @Sendable () -> Void) -> Void = { work in
             place { if !observation.isRemoved { work() } }
         }
         let cancel: @Sendable (WireFailure) -> Void = { [self] failure in
-            observations.with { $0[handle] = nil }
+            observations.with { $0.remove(handle) }
             tell { onCancel(failure) }
         }
         perform(
@@ -200,7 +224,7 @@ final class Repository: @unchecked Sendable {
                 let id = engine.observe(
                     query, at: path, kinds: kinds, isSingle: isSingle,
                     onEvent: { [self] event in
-                        if isSingle { observations.with { $0[handle] = nil } }
+                        if isSingle { observations.with { $0.remove(handle) } }
                         tell { onEvent(event) }
                     }, onCancel: cancel)
                 observation.begin(id)
@@ -211,8 +235,8 @@ final class Repository: @unchecked Sendable {
     /// The database is closed.
     private func endObservations() {
         let ended = observations.with { observations in
-            defer { observations = [:] }
-            return observations
+            defer { observations = Observations() }
+            return observations.byHandle
         }
         for (_, observation) in ended.sorted(by: { $0.key < $1.key }) {
             observation.remove()
@@ -222,22 +246,17 @@ final class Repository: @unchecked Sendable {
 
     func remove(_ handle: DatabaseHandle, of query: TreeQuery, at path: TreePath) {
         let observation = observations.with { observations in
-            guard let observation = observations[handle], observation.belongs(to: query, at: path) else {
+            guard let observation = observations.byHandle[handle], observation.belongs(to: query, at: path) else {
                 return nil as Observation?
             }
-            observations[handle] = nil
+            observations.remove(handle)
             return observation
         }
         if let observation { remove(observation) }
     }
 
     func removeAll(of query: TreeQuery, at path: TreePath) {
-        let removed = observations.with { observations in
-            let removed = observations.filter { $0.value.belongs(to: query, at: path) }
-            for handle in removed.keys { observations[handle] = nil }
-            return removed
-        }
-        for (_, observation) in removed.sorted(by: { $0.key < $1.key }) { remove(observation) }
+        for observation in observations.with({ $0.removeAll(of: query, at: path) }) { remove(observation) }
     }
 
     private func remove(_ observation: Observation) {

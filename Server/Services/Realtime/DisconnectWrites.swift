@@ -7,7 +7,7 @@ import HearthTree
 /// below an earlier one is kept apart from it until then: it costs what it says, not what it belongs to. Source: the
 /// `onDisconnect` tree of the public SDKs, and their documentation.
 struct DisconnectWrites: Sendable {
-    private struct Part {
+    fileprivate struct Part {
         var node: Node
         /// Of the text of the path and the node.
         var sizeBytes: Int
@@ -37,9 +37,14 @@ struct DisconnectWrites: Sendable {
     /// Locations whose part is another than when it was asked last.
     private var touched: Set<TreePath> = []
     /// What leads back to the beginning of an attempt.
-    private var undo: [(path: TreePath, part: Part?)]?
+    private var undo: Undo?
     /// For tests: parts that were replaced.
     private(set) var attemptSteps = 0
+
+    /// The parts that an attempt replaced, in its order.
+    struct Undo {
+        fileprivate var steps: [(path: TreePath, part: Part?)] = []
+    }
 
     var isEmpty: Bool { partCount == 0 }
 
@@ -74,19 +79,25 @@ struct DisconnectWrites: Sendable {
 
     /// Does what `body` does unless it comes to more than is kept; then nothing.
     /// - Parameter mayTake: whether all parts together may take so much memory.
+    /// - Returns: what takes it back; nil when nothing was done.
     mutating func attempt(
         mayTake: (_ memoryBytes: Int) -> Bool = { _ in true }, _ body: (inout DisconnectWrites) -> Void
-    ) -> Bool {
-        undo = []
+    ) -> Undo? {
+        undo = Undo()
         body(&self)
         if nestedCount > Limits.realtimeDisconnectWritesMax { fold() }
         let isTooMuch =
             partCount - nestedCount > Limits.realtimeDisconnectWritesMax
             || sizeBytes > Limits.realtimeDisconnectBytesMax || !mayTake(memoryBytes)
-        let steps = undo ?? []
+        let done = undo ?? Undo()
         undo = nil
-        if isTooMuch { for step in steps.reversed() { replace(step.path, step.part) } }
-        return !isTooMuch
+        if isTooMuch { takeBack(done) }
+        return isTooMuch ? nil : done
+    }
+
+    /// Leads back to before an attempt. All later ones have to be taken back first.
+    mutating func takeBack(_ attempt: Undo) {
+        for step in attempt.steps.reversed() { replace(step.path, step.part) }
     }
 
     mutating func put(_ path: TreePath, _ node: Node) {
@@ -151,7 +162,7 @@ struct DisconnectWrites: Sendable {
 
     private mutating func replace(_ path: TreePath, _ part: Part?) {
         let old = Self.replace(part, path.keys[...], &root)
-        undo?.append((path, old))
+        undo?.steps.append((path, old))
         attemptSteps += 1
         touched.insert(path)
         sizeBytes += (part?.sizeBytes ?? 0) - (old?.sizeBytes ?? 0)

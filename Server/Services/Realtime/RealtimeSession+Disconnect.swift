@@ -19,9 +19,16 @@ struct SessionDisconnect {
     fileprivate var keptIdentity: [UInt8]?
     fileprivate var retry: Timer?
 
+    /// A wish that the journal doesn't have.
+    fileprivate struct Wish {
+        let answer: RealtimeSession.Answer
+        let apply: (inout DisconnectWrites) -> Void
+        /// What takes it back.
+        let undo: DisconnectWrites.Undo
+    }
+
     fileprivate enum Unkept {
-        /// A wish, with its answer.
-        case wish(RealtimeSession.Answer)
+        case wish(Wish)
         /// The client is somebody else: what tells it. The journal's trouble is none of that.
         case identity(() -> Void)
     }
@@ -75,14 +82,37 @@ extension RealtimeSession {
         }
     }
 
-    private func take(_ answer: Answer, _ apply: (inout DisconnectWrites) -> Void) {
+    private func take(_ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void) {
         if isEnded { return }
-        if !disconnect.writes.attempt(mayTake: { heldWishes.set($0) }, apply) {
-            return refuse(
-                answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
-        }
-        disconnect.unkept.append(.wish(answer))
+        guard let wish = taken(answer, apply) else { return }
+        disconnect.unkept.append(.wish(wish))
         keep()
+    }
+
+    /// Works a wish into those before it, or refuses it.
+    private func taken(
+        _ answer: Answer, _ apply: @escaping (inout DisconnectWrites) -> Void
+    ) -> SessionDisconnect.Wish? {
+        guard let undo = disconnect.writes.attempt(mayTake: { heldWishes.set($0) }, apply) else {
+            refuse(
+                answer, RealtimeRefusal(status: .tooBig, text: "Too much is to be written when the connection ends."))
+            return nil
+        }
+        return SessionDisconnect.Wish(answer: answer, apply: apply, undo: undo)
+    }
+
+    /// Takes back wishes that the journal could not keep: their client knows them to be refused. Later ones are worked into what is
+    /// left.
+    private func takeBack(_ refused: [SessionDisconnect.Unkept]) {
+        for unkept in (refused + disconnect.unkept).reversed() {
+            if case .wish(let wish) = unkept { disconnect.writes.takeBack(wish.undo) }
+        }
+        // It was held before: more than that is not.
+        _ = heldWishes.set(disconnect.writes.memoryBytes)
+        disconnect.unkept = disconnect.unkept.compactMap { unkept in
+            guard case .wish(let wish) = unkept else { return unkept }
+            return taken(wish.answer, wish.apply).map { .wish($0) }
+        }
     }
 
     /// The client is somebody else from now on. What it wishes is done with the rights that it has at its end, also when that is
@@ -109,7 +139,10 @@ extension RealtimeSession {
         namespace.database.submit(write, for: requester) { [self] outcome in
             namespace.hub.execute(on: loop) { [self] in
                 disconnect.isKeeping = false
-                if case .failed = outcome { keepIdentityLater() }
+                if case .failed = outcome {
+                    if !isEnded { takeBack(answers.value) }
+                    keepIdentityLater()
+                }
                 for unkept in answers.value { end(unkept, outcome) }
                 keep()
             }
@@ -132,8 +165,8 @@ extension RealtimeSession {
     private func end(_ unkept: SessionDisconnect.Unkept, _ outcome: TreeOutcome) {
         switch unkept {
         case .identity(let tell): tell()
-        case .wish(let answer):
-            if case .failed(let status) = outcome { refuse(answer, status) } else { confirm(answer) }
+        case .wish(let wish):
+            if case .failed(let status) = outcome { refuse(wish.answer, status) } else { confirm(wish.answer) }
         }
     }
 

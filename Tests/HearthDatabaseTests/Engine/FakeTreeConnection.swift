@@ -89,6 +89,8 @@ final class FakeTreeConnection: DatabaseConnection {
         for request in requests.prefix(arriving) { request(session) }
         requests = []
         self.session = nil
+        // The rest of that version doesn't come any more.
+        if isAmongMessagesOfOneVersion { for listen in listens { listen.version = nil } }
         isAmongMessagesOfOneVersion = false
         server.close(session)
         for listen in listens { listen.isAnswered = false }
@@ -208,7 +210,9 @@ final class FakeTreeConnection: DatabaseConnection {
 
     private func send(_ id: Int, _ write: Write) {
         write.isSent = true
-        requests.append { session in
+        requests.append { [unowned self] session in
+            // Given up before it was sent.
+            guard writes.contains(where: { $0.id == id }) else { return }
             let failure = session.server.write(write.changes, hash: write.hash)
             session.send { connection in
                 guard connection.writes.contains(where: { $0.id == id }) else { return }
@@ -269,7 +273,6 @@ final class FakeTreeConnection: DatabaseConnection {
     func purgeOutstandingWrites() {
         let purged = writes
         writes = []
-        requests = []
         for (_, write) in purged { write.done(.cancelled) }
     }
 

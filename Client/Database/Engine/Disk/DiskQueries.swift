@@ -42,7 +42,7 @@ final class DiskQueries {
             let loaded = Query(
                 id: row.integer(0), path: TreePath(row.text(1)), query: query, isComplete: row.integer(3) != 0,
                 lastUse: row.integer(4))
-            self.byPlace.update(at: loaded.path) { $0.value = ($0.value ?? [:]).merging([query: loaded]) { $1 } }
+            self.keep(loaded)
             self.lastID = max(self.lastID, loaded.id)
             if loaded.lastUse != Self.inUse { self.clock = max(self.clock, loaded.lastUse) }
             return true
@@ -85,9 +85,16 @@ final class DiskQueries {
         }
         lastID += 1
         let own = Query(id: lastID, path: path, query: query, isComplete: false, lastUse: clock)
-        byPlace.update(at: path) { $0.value = ($0.value ?? [:]).merging([query: own]) { $1 } }
+        keep(own)
         try save(own)
         return own
+    }
+
+    private func keep(_ own: Query) {
+        byPlace.update(at: own.path) { trie in
+            if trie.value == nil { trie.value = [:] }
+            trie.value?[own.query] = own
+        }
     }
 
     func use(_ query: TreeQuery?, at path: TreePath) throws(Status) {
