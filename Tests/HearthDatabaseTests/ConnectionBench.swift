@@ -33,6 +33,9 @@ final class ConnectionBench: WireDriver {
             log("merge \(path) \(members.map(\.path.text))")
         }
         func connectionDidReceive(ranges: [ListenRange], at path: TreePath, tag: Int?) { log("ranges \(path)") }
+        func connectionDidUnlisten(at path: TreePath, query: TreeQuery?) {
+            log("ended \(path)\(query == nil ? "" : " filtered")")
+        }
         func connectionDidRevoke(listenAt path: TreePath, query: TreeQuery?, failure: WireFailure) {
             log("revoked \(path)\(query == nil ? "" : " filtered") \(failure.status)")
         }

@@ -67,7 +67,7 @@ extension WireConnection: DatabaseConnection {
             let request = self.number(for: .listen(number))
             send(WireRequest.listen(request, listen.key.path, listen.key.query, tag: listen.tag, listen.hash()))
         case .unlisten(let key, let tag):
-            send(WireRequest.unlisten(number(for: .unlisten), key.path, key.query, tag: tag))
+            send(WireRequest.unlisten(number(for: .unlisten(key)), key.path, key.query, tag: tag))
         case .write(let number):
             guard let write = outbox.writes[number] else { return }
             let request = self.number(for: .write(number))
@@ -111,7 +111,8 @@ extension WireConnection: DatabaseConnection {
             guard let get = outbox.takeGet(number) else { return }
             if let failure = reply.failure { return get.done(.failure(failure)) }
             get.done(.success(try reply.node()))
-        case .unlisten, nil: break
+        case .unlisten(let key): delegate?.connectionDidUnlisten(at: key.path, query: key.query)
+        case nil: break
         }
     }
 

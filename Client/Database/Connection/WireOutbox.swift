@@ -4,7 +4,7 @@ import HearthTree
 enum WireAnswer {
     case auth
     case listen(Int)
-    case unlisten
+    case unlisten(WireOutbox.ListenKey)
     case write(Int)
     case onDisconnect(Int)
     case get(Int)

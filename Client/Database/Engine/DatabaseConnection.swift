@@ -67,6 +67,8 @@ protocol DatabaseConnectionDelegate: AnyObject {
     func connectionDidReceive(merge members: [(path: TreePath, node: Node)], at path: TreePath, tag: Int?)
     func connectionDidReceive(ranges: [ListenRange], at path: TreePath, tag: Int?)
 
+    /// The server has ended a listen that was taken back: what it sends from now on belongs to a later one.
+    func connectionDidUnlisten(at path: TreePath, query: TreeQuery?)
     /// The server took a listen away, and the connection has forgotten it.
     func connectionDidRevoke(listenAt path: TreePath, query: TreeQuery?, failure: WireFailure)
 }

@@ -55,6 +55,11 @@ extension DatabaseEngine: DatabaseConnectionDelegate {
         }
     }
 
+    func connectionDidUnlisten(at path: TreePath, query: TreeQuery?) {
+        // It was the data of the former listen.
+        if query == nil, sync.lastWholePlace == path { sync.lastWholePlace = nil }
+    }
+
     func connectionDidRevoke(listenAt path: TreePath, query: TreeQuery?, failure: WireFailure) {
         perform { sync.cancel(query, at: path, failure) }
     }

@@ -147,6 +147,10 @@ final class FakeTreeConnection: DatabaseConnection {
         delegate?.connectionDidReceive(ranges: ranges, at: path, tag: tag)
     }
 
+    func unlistened(_ path: TreePath, _ query: TreeQuery?) {
+        delegate?.connectionDidUnlisten(at: path, query: query)
+    }
+
     func answered(_ id: Int) {
         guard let listen = listens.first(where: { $0.id == id }) else { return }
         listen.isAnswered = true
@@ -189,7 +193,7 @@ final class FakeTreeConnection: DatabaseConnection {
         log.append("unlisten \(path)\(query == nil ? "" : "?")")
         precondition(listens.contains { $0.path == path && $0.tag == tag }, "not listened to: \(path)")
         listens.removeAll { $0.path == path && $0.tag == tag }
-        if isConnected { requests.append { $0.unlisten(path, tag) } }
+        if isConnected { requests.append { $0.unlisten(path, query, tag) } }
     }
 
     func put(at path: TreePath, _ node: Node, hash: String?, done: @escaping (WireFailure?) -> Void) {

@@ -97,7 +97,10 @@ final class FakeTreeSession {
         ])
     }
 
-    func unlisten(_ path: TreePath, _ tag: Int?) { listens.removeAll { $0.path == path && $0.tag == tag } }
+    func unlisten(_ path: TreePath, _ query: TreeQuery?, _ tag: Int?) {
+        listens.removeAll { $0.path == path && $0.tag == tag }
+        send { $0.unlistened(path, query) }
+    }
 
     func push(_ changes: [TreeChange], old: Node) {
         var isWholeTold = Set<TreePath>()
