@@ -152,11 +152,12 @@ public enum Limits {
 
     /// Seconds for which old versions are readable.
     public static let retentionSeconds = 3600
-    /// Answers to the latest commits that are kept of a Write stream that can be resumed; for how long; and of all streams
-    /// together, besides those of the last hour (ours).
+    /// Answers to the latest commits that are kept of a Write stream that can be resumed (ours). A byte of a key holds them.
     public static let streamAnswersMax = 16
-    public static let streamAnswersBytesMax = 64 << 20
+    /// Seconds after the last commit of such a stream in which it can be resumed (ours).
     public static let streamAnswersSeconds = 30 * 86_400
+    /// Bytes of the answers of all streams of a database, besides those of the last hour (ours).
+    public static let streamAnswersBytesMax = 64 << 20
     /// Commits that share one durable transaction at most (ours).
     public static let groupCommitRequestsMax = 1000
     /// Bytes of staged changes after which a group is closed (ours).

@@ -227,8 +227,7 @@ extension CommitPipeline {
             }
             let outcome = Self.outcome(of: request, prepared.staged, version: set.version)
             if let position = request.streamPosition {
-                let record = StreamAnswers.Record(position, outcome)
-                try transaction.put(.meta, StreamAnswers.key(position.stream, position.number), record.stored)
+                try StreamAnswers.put(position, outcome, in: transaction)
             }
             group.verdicts.append(.committed(outcome))
         }

@@ -23,7 +23,7 @@ public final class Database: Sendable {
     private let deferred: DeferredStore?
     private let ended = Mutex<Status?>(nil)
     let horizon: HistoryHorizon
-    let streamSweep: StreamAnswersSweep
+    let streamSweep: StreamSweep
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
     public let clockSkewSeconds: Int64?
@@ -65,7 +65,7 @@ public final class Database: Sendable {
         let version = try snapshot.get(.meta, Self.versionKey).map(Self.decode) ?? 0
         clockSkewSeconds = try ClockSkew.check(version: version, of: name, now: clock.now(), isAllowed: allowsClockSkew)
         horizon = HistoryHorizon(clock: clock)
-        streamSweep = StreamAnswersSweep(clock: clock)
+        streamSweep = StreamSweep(clock: clock)
         currentCatalog = CurrentCatalog(try CatalogStore.load(from: snapshot))
         commitClock = CommitClock(clock: clock, lastVersion: version)
         locks = LockTable(clock: clock)
@@ -316,8 +316,8 @@ public final class Database: Sendable {
     ///     transaction's lock: holding back what comes behind them might hold back the end of that transaction. Whoever needs
     ///     an order waits for each answer, as Write streams do.
     ///   - returning: the write of which the outcome carries the document.
-    ///   - streamPosition: a commit that has been made at this place of its stream isn't made again, but gets the answer of
-    ///     then; one for which it isn't the turn fails with ABORTED.
+    ///   - streamPosition: the position in a Write stream that can be resumed. A commit that was made at it is answered as
+    ///     then, and not made again; one that is out of order fails with ABORTED.
     ///   - isWanted: false when nobody waits for the answer any more; a commit that hasn't begun then fails with CANCELLED.
     package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,

@@ -246,19 +246,25 @@ public struct IntegrityCheck {
                     note("meta: \(String(decoding: key, as: UTF8.self)) can't be read: \(error.message)")
                 }
             } else if key.starts(with: StreamAnswers.prefix) {
-                checkStreamAnswer(key, cursor.value)
+                checkStream(key, cursor.value)
             } else if ![Database.versionKey, Database.earliestKey, Incarnation.key, CatalogStore.key].contains(key) {
                 note("meta: a key of \(key.count) bytes is of nothing known")
             }
         }
     }
 
-    private mutating func checkStreamAnswer(_ key: [UInt8], _ value: [UInt8]) {
+    private mutating func checkStream(_ key: [UInt8], _ value: [UInt8]) {
         do throws(Status) {
-            let record = try StreamAnswers.Record(value)
-            let stream = Array(key.dropFirst(StreamAnswers.prefix.count).dropLast())
-            if key != StreamAnswers.key(stream, record.number) || stream.count != StreamPosition.idBytes {
-                note("meta: the answer to commit \(record.number) of a stream is filed elsewhere")
+            if key == StreamAnswers.prefix {
+                if value.count != 8 { note("meta: the age of Write streams cannot be read") }
+            } else if StreamAnswers.stream(ofHeadKey: key) != nil {
+                _ = try StreamAnswers.Head(value)
+            } else {
+                let answer = try StreamAnswers.Answer(value)
+                let stream = Array(key.dropFirst(StreamAnswers.prefix.count).dropLast())
+                if key != StreamAnswers.answerKey(stream, answer.number) || stream.count != StreamPosition.idBytes {
+                    note("meta: the answer to commit \(answer.number) of a Write stream has the key of another")
+                }
             }
         } catch {
             note("meta: \(error.message)")

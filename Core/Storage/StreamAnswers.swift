@@ -1,16 +1,16 @@
 import HearthModel
 import HearthWire
 
-/// The position of a commit in a Write stream that can be resumed. It tells a commit that is sent again, because its answer was
-/// lost, from a new one.
+/// The position of a commit in a Write stream that can be resumed. It distinguishes a commit that is repeated, because its answer
+/// was lost, from a new one.
 package struct StreamPosition: Sendable, Equatable {
     /// The stream's random name, `idBytes` bytes.
     package var stream: [UInt8]
-    /// Whose stream it is. A commit of another owner fails with ABORTED.
+    /// The user whose stream it is. A commit of another one fails with ABORTED.
     package var owner: [UInt8]
     /// From 1, without gaps: one for each commit that was made.
     package var number: UInt64
-    /// A hash of the request: a client that has lost its latest writes, with the power, sends others under their numbers.
+    /// A hash of the request. A client that has lost its newest writes, after a loss of power, sends others under their numbers.
     package var fingerprint: UInt64
 
     package static let idBytes = 16
@@ -31,128 +31,160 @@ package struct StreamPosition: Sendable, Equatable {
     }
 }
 
-/// The answers to the latest commits of each Write stream that can be resumed, each stored with its commit.
+/// The answers to the latest commits of each Write stream that can be resumed, stored in the transactions of those commits.
 ///
-///     key:   "w" · stream (16 bytes) · number modulo `keptMax` (1 byte)
-///     value: number (8 bytes) · time of the commit (8) · fingerprint (8) · length of the owner (4) · owner ·
-///            google.firestore.v1.CommitResponse
+///     "w"                                     time (8 bytes): no stream is kept whose last commit is older
+///     "w" · stream (16)                       number of the last commit (8) · its time (8) · owner
+///     "w" · stream (16) · number mod 16 (1)   number (8) · fingerprint (8) · google.firestore.v1.CommitResponse
 ///
-/// So a stream has at most `keptMax` records. A commit is made only when the record of its predecessor exists: a commit of another
-/// history, of a stream that was forgotten, or of a connection that a later one has overtaken changes nothing.
+/// A stream has one head and at most `Limits.streamAnswersMax` answers, and they are deleted together. The next commit of a stream
+/// has the number that follows the head's. A lower number is a repetition, and answered from the record. Any other commit changes
+/// nothing: it belongs to another history, or a later connection has overtaken its own.
 ///
 /// Source: google.firestore.v1.WriteRequest, `stream_id` and `stream_token`.
 enum StreamAnswers {
-    /// So many commits of a stream may be without an answer that the client has acknowledged.
-    static let keptMax = UInt64(Limits.streamAnswersMax)
-
     static let prefix = Array("w".utf8)
+    private static let slots = UInt64(Limits.streamAnswersMax)
 
-    static func key(_ stream: [UInt8], _ number: UInt64) -> [UInt8] {
-        prefix + stream + [UInt8(truncatingIfNeeded: number % keptMax)]
+    static func headKey(_ stream: [UInt8]) -> [UInt8] { prefix + stream }
+
+    static func answerKey(_ stream: [UInt8], _ number: UInt64) -> [UInt8] {
+        prefix + stream + [UInt8(truncatingIfNeeded: number % slots)]
     }
 
-    /// The time of the commit that a stored record is of; that of what is no record lies in the past.
-    static func time(_ stored: [UInt8]) -> Int64 {
-        stored.count < 16 ? .min : Int64(bitPattern: IndexValue.readBigEndian(stored[8...]))
+    static func answerKeys(_ stream: [UInt8]) -> [[UInt8]] { (0..<slots).map { answerKey(stream, $0) } }
+
+    /// The stream of a head's key; nil for the key of something else.
+    static func stream(ofHeadKey key: [UInt8]) -> [UInt8]? {
+        key.count == prefix.count + StreamPosition.idBytes ? Array(key.dropFirst(prefix.count)) : nil
     }
 
-    struct Record {
+    struct Head {
         var number: UInt64
+        /// Of the last commit, in microseconds since 1970.
         var time: Int64
-        var fingerprint: UInt64
         var owner: [UInt8]
-        var answer: CommitResponse
+
+        init(number: UInt64, time: Int64, owner: [UInt8]) {
+            self.number = number
+            self.time = time
+            self.owner = owner
+        }
+
+        /// - Throws: DATA_LOSS.
+        init(_ bytes: [UInt8]) throws(Status) {
+            guard bytes.count >= 16 else { throw StreamAnswers.damaged }
+            number = IndexValue.readBigEndian(bytes[...])
+            time = Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
+            owner = Array(bytes[16...])
+        }
+
+        var stored: [UInt8] {
+            var bytes: [UInt8] = []
+            IndexValue.appendBigEndian(number, to: &bytes)
+            IndexValue.appendBigEndian(UInt64(bitPattern: time), to: &bytes)
+            return bytes + owner
+        }
+    }
+
+    struct Answer {
+        var number: UInt64
+        var fingerprint: UInt64
+        var response: CommitResponse
 
         init(_ position: StreamPosition, _ outcome: CommitOutcome) {
             number = position.number
-            owner = position.owner
-            time = outcome.commitTime.microseconds
             fingerprint = position.fingerprint
-            answer = CommitResponse(
+            response = CommitResponse(
                 writeResults: outcome.results.map {
                     WriteResultMessage(
                         updateTime: $0.updateTime.map { TimestampMessage($0) }, transformResults: $0.transformResults)
                 }, commitTime: TimestampMessage(outcome.commitTime))
         }
 
-        private static let headBytes = 28
-
-        /// - Throws: DATA_LOSS for what is no record.
+        /// - Throws: DATA_LOSS.
         init(_ bytes: [UInt8]) throws(Status) {
-            guard bytes.count >= Self.headBytes else { throw Self.damaged }
+            guard bytes.count >= 16 else { throw StreamAnswers.damaged }
             number = IndexValue.readBigEndian(bytes[...])
-            time = Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
-            fingerprint = IndexValue.readBigEndian(bytes[16...])
-            let ownerBytes = bytes[24..<Self.headBytes].reduce(0) { $0 << 8 | Int($1) }
-            guard bytes.count - Self.headBytes >= ownerBytes else { throw Self.damaged }
-            let rest = bytes[Self.headBytes...]
-            owner = Array(rest.prefix(ownerBytes))
+            fingerprint = IndexValue.readBigEndian(bytes[8...])
             do throws(Status) {
-                answer = try CommitResponse(protobuf: Array(rest.dropFirst(ownerBytes)))
+                response = try CommitResponse(protobuf: Array(bytes[16...]))
             } catch {
-                throw Self.damaged
+                throw StreamAnswers.damaged
             }
         }
-
-        private static let damaged = Status(.dataLoss, "The answer to a commit of a stream can't be read.")
 
         var stored: [UInt8] {
             var bytes: [UInt8] = []
-            for number in [number, UInt64(bitPattern: time), fingerprint] {
-                IndexValue.appendBigEndian(number, to: &bytes)
-            }
-            for shift in stride(from: 24, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: owner.count >> shift))
-            }
-            return bytes + owner + answer.protobuf()
+            IndexValue.appendBigEndian(number, to: &bytes)
+            IndexValue.appendBigEndian(fingerprint, to: &bytes)
+            return bytes + response.protobuf()
         }
 
         func outcome() throws(Status) -> CommitOutcome {
+            guard let time = response.commitTime else { throw StreamAnswers.damaged }
             var results: [WriteResult] = []
-            for result in answer.writeResults {
+            for result in response.writeResults {
                 results.append(
                     WriteResult(
                         updateTime: try result.updateTime?.timestamp(), transformResults: result.transformResults))
             }
-            return CommitOutcome(commitTime: Timestamp(microseconds: time), results: results)
+            return CommitOutcome(commitTime: try time.timestamp(), results: results)
         }
     }
 
-    static func record(_ stream: [UInt8], _ number: UInt64, in snapshot: any Snapshot) throws(Status) -> Record? {
-        try snapshot.get(.meta, key(stream, number)).map { bytes throws(Status) in try Record(bytes) }
+    static func head(of stream: [UInt8], in snapshot: any Snapshot) throws(Status) -> Head? {
+        try snapshot.get(.meta, headKey(stream)).map { bytes throws(Status) in try Head(bytes) }
+    }
+
+    /// The time of a stream's last commit; that of a head which cannot be read lies in the past: it is of no use to anybody.
+    static func time(of stream: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64 {
+        try snapshot.get(.meta, headKey(stream)).map(time(ofHead:)) ?? .max
+    }
+
+    static func time(ofHead bytes: [UInt8]) -> Int64 {
+        bytes.count < 16 ? .min : Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
+    }
+
+    /// The time before which streams were deleted.
+    static func floor(in snapshot: any Snapshot) throws(Status) -> Int64 {
+        guard let bytes = try snapshot.get(.meta, prefix), bytes.count == 8 else { return .min }
+        return Int64(bitPattern: IndexValue.readBigEndian(bytes[...]))
     }
 
     /// The answer to a commit that was made already; nil when it is the next one of its stream.
-    /// - Throws: ABORTED when it is neither, also when another commit was made under its number: nothing may be made then.
+    /// - Throws: ABORTED when it is neither, also when another commit was made under its number or the record cannot be read:
+    ///   nothing may be made then. UNAVAILABLE when the store cannot be read.
     static func known(_ position: StreamPosition, in snapshot: any Snapshot) throws(Status) -> CommitOutcome? {
-        if let found = try record(position.stream, position.number, in: snapshot) {
-            if found.owner != position.owner { throw lost }
-            if found.number > position.number { throw lost }
-            if found.number == position.number {
-                if found.fingerprint != position.fingerprint { throw lost }
-                return try found.outcome()
+        do throws(Status) {
+            guard let head = try head(of: position.stream, in: snapshot) else {
+                if position.number == 1 { return nil }
+                throw outOfOrder
             }
+            guard head.owner == position.owner, position.number <= head.number + 1 else { throw outOfOrder }
+            if position.number == head.number + 1 { return nil }
+            guard let bytes = try snapshot.get(.meta, answerKey(position.stream, position.number)) else {
+                throw outOfOrder
+            }
+            let answer = try Answer(bytes)
+            guard answer.number == position.number, answer.fingerprint == position.fingerprint else { throw outOfOrder }
+            return try answer.outcome()
+        } catch {
+            throw error.code == .dataLoss ? outOfOrder : error
         }
-        if position.number > 1 {
-            let last = try record(position.stream, position.number - 1, in: snapshot)
-            guard let last, last.number == position.number - 1, last.owner == position.owner else { throw lost }
-        }
-        return nil
     }
 
-    static let lost = Status(.aborted, "The write does not follow those that the stream has made. Open a new stream.")
-
-    /// The number of the last commit of a stream; nil when nothing is known of it.
-    static func last(
-        of stream: [UInt8], owner: [UInt8], in snapshot: any Snapshot
-    ) throws(Status) -> UInt64? {
-        let cursor = try snapshot.scan(.meta, KeyRange(prefix: prefix + stream), reverse: false, values: true)
-        defer { cursor.close() }
-        var last: UInt64?
-        while try cursor.next() {
-            let record = try Record(cursor.value)
-            if record.owner == owner { last = max(last ?? 0, record.number) }
-        }
-        return last
+    /// Notes a commit that is made in the same transaction.
+    static func put(
+        _ position: StreamPosition, _ outcome: CommitOutcome, in transaction: any StoreTransaction
+    ) throws(Status) {
+        let head = Head(number: position.number, time: outcome.commitTime.microseconds, owner: position.owner)
+        try transaction.put(.meta, headKey(position.stream), head.stored)
+        try transaction.put(
+            .meta, answerKey(position.stream, position.number), Answer(position, outcome).stored)
     }
+
+    static let outOfOrder = Status(
+        .aborted, "The write does not follow those that the stream has made. Open a new stream.")
+    private static let damaged = Status(.dataLoss, "The answers of a Write stream cannot be read.")
 }

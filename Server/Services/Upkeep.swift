@@ -59,7 +59,7 @@ final class Upkeep: Sendable {
         if isCollectionDue.exchange(false, ordering: .relaxed) {
             for database in registry.openDatabases {
                 Self.collectGarbage(database)
-                Self.forgetStreamAnswers(database)
+                deleteOldStreams(database)
             }
         }
     }
@@ -74,9 +74,11 @@ final class Upkeep: Sendable {
         }
     }
 
-    private static func forgetStreamAnswers(_ database: Database) {
-        database.forgetStreamAnswers { result in
-            if case .success(true) = result { forgetStreamAnswers(database) }
+    /// Each step begins on a thread of its own: the writer, which ends them, must not look for the next one.
+    private func deleteOldStreams(_ database: Database) {
+        database.deleteOldStreams { [self] result in
+            guard case .success(true) = result else { return }
+            threads.run { [self] in deleteOldStreams(database) }
         }
     }
 }

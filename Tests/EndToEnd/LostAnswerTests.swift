@@ -66,9 +66,9 @@ import Testing
         let answers = Recorder<Int>()
         device.db.document("c/d").updateData(["n": 1]) { answers.append(($0 as NSError?)?.code ?? 0) }
         try await awaitMade(1, backend)
+        try await device.db.disableNetwork()
         backend.network.breakConnections()
         // A second time its condition would not hold.
-        try await device.db.disableNetwork()
         try await other.db.document("c/d").delete()
         try await device.db.enableNetwork()
         #expect(try await answers.first(1) == [0])

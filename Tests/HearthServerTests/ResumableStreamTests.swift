@@ -110,7 +110,7 @@ struct ResumableStreamTests {
         let (id, token, _) = try await cut(site, made: 2, heard: 1)
         for (identity, id, token) in [
             (Self.user, id, token), (.owner, id, Array("3".utf8)),
-            (.owner, String(id.dropLast(32)) + String(repeating: "0", count: 32), Array("0".utf8)),
+            (.owner, String(id.dropLast(32)) + String(repeating: "0", count: 32), Array("1".utf8)),
         ] {
             let client = site.another(as: identity)
             client.say(Self.opening(id, token))
@@ -139,6 +139,8 @@ struct ResumableStreamTests {
         #expect(try await end([Self.opening(id, Array("x".utf8))]) == .invalidArgument)
         #expect(try await end([Self.opening("hearth-12", token)]) == .invalidArgument)
         #expect(try await end([Self.opening("12", token)]) == .invalidArgument)
+        // A stream has one id.
+        #expect(try await end([Self.opening("hearth-" + id.dropFirst(7).uppercased(), token)]) == .invalidArgument)
         #expect(
             try await end([Self.opening()] + (0...Limits.streamAnswersMax).map { _ in Self.increment("e", "0") })
                 == .resourceExhausted)
@@ -170,9 +172,68 @@ struct ResumableStreamTests {
         try database.rollback(try #require(transaction))
         database.tick()
         let answers = try await answers(new, 2)
-        #expect(answers.count == 2 && old.end?.code == .aborted)
+        #expect(answers.count == 2 && old.end?.code == .unavailable)
         #expect(try number(site, "d") == .integer(1))
         new.leave()
+        await site.stop()
+    }
+
+    /// Of those that wait for a stream only the last one gets it, and those that leave hold nothing.
+    @Test("many connections that resume one stream")
+    func crowd() async throws {
+        let site = try StreamSite()
+        let old = site.another()
+        old.say(Self.opening())
+        let id = try #require(try await answers(old, 1).first).streamId
+        let database = try site.registry.database(Self.name)
+        let transaction = try await withCheckedThrowingContinuation { continuation in
+            database.read(.newTransaction(.readWrite(retry: nil)), [.document(ResourcePath(["c", "d"]))]) { result in
+                continuation.resume(with: result.map(\.newTransaction))
+            }
+        }
+        old.say(Self.increment("d", "0"))
+        await until { database.isBusy && database.statistics.queuedCommits > 0 }
+        let clients = (0..<10).map { _ in site.another() }
+        for (index, client) in clients.enumerated() {
+            client.say(Self.opening(id, Array("0".utf8)))
+            await client.settle()
+            if index == 4 { client.leave() }
+            await client.settle()
+        }
+        for client in clients.dropLast() {
+            #expect(client.end?.code == (client === clients[4] ? .cancelled : .unavailable))
+        }
+        clients[9].say(Self.increment("d", "0"))
+        try database.rollback(try #require(transaction))
+        database.tick()
+        #expect(try await answers(clients[9], 2).count == 2)
+        #expect(try number(site, "d") == .integer(1))
+        clients[9].leave()
+        await clients[9].settle()
+        await until { site.service.resumableStreams.count == 0 }
+        await site.stop()
+    }
+
+    /// A connection that lost its stream to another one does not keep the client from resuming it.
+    @Test("a late handshake of an earlier connection makes nothing twice")
+    func lateHandshake() async throws {
+        let site = try StreamSite()
+        let (id, token, _) = try await cut(site, made: 3, heard: 1)
+        let third = site.another()
+        third.say(Self.opening(id, token))
+        third.say(Self.increment("d", "1"))
+        #expect(try await answers(third, 2).count == 2)
+        let second = site.another()
+        second.say(Self.opening(id, token))
+        #expect(try await answers(second, 1).first?.streamId == "")
+        #expect(third.end?.code == .unavailable)
+        second.leave()
+        let fourth = site.another()
+        fourth.say(Self.opening(id, Array("2".utf8)))
+        fourth.say(Self.increment("d", "2"))
+        #expect(try await answers(fourth, 2).last?.streamToken == Array("3".utf8))
+        #expect(try number(site, "d") == .integer(3))
+        fourth.leave()
         await site.stop()
     }
 }

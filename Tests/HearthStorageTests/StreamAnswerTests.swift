@@ -3,20 +3,33 @@ import Testing
 
 @testable import HearthStorage
 
-/// Answers that are kept for Write streams which can be resumed: how many, and for how long.
+/// Write streams that can be resumed: which commits are made, what is kept of their answers, and for how long.
 @Suite struct StreamAnswerTests {
     private static let owner: [UInt8] = [1]
     private let clock = ManualClock()
     private let store = MemoryStore()
 
-    private func commit(_ database: Database, _ stream: UInt8, _ number: UInt64) async throws {
+    private static func stream(_ number: UInt8) -> [UInt8] {
+        [UInt8](repeating: number, count: StreamPosition.idBytes)
+    }
+
+    private func open() throws -> Database { try Database(name: testDatabaseName, store: store, clock: clock) }
+
+    /// Commits what sets `n` of a document of the stream's.
+    @discardableResult
+    private func commit(
+        _ database: Database, _ stream: UInt8, _ number: UInt64, owner: [UInt8] = owner, fingerprint: UInt64? = nil
+    ) async throws -> CommitOutcome {
         let position = StreamPosition(
-            stream: [UInt8](repeating: stream, count: StreamPosition.idBytes), owner: Self.owner, number: number,
-            fingerprint: number)
+            stream: Self.stream(stream), owner: owner, number: number, fingerprint: fingerprint ?? number)
         let writes = [Write.set("c/d\(stream)", map(("n", .integer(Int64(number)))))]
-        _ = try await withCheckedThrowingContinuation { continuation in
+        return try await withCheckedThrowingContinuation { continuation in
             database.commit(writes, requester: .server, streamPosition: position) { continuation.resume(with: $0) }
         }
+    }
+
+    private func commit(_ database: Database, _ stream: UInt8, _ numbers: ClosedRange<UInt64>) async throws {
+        for number in numbers { try await commit(database, stream, number) }
     }
 
     private func records() throws -> Int {
@@ -25,58 +38,133 @@ import Testing
         let cursor = try snapshot.scan(.meta, KeyRange(prefix: StreamAnswers.prefix), reverse: false, values: false)
         defer { cursor.close() }
         var count = 0
-        while try cursor.next() { count += 1 }
+        while try cursor.next() { if cursor.key != StreamAnswers.prefix { count += 1 } }
         return count
     }
+
+    private func put(_ key: [UInt8], _ value: [UInt8]) throws {
+        try store.write { transaction throws(Status) in try transaction.put(.meta, key, value) }
+    }
+
+    private func problems() throws -> [String] { try IntegrityCheck.run(store).problems }
 
     /// One pass of the search, in steps of two records.
     private func sweep(_ database: Database) async throws {
         while try await withCheckedThrowingContinuation({ continuation in
-            database.forgetStreamAnswers(recordsMax: 2) { continuation.resume(with: $0) }
+            database.deleteOldStreams(recordsMax: 2) { continuation.resume(with: $0) }
         }) {}
     }
 
-    @Test func aStreamKeepsItsLatestAnswers() async throws {
-        let database = try Database(name: testDatabaseName, store: store, clock: clock)
-        for number in 1...40 { try await commit(database, 1, UInt64(number)) }
-        #expect(try records() == Limits.streamAnswersMax)
+    private func canResume(_ database: Database, _ stream: UInt8, after number: UInt64, openedAt: Int64 = 0) throws
+        -> Bool
+    {
+        try database.canResume(stream: Self.stream(stream), owner: Self.owner, after: number, openedAt: openedAt)
     }
 
-    @Test func answersExpireByTheTimeThatHasPassed() async throws {
-        let database = try Database(name: testDatabaseName, store: store, clock: clock)
-        for number in 1...5 { try await commit(database, 1, UInt64(number)) }
+    private func code(_ body: () async throws -> Void) async -> Status.Code? {
+        do {
+            try await body()
+            return nil
+        } catch { return (error as? Status)?.code }
+    }
+
+    @Test func aRepetitionIsAnsweredAndNothingElseIsMade() async throws {
+        let database = try open()
+        let first = try await commit(database, 1, 1)
+        try await commit(database, 1, 2...20)
+        #expect(try records() == 1 + Limits.streamAnswersMax)
+        let last = try await commit(database, 1, 20)
+        #expect(last.commitTime.microseconds == database.newestVersion && first.commitTime < last.commitTime)
+        // Another owner, another content, a gap, one that is not kept, a stream that does not exist.
+        #expect(await code { try await commit(database, 1, 21, owner: [2]) } == .aborted)
+        #expect(await code { try await commit(database, 1, 20, fingerprint: 7) } == .aborted)
+        #expect(await code { try await commit(database, 1, 22) } == .aborted)
+        #expect(await code { try await commit(database, 1, 4) } == .aborted)
+        #expect(await code { try await commit(database, 2, 2) } == .aborted)
+        #expect(database.newestVersion == last.commitTime.microseconds)
+    }
+
+    @Test func aStreamIsResumedWhileItsAnswersAreKept() async throws {
+        let database = try open()
+        try await commit(database, 1, 1...20)
+        #expect(try canResume(database, 1, after: 20) && canResume(database, 1, after: 4))
+        #expect(await code { _ = try canResume(database, 1, after: 3) } == .outOfRange)
+        #expect(try !canResume(database, 1, after: 21))
+        #expect(try canResume(database, 2, after: 0) && !canResume(database, 2, after: 1))
+        #expect(
+            try !database.canResume(stream: Self.stream(1), owner: [9], after: 20, openedAt: 0), "another's stream")
+    }
+
+    /// What is damaged costs the stream, and is found by the check.
+    @Test func whatCannotBeReadIsNotResumed() async throws {
+        let database = try open()
+        try await commit(database, 1, 1...2)
+        try await commit(database, 2, 1...2)
+        #expect(try problems().isEmpty)
+        try put(StreamAnswers.headKey(Self.stream(1)), [1])
+        try put(StreamAnswers.answerKey(Self.stream(2), 2), Array("no answer".utf8))
+        #expect(try !canResume(database, 1, after: 2))
+        #expect(await code { try await commit(database, 1, 3) } == .aborted)
+        #expect(await code { try await commit(database, 2, 2) } == .aborted)
+        try put(StreamAnswers.answerKey(Self.stream(3), 5), [UInt8](repeating: 0, count: 16))
+        #expect(try problems().count == 3)
         try await sweep(database)
-        #expect(try records() == 5)
+        #expect(try records() == 4, "of the first stream nothing is left")
+    }
+
+    @Test func streamsExpireByTheTimeThatHasPassed() async throws {
+        let database = try open()
+        let opened = database.newestVersion
+        try await commit(database, 1, 1...5)
+        try await sweep(database)
+        #expect(try records() == 6)
         clock.advance(seconds: Double(Limits.streamAnswersSeconds - 60))
-        for number in 1...3 { try await commit(database, 2, UInt64(number)) }
+        try await commit(database, 2, 1...3)
         try await sweep(database)
-        #expect(try records() == 8)
+        #expect(try records() == 10)
         clock.advance(seconds: 2 * 3600)
+        try await commit(database, 3, 1...1)
         try await sweep(database)
-        #expect(try records() == 3)
-        // Whoever goes on with the expired stream begins anew.
-        let stream = [UInt8](repeating: 1, count: StreamPosition.idBytes)
-        #expect(try !database.canResume(stream: stream, owner: Self.owner, after: 5, openedAt: 0))
+        #expect(try records() == 6)
+        // Neither after an answer nor before the first one: it may have been made.
+        #expect(try !canResume(database, 1, after: 5) && !canResume(database, 1, after: 0, openedAt: opened))
+        #expect(try canResume(database, 9, after: 0, openedAt: database.newestVersion))
     }
 
-    /// A client that opens streams without end takes bounded room beyond what an hour brings.
-    @Test func theOldestAnswersGoWhenAllAreTooMany() throws {
-        let sweep = StreamAnswersSweep(clock: clock, bytesMax: 250)
+    /// A clock that is ahead when the database is opened deletes nothing.
+    @Test func aClockThatIsAheadDeletesNothing() async throws {
+        try await commit(try open(), 1, 1...3)
+        clock.jump(microseconds: 90 * 86_400 * 1_000_000)
+        try await sweep(try open())
+        #expect(try records() == 4)
+    }
+
+    @Test func oneStepAtATime() async throws {
+        let sweep = StreamSweep(clock: clock)
+        #expect(sweep.begin(newestVersion: 0)?.after == nil)
+        #expect(sweep.begin(newestVersion: 0) == nil)
+        sweep.end(through: [7], kept: StreamSweep.Ages())
+        #expect(sweep.begin(newestVersion: 0)?.after == [7])
+        sweep.fail()
+        #expect(sweep.begin(newestVersion: 0)?.after == [7])
+        sweep.end(through: nil, kept: StreamSweep.Ages())
+        #expect(sweep.begin(newestVersion: 0) == nil)
+        clock.advance(seconds: 3601)
+        #expect(sweep.begin(newestVersion: 0) != nil)
+    }
+
+    /// A client that opens streams without end takes bounded space besides what an hour brings.
+    @Test func theOldestStreamsAreDeletedWhenAllAreTooLarge() throws {
+        let sweep = StreamSweep(clock: clock, bytesMax: 250)
         let hour: Int64 = 3_600_000_000
         let now = clock.now().microseconds / hour
-        var kept = StreamAnswersSweep.Ages()
+        var kept = StreamSweep.Ages()
         for age in 0..<5 { kept.add(100, at: (now - Int64(age)) * hour) }
-        let first = try #require(sweep.next())
-        #expect(first.before < (now - 5) * hour)
-        sweep.done(through: nil, kept: kept)
-        #expect(sweep.next() == nil)
-        clock.advance(seconds: 3601)
-        #expect(try #require(sweep.next()).before == (now - 1) * hour)
-        // In steps: the limit is that of the pass.
-        sweep.done(through: [1], kept: StreamAnswersSweep.Ages())
-        #expect(try #require(sweep.next()).before == (now - 1) * hour)
-        sweep.done(through: nil, kept: StreamAnswersSweep.Ages())
-        clock.advance(seconds: 3601)
-        #expect(try #require(sweep.next()).before < (now - 5) * hour)
+        #expect(try #require(sweep.begin(newestVersion: .max)).before < (now - 5) * hour)
+        sweep.end(through: nil, kept: kept)
+        // At once, and then in an hour.
+        #expect(try #require(sweep.begin(newestVersion: .max)).before == (now - 1) * hour)
+        sweep.end(through: nil, kept: StreamSweep.Ages())
+        #expect(sweep.begin(newestVersion: .max) == nil)
     }
 }

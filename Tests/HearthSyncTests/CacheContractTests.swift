@@ -88,7 +88,7 @@ struct CacheContractTests {
                 try queue.setStreamToken([2])
                 #expect(try queue.stream == StreamResumption(id: "s", token: [2]))
             }
-            try cache.durableTransaction("durable") { () throws(Status) in
+            try cache.transaction("durable", isDurable: true) { () throws(Status) in
                 try cache.mutationQueue(for: alice).setStream(StreamResumption())
             }
             try cache.transaction("after") { () throws(Status) in

@@ -143,13 +143,11 @@ private final class FailingPersistence: Persistence {
     var fails = false
     var code = Status.Code.dataLoss
 
-    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+    func transaction<Result>(
+        _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
+    ) throws(Status) -> Result {
         if fails { throw Status(code, "the test wants it so") }
-        return try memory.transaction(label, body)
-    }
-
-    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status) {
-        try transaction(label, body)
+        return try memory.transaction(label, isDurable: isDurable, body)
     }
 
     var currentSequenceNumber: Int64 { memory.currentSequenceNumber }

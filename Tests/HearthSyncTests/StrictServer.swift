@@ -4,8 +4,8 @@ import HearthWire
 
 @testable import HearthSync
 
-/// Ends the stream when it is asked for certain collections: `bad…` at once, `late…` after it has added the target. Answers all
-/// else with nothing at all.
+/// Ends the stream when it is asked for certain collections: `bad…` at once, `late…` after it has added the target; `long…` is never
+/// current. Answers all else with nothing at all.
 final class StrictServer: Datastore, @unchecked Sendable {
     private let lock = NSLock()
     private var asked: [[String]] = []
@@ -24,12 +24,22 @@ final class StrictServer: Datastore, @unchecked Sendable {
         }
 
         func send(_ request: ListenRequest) {
-            guard !isOver, let target = request.addTarget else { return }
+            if isOver { return }
+            guard let target = request.addTarget else {
+                let removed = TargetChangeMessage(targetChangeType: .remove, targetIds: [request.removeTarget ?? 0])
+                return onEvent(.response(ListenResponse(targetChange: removed)))
+            }
             let collection = target.query?.structuredQuery?.from.first?.collectionId ?? "?"
             server.lock.withLock { server.asked[server.asked.count - 1].append(collection) }
             if collection.hasPrefix("slow") {
                 isSlow = true
                 return
+            }
+            if collection.hasPrefix("long") {
+                return onEvent(
+                    .response(
+                        ListenResponse(
+                            targetChange: TargetChangeMessage(targetChangeType: .add, targetIds: [target.targetId]))))
             }
             if collection.hasPrefix("bad") || isSlow {
                 isOver = true

@@ -177,6 +177,30 @@ struct SyncClientTests {
         await terminate(client)
     }
 
+    @Test("A target that is removed while it loads holds up none of those that are sent one by one")
+    func removedWhileLoading() async throws {
+        let server = StrictServer()
+        let client = try client(server)
+        let events = Mailbox<String>()
+        func listen(_ collection: String) -> SyncClient.Listener {
+            client.listen(to: .collection(collection), options: Self.everything) { event in
+                switch event {
+                case .failure(let error): events.put("\(collection) \(error.code.name)")
+                case .success(let snapshot): if !snapshot.isFromCache { events.put("\(collection) current") }
+                }
+            }
+        }
+        let loading = listen("long")
+        _ = listen("bad")
+        _ = listen("c")
+        while !server.requests.contains(["long"]) { try await Task.sleep(for: .milliseconds(2)) }
+        client.remove(loading)
+        var heard: Set<String> = []
+        while heard.count < 2 { heard.insert(try #require(await events.next())) }
+        #expect(heard == ["bad INVALID_ARGUMENT", "c current"])
+        await terminate(client)
+    }
+
     @Test("Whoever waits hears that the client was terminated")
     func termination() async throws {
         let client = try client()

@@ -38,6 +38,8 @@ final class LocalStore {
     /// the target's snapshot. A snapshot from after the write brings what it made, or else it is lost: see `apply`.
     var renewedTooEarly: [ResourcePath: ClientDocument] = [:]
     private var overlayDebts = OverlayDebts()
+    /// Those of streams that can be resumed.
+    private var acknowledgements = 0
 
     init(_ persistence: any Persistence, user: ClientUser) {
         self.persistence = persistence
@@ -134,15 +136,21 @@ final class LocalStore {
         return outcome
     }
 
+    /// So many answers a loss of power may undo. With those that are on their way they are no more than the server keeps.
+    static let undoneAcknowledgementsMax = 6
+
     /// The server committed the first batch of the queue.
+    /// - Parameter result: its token is empty when the stream cannot be resumed.
     func acknowledge(_ result: BatchResult) throws(Status) -> [ResourcePath: ClientDocument] {
         let batch = result.batch
         guard result.results.count == batch.mutations.count else {
             throw .internalError(
                 "The server answered \(result.results.count) results to \(batch.mutations.count) writes.")
         }
-        return try persistence.transaction("Acknowledge a batch") { () throws(Status) in
-            try queue.setStreamToken(result.streamToken)
+        let isResumable = !result.streamToken.isEmpty
+        let isDurable = isResumable && acknowledgements % Self.undoneAcknowledgementsMax == 0
+        let changed = try persistence.transaction("Acknowledge a batch", isDurable: isDurable) { () throws(Status) in
+            if isResumable { try queue.setStreamToken(result.streamToken) }
             var versions: [ResourcePath: Timestamp] = [:]
             var transformed: Set<ResourcePath> = []
             for (mutation, answer) in zip(batch.mutations, result.results) {
@@ -168,6 +176,8 @@ final class LocalStore {
             }
             return try indexed(view.documents(keys))
         }
+        if isResumable { acknowledgements += 1 }
+        return changed
     }
 
     var hasOverlayDebts: Bool { !overlayDebts.isEmpty }
@@ -221,7 +231,9 @@ final class LocalStore {
 
     /// Durable when it returns: writes are sent on the stream only then.
     func setStream(_ stream: StreamResumption) throws(Status) {
-        try persistence.durableTransaction("Set the stream") { () throws(Status) in try queue.setStream(stream) }
+        try persistence.transaction("Set the stream", isDurable: true) { () throws(Status) in
+            try queue.setStream(stream)
+        }
     }
 
     // MARK: Targets

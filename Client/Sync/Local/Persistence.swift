@@ -6,10 +6,13 @@ import HearthModel
 /// is fatal for the instance: it is thrown as INTERNAL, or DATA_LOSS for damage. Unless it passes: RESOURCE_EXHAUSTED for a full
 /// disk, UNAVAILABLE for one that answers with errors.
 protocol Persistence: AnyObject {
-    /// All or nothing. Each transaction has the next sequence number. `label` is for logs.
-    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result
-    /// The same, and waits until nothing can undo it, not even a loss of power.
-    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status)
+    /// All or nothing. Each transaction has the next sequence number.
+    /// - Parameters:
+    ///   - label: for logs.
+    ///   - isDurable: whether it waits until a loss of power cannot undo it.
+    func transaction<Result>(
+        _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
+    ) throws(Status) -> Result
     var currentSequenceNumber: Int64 { get }
 
     /// The parts of one user. What was made for a user before is to be dropped when another is asked for.
@@ -26,11 +29,18 @@ protocol Persistence: AnyObject {
     func shutDown()
 }
 
-/// What a Write stream is resumed with, so that a write whose answer was lost isn't made twice.
+extension Persistence {
+    /// One that a loss of power may undo.
+    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+        try transaction(label, isDurable: false, body)
+    }
+}
+
+/// What a Write stream is resumed with, so that a write whose answer was lost is not made twice.
 struct StreamResumption: Sendable, Equatable {
-    /// Empty when there is no stream that could be resumed: the server keeps no answers, or there was none yet.
+    /// Empty when there is no stream that can be resumed: the server keeps no answers, or none was opened.
     var id = ""
-    /// With the last answer that the cache has.
+    /// That of the last answer that the cache has.
     var token: [UInt8] = []
 }
 

@@ -29,7 +29,11 @@ final class RemoteStore {
     private var aggregator: WatchChangeAggregator?
     private var pipeline: [MutationBatch] = []
     private var isHandshakeDone = false
+    /// The handshake has named a stream.
+    private var isStreamResumed = false
     private var isStreamResumable = false
+    /// The server has not refused a handshake with a label.
+    private var takesLabels = true
     private var streamToken: [UInt8] = []
     private var hasResponseAfterHandshake = false
 
@@ -248,21 +252,31 @@ final class RemoteStore {
                 for targetID in change.targetIDs { reject(targetID, cause) }
                 return
             }
-            if change.kind == .current, !loadingTargets.isEmpty {
-                if change.targetIDs.isEmpty { loadingTargets = [] } else { loadingTargets.subtract(change.targetIDs) }
-                if isCautious { sendTargets() }
-            }
+            noteLoaded(change)
             aggregator?.take(change)
             let version = change.snapshotVersion
             if version > .none, version >= localStore.lastRemoteSnapshotVersion { raiseSnapshot(version) }
         }
     }
 
+    /// Sends the next target when the one that was sent alone is current or removed.
+    private func noteLoaded(_ change: WatchChange.Target) {
+        if loadingTargets.isEmpty { return }
+        switch change.kind {
+        case .current where change.targetIDs.isEmpty: loadingTargets = []
+        case .current: loadingTargets.subtract(change.targetIDs)
+        // One that did not match is removed and sent again at once: then it is loading.
+        case .removed: loadingTargets.subtract(change.targetIDs.filter { !sentTargets.contains($0) })
+        case .noChange, .added, .reset: return
+        }
+        if isCautious { sendTargets() }
+    }
+
     private func reject(_ targetID: Int32, _ cause: Status) {
-        guard listenTargets.removeValue(forKey: targetID) != nil else { return }
-        sentTargets.remove(targetID)
         loadingTargets.remove(targetID)
-        if isCautious, watchStream.isOpen { sendTargets() }
+        sentTargets.remove(targetID)
+        defer { if isCautious, watchStream.isOpen { sendTargets() } }
+        guard listenTargets.removeValue(forKey: targetID) != nil else { return }
         aggregator?.forget(targetID)
         engine.attempt { () throws(Status) in try engine.rejectListen(targetID, cause) }
         if listenTargets.isEmpty { watchStream.markIdle() }
@@ -312,9 +326,6 @@ final class RemoteStore {
                 if let damage = batch.damage {
                     // It has to be the first of the queue.
                     if !pipeline.isEmpty { break }
-                    // It may have been made: the next one must not be taken for it.
-                    writeStream.stop()
-                    try forgetStream()
                     try engine.reject(batch.id, damage)
                     continue
                 }
@@ -341,16 +352,17 @@ final class RemoteStore {
         writeStream.send(request)
     }
 
-    /// With what the server needs to tell the writes that it has made, and of which the answers were lost, from new ones.
+    /// Names the stream of the connection before, so that the server recognises the writes that it has made.
     private func writeStreamOpened() {
         var request = WriteRequest(database: database.text)
         do throws(Status) {
             let stream = try localStore.stream()
-            if stream.id.isEmpty {
-                request.labels.set(Self.resumableLabel, "true")
-            } else {
+            isStreamResumed = !stream.id.isEmpty
+            if isStreamResumed {
                 request.streamId = stream.id
                 request.streamToken = stream.token
+            } else if takesLabels {
+                request.labels.set(Self.resumableLabel, "true")
             }
         } catch {
             return endWriteStream(because: error)
@@ -370,9 +382,10 @@ final class RemoteStore {
         writeStream.fail(.unavailable("The cache can't be used: \(error.message)"))
     }
 
-    /// The server tells the id of a new stream; nothing when it goes on with the one that was named.
+    /// The server returns the id of a new stream, and none when it resumes the one that was named.
     private func takeHandshake(_ response: WriteResponse) {
         if !response.streamId.isEmpty {
+            if isStreamResumed { warnOfRepetition() }
             let isResumable = response.streamId.hasPrefix(Self.resumablePrefix)
             let stream = isResumable ? StreamResumption(id: response.streamId, token: streamToken) : StreamResumption()
             do throws(Status) {
@@ -382,7 +395,7 @@ final class RemoteStore {
             }
             isStreamResumable = isResumable
         } else {
-            isStreamResumable = true
+            isStreamResumable = isStreamResumed
         }
         isHandshakeDone = true
         for batch in pipeline { send(batch) }
@@ -425,7 +438,8 @@ final class RemoteStore {
                     transformResults: result.transformResults))
         }
         return BatchResult(
-            batch: batch, commitVersion: commitVersion, results: results, streamToken: response.streamToken)
+            batch: batch, commitVersion: commitVersion, results: results,
+            streamToken: isStreamResumable ? response.streamToken : [])
     }
 
     private func writeStreamClosed(_ status: Status) {
@@ -435,13 +449,21 @@ final class RemoteStore {
         startWriteStreamIfNeeded()
     }
 
-    /// The stream may be what the server objects to: another server, which resumes none.
+    /// The server may object to the stream or the label: it is another one, or cannot read what it has kept.
     private func handshakeFailed(_ status: Status) {
         switch status.code {
-        case .invalidArgument, .failedPrecondition, .outOfRange, .unimplemented:
+        case .invalidArgument, .failedPrecondition, .outOfRange, .unimplemented, .aborted, .dataLoss, .notFound,
+            .alreadyExists:
+            if isStreamResumed { warnOfRepetition() } else { takesLabels = false }
             engine.attempt { () throws(Status) in try forgetStream() }
         default: break
         }
+    }
+
+    private func warnOfRepetition() {
+        engine.onWarning(
+            "The server cannot resume the stream of writes. Those that have no answer are sent again, "
+                + "and may be made twice.")
     }
 
     private func forgetStream() throws(Status) {
@@ -449,7 +471,8 @@ final class RemoteStore {
     }
 
     private func writeFailed(_ status: Status) {
-        // Other writes were made under the numbers of these: the cache has lost them. Of what is in the pipeline none was made.
+        // Whatever the cause (a transaction's lock, contention, or other writes under these numbers, which the cache has lost):
+        // the server has made no write of the pipeline.
         if status.code == .aborted { engine.attempt { () throws(Status) in try forgetStream() } }
         guard status.code.isPermanentForWrites, let batch = pipeline.first else { return }
         pipeline.removeFirst()

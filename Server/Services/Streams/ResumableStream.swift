@@ -1,26 +1,25 @@
 import HearthModel
 import HearthStorage
 import HearthWire
-import Synchronization
 
-/// A Write stream that a client can go on with on another connection, and where it is.
+/// A Write stream that a client can resume on another connection, and its position.
 ///
-/// A client asks for it with the label `hearth-resumable` in its first request, and is given an id that begins with `hearth-`. When
-/// its connection breaks, the first request on the next one carries `stream_id` and the `stream_token` of the last answer that came.
-/// It is answered without an id, and the client sends again what it has no answer to, in the same order: what was made is answered
-/// as it would have been, what wasn't is made. When the server doesn't know the stream (any more), the answer has a new id: it
-/// is of another history, or 30 days old.
+/// A client asks for one with the label `hearth-resumable` in its first request. The answer has an id that begins with `hearth-`.
+/// When the connection breaks, the first request on the next one carries this `stream_id` and the `stream_token` of the last
+/// answer that the client has. The server answers it without an id, and the client repeats the writes that have no answer, in
+/// their order. A write that was made is answered as the first time; any other one is made. When the server does not know the
+/// stream, because it belongs to another history or was deleted, the answer has the id of a new one.
 ///
-/// The token is the number of commits that were made. A request acknowledges with its token what it has heard of; at most
-/// `Limits.streamAnswersMax` commits may be unacknowledged. What fails isn't counted: the next request takes its number.
+/// The token is the number of commits that were made. With the token of a request the client acknowledges their answers; at most
+/// `Limits.streamAnswersMax` commits may be unacknowledged. A commit that fails has no number: the next request takes it.
 ///
-/// Source: google.firestore.v1.WriteRequest, which describes `stream_id` and `stream_token` as above; Google's service resumes
-/// nothing. Label and id are ours.
+/// Source: google.firestore.v1.WriteRequest, which describes `stream_id` and `stream_token` so; Google's service resumes no
+/// streams. The label and the form of the id are ours.
 struct ResumableStream: Sendable {
     static let label = "hearth-resumable"
     private static let prefix = "hearth-"
 
-    /// `hearth-`, the random name, and when it was opened, in hexadecimal.
+    /// `hearth-`, the random name, and the version at which it was opened, in hexadecimal.
     let id: String
     private let name: [UInt8]
     private let openedAt: Int64
@@ -29,28 +28,27 @@ struct ResumableStream: Sendable {
     private var last: UInt64
 
     /// A new one.
-    init(owner: Identity, now: Timestamp) {
+    init(owner: Identity, in database: Database) {
         var generator = SystemRandomNumberGenerator()
         let random = [generator.next(), generator.next()].map { Self.hexadecimal($0) }.joined()
-        let opened = UInt64(bitPattern: now.microseconds)
-        id = Self.prefix + random + Self.hexadecimal(opened)
+        openedAt = database.newestVersion
+        id = Self.prefix + random + Self.hexadecimal(UInt64(bitPattern: openedAt))
         name = Self.bytes(random)
-        openedAt = now.microseconds
         self.owner = Self.bytes(of: owner)
         last = 0
     }
 
     /// The one that a first request names; nil when it names none.
-    /// - Throws: INVALID_ARGUMENT for one that isn't of these, or without a token.
+    /// - Throws: INVALID_ARGUMENT for the id of no such stream, or without a token.
     init?(resuming request: WriteRequest, owner: Identity) throws(Status) {
         if request.streamId.isEmpty, request.streamToken.isEmpty { return nil }
         guard request.streamId.hasPrefix(Self.prefix) else {
             throw .invalidArgument("Resuming streams is not supported, do not set stream ID.")
         }
         let bytes = Self.bytes(String(request.streamId.dropFirst(Self.prefix.count)))
-        guard bytes.count == StreamPosition.idBytes + 8,
-            request.streamId.utf8.count == Self.prefix.utf8.count + 2 * bytes.count
-        else { throw .invalidArgument("'stream_id' is not the id of a stream.") }
+        guard bytes.count == StreamPosition.idBytes + 8 else {
+            throw .invalidArgument("'stream_id' is not the id of a stream.")
+        }
         id = request.streamId
         name = Array(bytes.prefix(StreamPosition.idBytes))
         openedAt = Int64(bitPattern: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
@@ -58,7 +56,7 @@ struct ResumableStream: Sendable {
         last = try Self.number(request.streamToken)
     }
 
-    /// Whether the database knows where the stream was.
+    /// Whether the database knows the stream.
     /// - Throws: see `Database.canResume`.
     func isKnown(in database: Database) throws(Status) -> Bool {
         try database.canResume(stream: name, owner: owner, after: last, openedAt: openedAt)
@@ -66,7 +64,7 @@ struct ResumableStream: Sendable {
 
     var token: [UInt8] { Array(String(last).utf8) }
 
-    /// The position of the commit that comes next.
+    /// The position of the next commit.
     /// - Throws: INVALID_ARGUMENT for a token that is not of the stream, RESOURCE_EXHAUSTED when too many commits are
     ///   unacknowledged.
     func position(of request: WriteRequest) throws(Status) -> StreamPosition {
@@ -75,10 +73,10 @@ struct ResumableStream: Sendable {
         if last + 1 - acknowledged > UInt64(Limits.streamAnswersMax) {
             throw Status(
                 .resourceExhausted,
-                "More than \(Limits.streamAnswersMax) writes of the stream are unacknowledged; send the token of the last answer."
-            )
+                "More than \(Limits.streamAnswersMax) writes of the stream are unacknowledged; "
+                    + "send the token of the last answer.")
         }
-        // Whatever else has come meanwhile, a write that is sent again is the same.
+        // The token differs when a write is repeated.
         let content = WriteRequest(writes: request.writes, labels: request.labels)
         return StreamPosition(
             stream: name, owner: owner, number: last + 1,
@@ -87,7 +85,7 @@ struct ResumableStream: Sendable {
 
     mutating func advance() { last += 1 }
 
-    /// Whose streams are the same: users have theirs, whatever their token says besides.
+    /// Equal for those that share their streams: a user, whatever their token says besides.
     private static func bytes(of identity: Identity) -> [UInt8] {
         switch identity {
         case .administrator: [0]
@@ -108,60 +106,20 @@ struct ResumableStream: Sendable {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    /// Nothing for what isn't hexadecimal.
+    /// Nothing for what is not hexadecimal, in lower case: a stream has one id.
     private static func bytes(_ text: String) -> [UInt8] {
         let digits = Array(text.utf8)
+        guard digits.count % 2 == 0 else { return [] }
         var bytes: [UInt8] = []
-        for start in stride(from: 0, to: digits.count - 1, by: 2) {
-            guard let byte = UInt8(String(decoding: digits[start..<start + 2], as: UTF8.self), radix: 16) else {
-                return []
+        for (index, digit) in digits.enumerated() {
+            let value: UInt8
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
+            default: return []
             }
-            bytes.append(byte)
+            if index % 2 == 0 { bytes.append(value << 4) } else { bytes[bytes.count - 1] |= value }
         }
         return bytes
-    }
-}
-
-/// Which connection a stream that can be resumed is on. One at a time: whoever resumes it waits until what the connection before
-/// has under way is made or refused, so that none of it is made later.
-final class ResumableStreams: Sendable {
-    private struct Held {
-        weak var holder: WriteStream?
-        var waiting: [(stream: WriteStream, granted: @Sendable () -> Void)] = []
-    }
-
-    private let held = Mutex<[String: Held]>([:])
-
-    var count: Int { held.withLock { $0.count } }
-
-    /// - Parameter granted: called when the stream is nobody else's; on any thread, maybe at once.
-    func hold(_ id: String, _ stream: WriteStream, granted: @escaping @Sendable () -> Void) {
-        let holder: WriteStream? = held.withLock { held in
-            guard let holder = held[id]?.holder else {
-                held[id] = Held(holder: stream, waiting: held[id]?.waiting ?? [])
-                return nil
-            }
-            held[id]?.waiting.append((stream, granted))
-            return holder
-        }
-        if let holder { holder.giveWay() } else { granted() }
-    }
-
-    /// Nothing happens when the stream isn't held by it.
-    func release(_ id: String, _ stream: WriteStream) {
-        let next: (granted: @Sendable () -> Void, holder: WriteStream?)? = held.withLock { held in
-            guard held[id]?.holder === stream, var entry = held[id] else { return nil }
-            if entry.waiting.isEmpty {
-                held[id] = nil
-                return nil
-            }
-            let next = entry.waiting.removeFirst()
-            entry.holder = next.stream
-            held[id] = entry
-            return (next.granted, entry.waiting.isEmpty ? nil : next.stream)
-        }
-        next?.granted()
-        // Somebody else waits already.
-        next?.holder?.giveWay()
     }
 }

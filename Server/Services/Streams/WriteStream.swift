@@ -2,6 +2,12 @@ import HearthModel
 import HearthStorage
 import HearthWire
 
+/// Refuses every commit.
+private struct RefusingGuard: CommitGuard {
+    var status: Status
+    func check(_ commit: GuardedCommit) throws(Status) { throw status }
+}
+
 /// One Write stream: a handshake, then commits one after the other, each answered in order with a new token.
 ///
 /// A commit that fails ends the stream with its status. What came behind it is dropped; the client sends it again. A stream that
@@ -23,7 +29,9 @@ final class WriteStream: @unchecked Sendable {
     /// Answers of a stream that can't be resumed; each has one more in its token.
     private var answers: UInt64 = 0
     private var resumable: ResumableStream?
-    private var hasLeft = false
+    private var isOver = false
+    /// The stream is on another connection, and comes to this one when that has ended.
+    private var isWaitingForStream = false
     private var expiry: TokenExpiry?
 
     init(_ call: any StreamCall, _ service: FirestoreService) {
@@ -57,28 +65,32 @@ final class WriteStream: @unchecked Sendable {
     }
 
     private func leave() {
-        hasLeft = true
+        isOver = true
         waiting.removeAll()
         expiry?.cancel()
         service.streams.remove(call)
-        letGo()
+        releaseStream()
     }
 
-    /// Lets whoever resumes the stream go on, when nothing is under way here any more.
-    private func letGo() {
-        guard hasLeft, !isBusy, let resumable else { return }
+    /// Releases the stream for the next connection, when nothing is under way on this one.
+    private func releaseStream() {
+        guard isOver, !isBusy || isWaitingForStream, let resumable else { return }
         self.resumable = nil
         service.resumableStreams.release(resumable.id, self)
     }
 
-    /// Another connection wants to go on with the stream. To be called from any thread.
-    func giveWay() {
+    /// Another connection resumes the stream. To be called from any thread.
+    func yieldStream(_ id: String) {
         call.onLoop { [self] in
-            if hasLeft { return letGo() }
-            ending = ending ?? .aborted("The stream was resumed on another connection.")
+            guard resumable?.id == id else { return }
+            if isOver { return releaseStream() }
+            // Not ABORTED, after which a client does not resume it: what was made here may have no answer.
+            ending = ending ?? Self.resumedElsewhere
             proceed()
         }
     }
+
+    private static let resumedElsewhere = Status.unavailable("The stream was resumed on another connection.")
 
     private func end(_ status: Status) {
         leave()
@@ -154,7 +166,7 @@ final class WriteStream: @unchecked Sendable {
             isBusy = false
             do throws(Status) { try body() } catch { end(error) }
             proceed()
-            letGo()
+            releaseStream()
         }
     }
 
@@ -189,36 +201,47 @@ final class WriteStream: @unchecked Sendable {
         }
         if let earlier { return resume(earlier, opened) }
         if request.labels[ResumableStream.label] != nil {
-            take(ResumableStream(owner: call.identity, now: SystemClock().now()), opened)
+            beginResumable(in: opened)
         } else {
             database = opened
             answer(streamID: String(UInt64.random(in: 1 ... .max)), [], nil)
         }
     }
 
-    /// Goes on with a stream of an earlier connection, when that is over; with a new one, when nothing is known of it.
+    /// Resumes a stream when its earlier connection has ended. Begins a new one when the database does not know it.
     private func resume(_ earlier: ResumableStream, _ opened: Database) {
         isBusy = true
+        isWaitingForStream = true
         resumable = earlier
         service.resumableStreams.hold(earlier.id, self) { [self] in
             goOn { [self] () throws(Status) in
-                if hasLeft { return }
+                isWaitingForStream = false
+                if isOver { return }
                 if try earlier.isKnown(in: opened) {
                     database = opened
                     answer(streamID: "", [], nil)
                 } else {
                     resumable = nil
                     service.resumableStreams.release(earlier.id, self)
-                    take(ResumableStream(owner: call.identity, now: SystemClock().now()), opened)
+                    beginResumable(in: opened)
                 }
+            }
+        } refused: { [self] in
+            goOn { [self] () throws(Status) in
+                isWaitingForStream = false
+                resumable = nil
+                if !isOver { throw Self.resumedElsewhere }
             }
         }
     }
 
     /// Begins a stream that can be resumed.
-    private func take(_ new: ResumableStream, _ opened: Database) {
+    private func beginResumable(in opened: Database) {
+        let new = ResumableStream(owner: call.identity, in: opened)
         resumable = new
-        service.resumableStreams.hold(new.id, self) {}
+        service.resumableStreams.hold(new.id, self) {
+        } refused: {
+        }
         database = opened
         answer(streamID: new.id, [], nil)
     }
@@ -241,7 +264,14 @@ final class WriteStream: @unchecked Sendable {
         }
         try FirestoreService.checkSize(sizeBytes)
         let writes = try request.writes.map { message throws(Status) in try message.write(database: database.name) }
-        let commitGuard = try service.access.commitGuard(call.identity, database.name)
+        let commitGuard: (any CommitGuard)?
+        do throws(Status) {
+            commitGuard = try service.access.commitGuard(call.identity, database.name)
+        } catch {
+            if resumable == nil { throw error }
+            // What was made while it was allowed is answered as then.
+            commitGuard = RefusingGuard(status: error)
+        }
         let position = try resumable?.position(of: request)
         database.commit(
             writes, sizeBytes: sizeBytes, guard: commitGuard, requester: call.requester, streamPosition: position

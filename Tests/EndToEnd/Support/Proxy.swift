@@ -82,8 +82,10 @@ final class Proxy: Sendable {
 
     /// Breaks the connections that there are; new ones may be made.
     func breakConnections() {
-        state.withLock { Self.breakAll($0) }
-        losesAnswers.store(false, ordering: .relaxed)
+        state.withLock { state in
+            Self.breakAll(state)
+            losesAnswers.store(false, ordering: .relaxed)
+        }
     }
 
     func close() {

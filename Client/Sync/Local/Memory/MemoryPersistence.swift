@@ -38,11 +38,9 @@ final class MemoryPersistence: Persistence {
         }
     }
 
-    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status) {
-        try transaction(label, body)
-    }
-
-    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+    func transaction<Result>(
+        _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
+    ) throws(Status) -> Result {
         precondition(!isInTransaction, "transactions don't nest")
         isInTransaction = true
         defer { isInTransaction = false }

@@ -73,7 +73,12 @@ final class SQLitePersistence: Persistence {
 
     // MARK: Transactions
 
-    func transaction<Result>(_ label: StaticString, _ body: () throws(Status) -> Result) throws(Status) -> Result {
+    /// Whether commits wait for the disk now.
+    private var isDurable = false
+
+    func transaction<Result>(
+        _ label: StaticString, isDurable: Bool, _ body: () throws(Status) -> Result
+    ) throws(Status) -> Result {
         precondition(!isInTransaction, "a transaction inside of another one: \(label)")
         isInTransaction = true
         defer { isInTransaction = false }
@@ -81,6 +86,8 @@ final class SQLitePersistence: Persistence {
         do throws(Status) {
             // What could not be rolled back before.
             try database.rollBack()
+            // Not within a transaction.
+            try set(isDurable: isDurable)
             // What only reads takes no lock.
             try database.begin()
             let result = try body()
@@ -99,13 +106,10 @@ final class SQLitePersistence: Persistence {
         }
     }
 
-    func durableTransaction(_ label: StaticString, _ body: () throws(Status) -> Void) throws(Status) {
-        try database.execute("PRAGMA synchronous = FULL")
-        defer {
-            // It fails for nothing that would let the next transaction succeed.
-            do throws(Status) { try database.execute("PRAGMA synchronous = NORMAL") } catch {}
-        }
-        try transaction(label, body)
+    private func set(isDurable: Bool) throws(Status) {
+        if isDurable == self.isDurable { return }
+        try database.execute(isDurable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+        self.isDurable = isDurable
     }
 
     /// The transaction's number, to be written somewhere: numbers go on from it after a restart.

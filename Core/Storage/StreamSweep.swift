@@ -1,0 +1,96 @@
+import HearthModel
+import Synchronization
+
+/// The state of the search for old Write streams: it looks at all of them once an hour, at some of them at a time.
+final class StreamSweep: Sendable {
+    /// Bytes of streams by the hour of their last commit.
+    struct Ages: Sendable {
+        private var bytes: [Int64: Int] = [:]
+        private static let hour: Int64 = 3_600_000_000
+
+        mutating func add(_ count: Int, at time: Int64) { bytes[time / Self.hour, default: 0] += count }
+
+        mutating func add(_ other: Ages) { bytes.merge(other.bytes, uniquingKeysWith: +) }
+
+        /// The time from which on all streams together take at most so many bytes, at the start of an hour.
+        func oldestKept(within bytesMax: Int) -> Int64 {
+            var total = 0
+            for (hour, count) in bytes.sorted(by: { $0.key > $1.key }) {
+                total += count
+                if total > bytesMax { return (hour + 1) * Self.hour }
+            }
+            return .min
+        }
+    }
+
+    struct Step: Sendable {
+        /// The key after which it goes on; nil for the first.
+        var after: [UInt8]?
+        /// Streams whose last commit is older than this, in microseconds since 1970, are deleted.
+        var before: Int64
+    }
+
+    private struct State {
+        var isUnderWay = false
+        var after: [UInt8]?
+        /// Monotonic seconds since the database was opened.
+        var dueSeconds: UInt64 = 0
+        /// Those of this pass.
+        var ages = Ages()
+        /// What is older was too much in the last pass.
+        var oldestKept = Int64.min
+    }
+
+    private static let passSeconds: UInt64 = 3600
+    private static let keptMicroseconds = Int64(Limits.streamAnswersSeconds) * 1_000_000
+
+    private let clock: any Clock
+    private let bytesMax: Int
+    private let openedMicroseconds: Int64
+    private let openedNanoseconds: UInt64
+    private let state = Mutex(State())
+
+    /// - Parameter bytesMax: all streams together take at most this and what an hour brings.
+    init(clock: any Clock, bytesMax: Int = Limits.streamAnswersBytesMax) {
+        self.clock = clock
+        self.bytesMax = bytesMax
+        openedMicroseconds = clock.now().microseconds
+        openedNanoseconds = clock.monotonicNanoseconds()
+    }
+
+    private var passedNanoseconds: UInt64 { clock.monotonicNanoseconds() - openedNanoseconds }
+
+    /// Nil when no step is due, or one is under way. Each step is ended by `end` or `fail`.
+    func begin(newestVersion: Int64) -> Step? {
+        let passed = passedNanoseconds
+        // By the time that has passed, and not by a clock that is ahead: neither may delete what is new.
+        let now = min(openedMicroseconds + Int64(passed / 1000), newestVersion)
+        return state.withLock { state in
+            if state.isUnderWay { return nil }
+            guard state.after != nil || passed / 1_000_000_000 >= state.dueSeconds else { return nil }
+            state.isUnderWay = true
+            return Step(after: state.after, before: max(now - Self.keptMicroseconds, state.oldestKept))
+        }
+    }
+
+    /// The step is done again.
+    func fail() { state.withLock { $0.isUnderWay = false } }
+
+    /// - Parameters:
+    ///   - end: the last key of the step; nil when that was the last step.
+    ///   - kept: what the step has left.
+    func end(through end: [UInt8]?, kept: Ages) {
+        let passed = passedNanoseconds
+        state.withLock { state in
+            state.isUnderWay = false
+            state.after = end
+            state.ages.add(kept)
+            guard end == nil else { return }
+            let oldestKept = state.ages.oldestKept(within: bytesMax)
+            state.ages = Ages()
+            // What is too much is deleted at once.
+            if oldestKept <= state.oldestKept { state.dueSeconds = passed / 1_000_000_000 + Self.passSeconds }
+            state.oldestKept = oldestKept
+        }
+    }
+}

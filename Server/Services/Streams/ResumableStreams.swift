@@ -1,0 +1,56 @@
+import HearthModel
+import Synchronization
+
+/// Which connection each stream that can be resumed is on: one at a time. A connection that resumes it waits until the commit that
+/// is under way on the former one is made or has failed, so that it is not made later.
+///
+/// At most one waits for each stream: a client has no use for the connection before.
+final class ResumableStreams: Sendable {
+    private struct Waiting {
+        var stream: WriteStream
+        var granted: @Sendable () -> Void
+        var refused: @Sendable () -> Void
+    }
+
+    private struct Held {
+        weak var holder: WriteStream?
+        var next: Waiting?
+    }
+
+    /// By the streams' ids.
+    private let held = Mutex<[String: Held]>([:])
+
+    var count: Int { held.withLock { $0.count } }
+
+    /// - Parameters:
+    ///   - granted: called when no other connection has the stream; on any thread, maybe at once.
+    ///   - refused: called instead when another connection resumes the stream meanwhile.
+    func hold(
+        _ id: String, _ stream: WriteStream, granted: @escaping @Sendable () -> Void,
+        refused: @escaping @Sendable () -> Void
+    ) {
+        let (holder, replaced): (WriteStream?, Waiting?) = held.withLock { held in
+            let replaced = held[id]?.next
+            guard let holder = held[id]?.holder else {
+                held[id] = Held(holder: stream)
+                return (nil, replaced)
+            }
+            held[id]?.next = Waiting(stream: stream, granted: granted, refused: refused)
+            return (holder, replaced)
+        }
+        replaced?.refused()
+        if let holder { holder.yieldStream(id) } else { granted() }
+    }
+
+    /// The connection neither has the stream any more nor waits for it. Harmless when it does neither.
+    func release(_ id: String, _ stream: WriteStream) {
+        let next: Waiting? = held.withLock { held in
+            if held[id]?.next?.stream === stream { held[id]?.next = nil }
+            guard held[id]?.holder === stream else { return nil }
+            let next = held[id]?.next
+            held[id] = next.map { Held(holder: $0.stream) }
+            return next
+        }
+        next?.granted()
+    }
+}
