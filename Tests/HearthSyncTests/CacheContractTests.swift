@@ -75,6 +75,53 @@ struct CacheContractTests {
         }
     }
 
+    /// By its bytes the server recognises a batch that is sent again, also after a restart.
+    @Test("A batch is sent as it was sent before", arguments: CacheKind.allCases)
+    func repetition(_ kind: CacheKind) throws {
+        let values: [Value] = [
+            .null, .boolean(true), .integer(.min), .integer(0), .double(-0.0), .double(.nan), .double(.infinity),
+            .double(5e-324), .timestamp(Timestamp(microseconds: -1)), .string(""), .string("é e\u{301} \u{0}"),
+            .bytes([]),
+            .bytes([0, 255]), .reference("projects/p/databases/(default)/documents/c/d"),
+            .geoPoint(GeoPoint(latitude: -90, longitude: 0)), .array([]), .array([.map([:]), .null]),
+            .vector([0, -1.5]),
+            .map([:]), .map(["b": .integer(1), "a": .map(["": .null])]),
+        ]
+        let fields = MapValue(values.enumerated().map { MapValue.Field(name: "f\($0.offset)", value: $0.element) })
+        let elements = values.filter { if case .array = $0 { false } else { true } }
+        let operations: [FieldTransform.Operation] = [
+            .requestTime, .increment(.integer(1)), .increment(.double(0.5)), .minimum(.double(.nan)),
+            .maximum(.integer(2)), .appendMissingElements(elements), .removeAllFromArray(elements),
+        ]
+        let transforms = operations.enumerated().map {
+            FieldTransform(path: FieldPath("t\($0.offset)"), operation: $0.element)
+        }
+        let key = ResourcePath("c/a")
+        let mask = values.indices.map { FieldPath("f\($0)") } + [FieldPath(segments: ["gone", "`odd` name."])]
+        let mutations = [
+            Mutation(key: key, kind: .set(fields), transforms: transforms, precondition: .none),
+            Mutation(key: key, kind: .patch(fields, mask: mask), transforms: transforms, precondition: .exists(true)),
+            Mutation(key: key, kind: .patch([:], mask: []), transforms: [], precondition: .updateTime(.seconds(3))),
+            Mutation(key: key, kind: .delete, precondition: .exists(false)),
+            Mutation(key: key, kind: .verify, precondition: .exists(true)),
+        ]
+        let serializer = MutationSerializer(database: DatabaseName(project: "p"))
+        try kind.with { cache in
+            let queue = cache.mutationQueue(for: alice)
+            let added = try cache.transaction("add") { () throws(Status) in
+                try queue.add(localWriteTime: Timestamp(microseconds: 1), base: [], mutations: mutations)
+            }
+            let read = try cache.transaction("read") { () throws(Status) in
+                try cache.mutationQueue(for: alice).batch(added.id)
+            }
+            #expect(read?.damage == nil)
+            #expect(read?.localWriteTime == added.localWriteTime)
+            #expect(
+                read?.mutations.map { serializer.message($0).protobuf() }
+                    == mutations.map { serializer.message($0).protobuf() })
+        }
+    }
+
     @Test("Stream tokens are each user's", arguments: CacheKind.allCases)
     func streamToken(_ kind: CacheKind) throws {
         try kind.with { cache in
