@@ -85,10 +85,16 @@ struct CacheContractTests {
             .bytes([0, 255]), .reference("projects/p/databases/(default)/documents/c/d"),
             .geoPoint(GeoPoint(latitude: -90, longitude: 0)), .array([]), .array([.map([:]), .null]),
             .vector([0, -1.5]),
-            .map([:]), .map(["b": .integer(1), "a": .map(["": .null])]),
+            .map([:]), .map(["b": .integer(1), "a": .map(["x y": .null])]),
         ]
         let fields = MapValue(values.enumerated().map { MapValue.Field(name: "f\($0.offset)", value: $0.element) })
-        let elements = values.filter { if case .array = $0 { false } else { true } }
+        // Neither may be an element of an array.
+        let elements = values.filter { value in
+            switch value {
+            case .array, .vector: false
+            default: true
+            }
+        }
         let operations: [FieldTransform.Operation] = [
             .requestTime, .increment(.integer(1)), .increment(.double(0.5)), .minimum(.double(.nan)),
             .maximum(.integer(2)), .appendMissingElements(elements), .removeAllFromArray(elements),

@@ -45,10 +45,10 @@ struct ResumableStream: Sendable {
         guard request.streamId.hasPrefix(Self.prefix) else {
             throw .invalidArgument("Resuming streams is not supported, do not set stream ID.")
         }
-        let bytes = Self.bytes(String(request.streamId.dropFirst(Self.prefix.count)))
-        guard bytes.count == StreamPosition.idBytes + 8 else {
-            throw .invalidArgument("'stream_id' is not the id of a stream.")
-        }
+        let idBytes = StreamPosition.idBytes + 8
+        guard request.streamId.utf8.count == Self.prefix.utf8.count + 2 * idBytes,
+            case let bytes = Self.bytes(String(request.streamId.dropFirst(Self.prefix.count))), bytes.count == idBytes
+        else { throw .invalidArgument("'stream_id' is not the id of a stream.") }
         id = request.streamId
         name = Array(bytes.prefix(StreamPosition.idBytes))
         openedAt = Int64(bitPattern: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
