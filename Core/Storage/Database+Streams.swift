@@ -36,8 +36,8 @@ extension Database {
         }
     }
 
-    /// Deletes streams whose last commit is old, or the oldest ones where all together are too large, a bounded number of records
-    /// at a time. Does nothing while another call is under way.
+    /// Deletes streams whose last commit is old, or the oldest ones of those who have most where all together are too large, a
+    /// bounded number of records at a time. Does nothing while another call is under way.
     /// - Parameter completion: called with whether there is more to look at; on the writer's thread, or at once.
     package func deleteOldStreams(
         recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
@@ -51,17 +51,16 @@ extension Database {
             }
             pipeline.perform(
                 { transaction throws(Status) in
-                    for stream in found.old {
+                    var floor = try StreamAnswers.floor(in: transaction)
+                    for (stream, keys) in found.old {
                         // It may have made another commit meanwhile.
-                        if try StreamAnswers.time(of: stream, in: transaction) >= step.before { continue }
-                        try transaction.delete(.meta, StreamAnswers.headKey(stream))
-                        for key in StreamAnswers.answerKeys(stream) { try transaction.delete(.meta, key) }
+                        if !step.isOld(try StreamAnswers.headBytes(of: stream, in: transaction)) { continue }
+                        for key in keys { try transaction.delete(.meta, key) }
+                        floor = max(floor, found.floor)
                     }
-                    if try StreamAnswers.floor(in: transaction) < step.before {
-                        var floor: [UInt8] = []
-                        IndexValue.appendBigEndian(UInt64(bitPattern: step.before), to: &floor)
-                        try transaction.put(.meta, StreamAnswers.prefix, floor)
-                    }
+                    var bytes: [UInt8] = []
+                    IndexValue.appendBigEndian(UInt64(bitPattern: floor), to: &bytes)
+                    try transaction.put(.meta, StreamAnswers.prefix, bytes)
                 },
                 completion: { [streamSweep] result in
                     switch result {
@@ -76,32 +75,48 @@ extension Database {
         }
     }
 
-    /// - Returns: the old streams, the bytes of the others by age, and the last key of the step; nil for the end of all.
-    private func streams(
-        _ step: StreamSweep.Step, recordsMax: Int
-    ) throws(Status) -> (old: [[UInt8]], kept: StreamSweep.Ages, end: [UInt8]?) {
+    private struct FoundStreams {
+        var old: [(stream: [UInt8], keys: [[UInt8]])] = []
+        /// Above the times of the last commits of the old ones.
+        var floor = Int64.min
+        /// The bytes of the others.
+        var kept = StreamSweep.Ages()
+        /// The last key of the step; nil for the end of all.
+        var end: [UInt8]?
+    }
+
+    private func streams(_ step: StreamSweep.Step, recordsMax: Int) throws(Status) -> FoundStreams {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         var range = KeyRange(prefix: StreamAnswers.prefix)
         range.lower = (step.after ?? StreamAnswers.prefix) + [0]
         let cursor = try snapshot.scan(.meta, range, reverse: false, values: true)
         defer { cursor.close() }
-        var old: [[UInt8]] = []
-        var kept = StreamSweep.Ages()
-        // Of the stream whose records come next.
-        var time = Int64.max
-        var count = 0
-        var end: [UInt8]?
-        while try cursor.next() {
-            if let stream = StreamAnswers.stream(ofHeadKey: cursor.key) {
-                if count >= recordsMax { return (old, kept, end) }
-                time = StreamAnswers.time(ofHead: cursor.value)
-                if time < step.before { old.append(stream) }
+        var found = FoundStreams()
+        var stream: [UInt8] = []
+        var head: [UInt8]?
+        for _ in 0..<recordsMax {
+            guard try cursor.next() else {
+                found.end = nil
+                return found
             }
-            if time >= step.before { kept.add(cursor.key.count + cursor.value.count, at: time) }
-            count += 1
-            end = cursor.key
+            let key = cursor.key
+            found.end = key
+            if StreamAnswers.stream(of: key) != stream || StreamAnswers.stream(ofHeadKey: key) != nil {
+                stream = StreamAnswers.stream(of: key)
+                let isHead = StreamAnswers.stream(ofHeadKey: key) != nil
+                head = isHead ? cursor.value : try StreamAnswers.headBytes(of: stream, in: snapshot)
+                if step.isOld(head) {
+                    found.old.append((stream, []))
+                    if let time = head.map(StreamAnswers.time(ofHead:)), time > found.floor { found.floor = time + 1 }
+                }
+            }
+            if step.isOld(head) {
+                found.old[found.old.count - 1].keys.append(key)
+            } else if let head {
+                found.kept.add(key.count + cursor.value.count, ofHead: head)
+            }
         }
-        return (old, kept, nil)
+        return found
     }
 }

@@ -33,13 +33,16 @@ package struct StreamPosition: Sendable, Equatable {
 
 /// The answers to the latest commits of each Write stream that can be resumed, stored in the transactions of those commits.
 ///
-///     "w"                                     time (8 bytes): no stream is kept whose last commit is older
-///     "w" · stream (16)                       number of the last commit (8) · its time (8) · owner
-///     "w" · stream (16) · number mod 16 (1)   number (8) · fingerprint (8) · google.firestore.v1.CommitResponse
+///     "w"                                                time (8 bytes): streams were deleted whose last commit is older
+///     "w" · stream (16)                                  number of the last commit (8) · its time (8) · owner
+///     "w" · stream (16) · number mod 16 (1) · piece (3)  piece 0: number (8) · fingerprint (8); then together the pieces of
+///                                                        a google.firestore.v1.CommitResponse
 ///
-/// A stream has one head and at most `Limits.streamAnswersMax` answers, and they are deleted together. The next commit of a stream
-/// has the number that follows the head's. A lower number is a repetition, and answered from the record. Any other commit changes
-/// nothing: it belongs to another history, or a later connection has overtaken its own.
+/// The pieces are small: `meta` is searched for each read and commit, and a search that meets a large row reads all of it.
+///
+/// The next commit of a stream has the number that follows the head's. A lower number is a repetition, and answered from the record.
+/// Any other commit changes nothing: it belongs to another history, or a later connection has overtaken its own. A stream is deleted
+/// with its head; what is left of its answers then follows.
 ///
 /// Source: google.firestore.v1.WriteRequest, `stream_id` and `stream_token`.
 enum StreamAnswers {
@@ -48,16 +51,29 @@ enum StreamAnswers {
 
     static func headKey(_ stream: [UInt8]) -> [UInt8] { prefix + stream }
 
-    static func answerKey(_ stream: [UInt8], _ number: UInt64) -> [UInt8] {
+    private static func slotKey(_ stream: [UInt8], _ number: UInt64) -> [UInt8] {
         prefix + stream + [UInt8(truncatingIfNeeded: number % slots)]
     }
 
-    static func answerKeys(_ stream: [UInt8]) -> [[UInt8]] { (0..<slots).map { answerKey(stream, $0) } }
+    private static func pieceKey(_ slot: [UInt8], _ piece: Int) -> [UInt8] {
+        slot + [
+            UInt8(truncatingIfNeeded: piece >> 16), UInt8(truncatingIfNeeded: piece >> 8),
+            UInt8(truncatingIfNeeded: piece),
+        ]
+    }
+
+    private static let pieceBytesMax = 800
 
     /// The stream of a head's key; nil for the key of something else.
     static func stream(ofHeadKey key: [UInt8]) -> [UInt8]? {
         key.count == prefix.count + StreamPosition.idBytes ? Array(key.dropFirst(prefix.count)) : nil
     }
+
+    /// The stream of any key but that of the floor.
+    static func stream(of key: [UInt8]) -> [UInt8] { Array(key.dropFirst(prefix.count).prefix(StreamPosition.idBytes)) }
+
+    /// - Returns: whether a key is that of a piece of an answer.
+    static func isPieceKey(_ key: [UInt8]) -> Bool { key.count == prefix.count + StreamPosition.idBytes + 4 }
 
     struct Head {
         var number: UInt64
@@ -87,61 +103,54 @@ enum StreamAnswers {
         }
     }
 
-    struct Answer {
-        var number: UInt64
-        var fingerprint: UInt64
-        var response: CommitResponse
+    private static func response(of outcome: CommitOutcome) -> CommitResponse {
+        CommitResponse(
+            writeResults: outcome.results.map {
+                WriteResultMessage(
+                    updateTime: $0.updateTime.map { TimestampMessage($0) }, transformResults: $0.transformResults)
+            }, commitTime: TimestampMessage(outcome.commitTime))
+    }
 
-        init(_ position: StreamPosition, _ outcome: CommitOutcome) {
-            number = position.number
-            fingerprint = position.fingerprint
-            response = CommitResponse(
-                writeResults: outcome.results.map {
-                    WriteResultMessage(
-                        updateTime: $0.updateTime.map { TimestampMessage($0) }, transformResults: $0.transformResults)
-                }, commitTime: TimestampMessage(outcome.commitTime))
+    private static func outcome(of response: CommitResponse) throws(Status) -> CommitOutcome {
+        guard let time = response.commitTime else { throw damaged }
+        var results: [WriteResult] = []
+        for result in response.writeResults {
+            results.append(
+                WriteResult(
+                    updateTime: try result.updateTime?.timestamp(), transformResults: result.transformResults))
         }
+        return CommitOutcome(commitTime: try time.timestamp(), results: results)
+    }
 
-        /// - Throws: DATA_LOSS.
-        init(_ bytes: [UInt8]) throws(Status) {
-            guard bytes.count >= 16 else { throw StreamAnswers.damaged }
-            number = IndexValue.readBigEndian(bytes[...])
-            fingerprint = IndexValue.readBigEndian(bytes[8...])
-            do throws(Status) {
-                response = try CommitResponse(protobuf: Array(bytes[16...]))
-            } catch {
-                throw StreamAnswers.damaged
-            }
-        }
-
-        var stored: [UInt8] {
-            var bytes: [UInt8] = []
-            IndexValue.appendBigEndian(number, to: &bytes)
-            IndexValue.appendBigEndian(fingerprint, to: &bytes)
-            return bytes + response.protobuf()
-        }
-
-        func outcome() throws(Status) -> CommitOutcome {
-            guard let time = response.commitTime else { throw StreamAnswers.damaged }
-            var results: [WriteResult] = []
-            for result in response.writeResults {
-                results.append(
-                    WriteResult(
-                        updateTime: try result.updateTime?.timestamp(), transformResults: result.transformResults))
-            }
-            return CommitOutcome(commitTime: try time.timestamp(), results: results)
+    /// The answer to a commit; nil when the record is of another one.
+    private static func answer(to position: StreamPosition, in snapshot: any Snapshot) throws(Status) -> CommitOutcome?
+    {
+        let slot = slotKey(position.stream, position.number)
+        guard let first = try snapshot.get(.meta, pieceKey(slot, 0)), first.count >= 16,
+            IndexValue.readBigEndian(first[...]) == position.number,
+            IndexValue.readBigEndian(first[8...]) == position.fingerprint
+        else { return nil }
+        var bytes = Array(first[16...])
+        let cursor = try snapshot.scan(.meta, KeyRange(prefix: slot), reverse: false, values: true)
+        defer { cursor.close() }
+        _ = try cursor.next()
+        while try cursor.next() { bytes += cursor.value }
+        do throws(Status) {
+            return try outcome(of: try CommitResponse(protobuf: bytes))
+        } catch {
+            throw damaged
         }
     }
 
     static func head(of stream: [UInt8], in snapshot: any Snapshot) throws(Status) -> Head? {
-        try snapshot.get(.meta, headKey(stream)).map { bytes throws(Status) in try Head(bytes) }
+        try headBytes(of: stream, in: snapshot).map { bytes throws(Status) in try Head(bytes) }
     }
 
-    /// The time of a stream's last commit; that of a head which cannot be read lies in the past: it is of no use to anybody.
-    static func time(of stream: [UInt8], in snapshot: any Snapshot) throws(Status) -> Int64 {
-        try snapshot.get(.meta, headKey(stream)).map(time(ofHead:)) ?? .max
+    static func headBytes(of stream: [UInt8], in snapshot: any Snapshot) throws(Status) -> [UInt8]? {
+        try snapshot.get(.meta, headKey(stream))
     }
 
+    /// The time of the last commit; that of a head which cannot be read lies in the past: it is of no use to anybody.
     static func time(ofHead bytes: [UInt8]) -> Int64 {
         bytes.count < 16 ? .min : Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
     }
@@ -163,12 +172,8 @@ enum StreamAnswers {
             }
             guard head.owner == position.owner, position.number <= head.number + 1 else { throw outOfOrder }
             if position.number == head.number + 1 { return nil }
-            guard let bytes = try snapshot.get(.meta, answerKey(position.stream, position.number)) else {
-                throw outOfOrder
-            }
-            let answer = try Answer(bytes)
-            guard answer.number == position.number, answer.fingerprint == position.fingerprint else { throw outOfOrder }
-            return try answer.outcome()
+            guard let answer = try answer(to: position, in: snapshot) else { throw outOfOrder }
+            return answer
         } catch {
             throw error.code == .dataLoss ? outOfOrder : error
         }
@@ -180,8 +185,16 @@ enum StreamAnswers {
     ) throws(Status) {
         let head = Head(number: position.number, time: outcome.commitTime.microseconds, owner: position.owner)
         try transaction.put(.meta, headKey(position.stream), head.stored)
-        try transaction.put(
-            .meta, answerKey(position.stream, position.number), Answer(position, outcome).stored)
+        let slot = slotKey(position.stream, position.number)
+        if position.number >= slots { _ = try transaction.delete(.meta, KeyRange(prefix: slot), limit: .max) }
+        var bytes: [UInt8] = []
+        IndexValue.appendBigEndian(position.number, to: &bytes)
+        IndexValue.appendBigEndian(position.fingerprint, to: &bytes)
+        bytes += response(of: outcome).protobuf()
+        for (piece, start) in stride(from: 0, to: bytes.count, by: pieceBytesMax).enumerated() {
+            let end = min(start + pieceBytesMax, bytes.count)
+            try transaction.put(.meta, pieceKey(slot, piece), Array(bytes[start..<end]))
+        }
     }
 
     static let outOfOrder = Status(

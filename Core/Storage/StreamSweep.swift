@@ -3,23 +3,51 @@ import Synchronization
 
 /// The state of the search for old Write streams: it looks at all of them once an hour, at some of them at a time.
 final class StreamSweep: Sendable {
-    /// Bytes of streams by the hour of their last commit.
+    /// Bytes of streams by their owners, in some shares, and by the hour of their last commit.
     struct Ages: Sendable {
-        private var bytes: [Int64: Int] = [:]
+        private var bytes: [UInt8: [Int64: Int]] = [:]
         private static let hour: Int64 = 3_600_000_000
 
-        mutating func add(_ count: Int, at time: Int64) { bytes[time / Self.hour, default: 0] += count }
+        /// An owner's share: most owners have one of their own.
+        static func share(of owner: some Sequence<UInt8>) -> UInt8 {
+            UInt8(truncatingIfNeeded: StreamPosition.fingerprint(Array(owner)) >> 24)
+        }
 
-        mutating func add(_ other: Ages) { bytes.merge(other.bytes, uniquingKeysWith: +) }
+        mutating func add(_ count: Int, ofHead head: [UInt8]) {
+            add(count, share: Self.share(of: head.dropFirst(16)), at: StreamAnswers.time(ofHead: head))
+        }
 
-        /// The time from which on all streams together take at most so many bytes, at the start of an hour.
-        func oldestKept(within bytesMax: Int) -> Int64 {
-            var total = 0
-            for (hour, count) in bytes.sorted(by: { $0.key > $1.key }) {
-                total += count
-                if total > bytesMax { return (hour + 1) * Self.hour }
+        mutating func add(_ count: Int, share: UInt8, at time: Int64) {
+            bytes[share, default: [:]][time / Self.hour, default: 0] += count
+        }
+
+        mutating func add(_ other: Ages) {
+            for (share, hours) in other.bytes { bytes[share, default: [:]].merge(hours, uniquingKeysWith: +) }
+        }
+
+        /// The times from which on all streams together take at most so many bytes, each at the start of an hour. Only the
+        /// largest shares have one: nobody loses anything by what others keep.
+        func oldestKept(within bytesMax: Int) -> [UInt8: Int64] {
+            var left = bytesMax
+            var sizes = bytes.map { (share: $0.key, bytes: $0.value.values.reduce(0, +)) }.sorted {
+                $0.bytes < $1.bytes
+            }[...]
+            while let first = sizes.first, first.bytes <= left / sizes.count {
+                left -= first.bytes
+                sizes.removeFirst()
             }
-            return .min
+            var times: [UInt8: Int64] = [:]
+            for (share, _) in sizes {
+                var total = 0
+                for (hour, count) in (bytes[share] ?? [:]).sorted(by: { $0.key > $1.key }) {
+                    total += count
+                    if total > left / sizes.count {
+                        times[share] = (hour + 1) * Self.hour
+                        break
+                    }
+                }
+            }
+            return times
         }
     }
 
@@ -28,6 +56,16 @@ final class StreamSweep: Sendable {
         var after: [UInt8]?
         /// Streams whose last commit is older than this, in microseconds since 1970, are deleted.
         var before: Int64
+        /// Later times for some shares of owners.
+        var beforeOfShare: [UInt8: Int64] = [:]
+
+        /// - Parameter head: nil for a stream whose head is deleted.
+        func isOld(_ head: [UInt8]?) -> Bool {
+            guard let head else { return true }
+            let time = StreamAnswers.time(ofHead: head)
+            if time < before { return true }
+            return beforeOfShare.isEmpty ? false : time < beforeOfShare[Ages.share(of: head.dropFirst(16))] ?? .min
+        }
     }
 
     private struct State {
@@ -38,7 +76,7 @@ final class StreamSweep: Sendable {
         /// Those of this pass.
         var ages = Ages()
         /// What is older was too much in the last pass.
-        var oldestKept = Int64.min
+        var oldestKept: [UInt8: Int64] = [:]
     }
 
     private static let passSeconds: UInt64 = 3600
@@ -69,7 +107,7 @@ final class StreamSweep: Sendable {
             if state.isUnderWay { return nil }
             guard state.after != nil || passed / 1_000_000_000 >= state.dueSeconds else { return nil }
             state.isUnderWay = true
-            return Step(after: state.after, before: max(now - Self.keptMicroseconds, state.oldestKept))
+            return Step(after: state.after, before: now - Self.keptMicroseconds, beforeOfShare: state.oldestKept)
         }
     }
 
@@ -89,7 +127,9 @@ final class StreamSweep: Sendable {
             let oldestKept = state.ages.oldestKept(within: bytesMax)
             state.ages = Ages()
             // What is too much is deleted at once.
-            if oldestKept <= state.oldestKept { state.dueSeconds = passed / 1_000_000_000 + Self.passSeconds }
+            if oldestKept.isEmpty || oldestKept == state.oldestKept {
+                state.dueSeconds = passed / 1_000_000_000 + Self.passSeconds
+            }
             state.oldestKept = oldestKept
         }
     }

@@ -102,14 +102,46 @@ import Testing
         try await commit(database, 2, 1...2)
         #expect(try problems().isEmpty)
         try put(StreamAnswers.headKey(Self.stream(1)), [1])
-        try put(StreamAnswers.answerKey(Self.stream(2), 2), Array("no answer".utf8))
+        let piece = StreamAnswers.headKey(Self.stream(2)) + [2, 0, 0, 0]
+        try put(piece, Array("no answer".utf8))
         #expect(try !canResume(database, 1, after: 2))
         #expect(await code { try await commit(database, 1, 3) } == .aborted)
         #expect(await code { try await commit(database, 2, 2) } == .aborted)
-        try put(StreamAnswers.answerKey(Self.stream(3), 5), [UInt8](repeating: 0, count: 16))
-        #expect(try problems().count == 3)
+        try put(StreamAnswers.headKey(Self.stream(3)) + [1], [1])
+        #expect(try problems().count == 2)
         try await sweep(database)
-        #expect(try records() == 4, "of the first stream nothing is left")
+        #expect(try records() == 3, "of the first stream and of what has no head nothing is left")
+    }
+
+    /// `meta` is searched by each read and commit, and must not have large rows.
+    @Test func largeAnswersAreStoredInSmallPieces() async throws {
+        let database = try open()
+        let transforms = (0..<500).map {
+            FieldTransform(path: FieldPath("f\($0)"), operation: .increment(.integer(Int64($0))))
+        }
+        var write = Write.set("c/d", map(("n", .integer(1))))
+        write.transforms = transforms
+        func commit(_ number: UInt64) async throws -> CommitOutcome {
+            let position = StreamPosition(
+                stream: Self.stream(1), owner: Self.owner, number: number, fingerprint: number)
+            return try await withCheckedThrowingContinuation { [write] continuation in
+                database.commit([write], requester: .server, streamPosition: position) { continuation.resume(with: $0) }
+            }
+        }
+        let outcome = try await commit(1)
+        let again = try await commit(1)
+        #expect(again.commitTime == outcome.commitTime && again.results.count == 1)
+        #expect(again.results.first?.transformResults == outcome.results.first?.transformResults)
+        #expect(again.results.first?.transformResults.count == 500)
+        let snapshot = try store.snapshot()
+        let cursor = try snapshot.scan(.meta, KeyRange(prefix: StreamAnswers.prefix), reverse: false, values: true)
+        while try cursor.next() { #expect(cursor.key.count + cursor.value.count < 1000) }
+        snapshot.close()
+        // A shorter one in the same place leaves nothing of it.
+        let before = try records()
+        for number in 2...17 { try await self.commit(database, 1, UInt64(number)) }
+        #expect(before > 3)
+        #expect(try records() == 1 + Limits.streamAnswersMax)
     }
 
     @Test func streamsExpireByTheTimeThatHasPassed() async throws {
@@ -153,18 +185,32 @@ import Testing
         #expect(sweep.begin(newestVersion: 0) != nil)
     }
 
-    /// A client that opens streams without end takes bounded space besides what an hour brings.
-    @Test func theOldestStreamsAreDeletedWhenAllAreTooLarge() throws {
-        let sweep = StreamSweep(clock: clock, bytesMax: 250)
+    /// A client that opens streams without end takes bounded space besides what an hour brings, and others lose nothing by it.
+    @Test func theOldestStreamsOfWhoHasMostAreDeletedWhenAllAreTooLarge() throws {
+        let sweep = StreamSweep(clock: clock, bytesMax: 300)
         let hour: Int64 = 3_600_000_000
         let now = clock.now().microseconds / hour
         var kept = StreamSweep.Ages()
-        for age in 0..<5 { kept.add(100, at: (now - Int64(age)) * hour) }
-        #expect(try #require(sweep.begin(newestVersion: .max)).before < (now - 5) * hour)
+        for age in 0..<5 { kept.add(100, share: 1, at: (now - Int64(age)) * hour) }
+        kept.add(60, share: 2, at: (now - 5) * hour)
+        kept.add(20, share: 3, at: (now - 5) * hour)
+        let first = try #require(sweep.begin(newestVersion: .max))
+        #expect(first.before < (now - 5) * hour && first.beforeOfShare.isEmpty)
         sweep.end(through: nil, kept: kept)
         // At once, and then in an hour.
-        #expect(try #require(sweep.begin(newestVersion: .max)).before == (now - 1) * hour)
+        #expect(try #require(sweep.begin(newestVersion: .max)).beforeOfShare == [1: (now - 1) * hour])
         sweep.end(through: nil, kept: StreamSweep.Ages())
         #expect(sweep.begin(newestVersion: .max) == nil)
+    }
+
+    @Test func whoHasMostIsToldByTheOwner() async throws {
+        let database = try Database(name: testDatabaseName, store: store, clock: clock)
+        try await commit(database, 1, 1...3)
+        let head = try #require(try store.snapshot().get(.meta, StreamAnswers.headKey(Self.stream(1))))
+        let share = StreamSweep.Ages.share(of: Self.owner)
+        let time = database.newestVersion
+        #expect(StreamSweep.Step(before: time, beforeOfShare: [share: time + 1]).isOld(head))
+        #expect(!StreamSweep.Step(before: time, beforeOfShare: [share &+ 1: time + 1]).isOld(head))
+        #expect(StreamSweep.Step(before: time + 1).isOld(head) && StreamSweep.Step(before: .min).isOld(nil))
     }
 }

@@ -91,8 +91,16 @@ public final class Firestore: Sendable {
         instances.with { $0.values.filter { $0.app === app } }
     }
 
+    private var instanceName: InstanceName {
+        InstanceName(app: ObjectIdentifier(app), database: databaseName.database)
+    }
+
+    /// Engines of former instances that have not ended yet, and still have their caches.
+    private static let ending = Locked<[InstanceName: DispatchGroup]>([:])
+    private static let endingSecondsMax = 10
+
     private func leaveRegistry() {
-        let name = InstanceName(app: ObjectIdentifier(app), database: databaseName.database)
+        let name = instanceName
         Self.instances.with { instances in
             if instances[name] === self { instances[name] = nil }
         }
@@ -173,6 +181,8 @@ public final class Firestore: Sendable {
             if state.isTerminated { throw .failedPrecondition("The client has already been terminated.") }
             if let engine = state.engine { return engine }
             let engine = start(state)
+            // A cache that another process has may be free at the next call.
+            if let broken = engine as? BrokenEngine, broken.reason.code == .failedPrecondition { return engine }
             state.engine = engine
             return engine
         }
@@ -182,6 +192,9 @@ public final class Firestore: Sendable {
         let (host, isSSLEnabled) = state.settings.server(environment: ProcessInfo.processInfo.environment)
         Log.debug("\(databaseName) starts at \(host).")
         let provider = AuthShare(state.provider ?? Auth.auth(app: app))
+        // The former instance ends on a queue of its own, which waits for nobody.
+        let name = instanceName
+        _ = Self.ending.with { $0[name] }?.wait(timeout: .now() + .seconds(Self.endingSecondsMax))
         do {
             return try factory.make(
                 EngineFactory.Request(
@@ -221,10 +234,23 @@ public final class Firestore: Sendable {
             }
             return state.engine
         }
+        guard let engine else {
+            leaveRegistry()
+            return tasks.end()
+        }
+        let ending = DispatchGroup()
+        ending.enter()
+        let name = instanceName
+        Self.ending.with { $0[name] = ending }
         leaveRegistry()
         tasks.end()
-        guard let engine else { return }
-        await withCheckedContinuation { continuation in engine.terminate { continuation.resume() } }
+        await withCheckedContinuation { continuation in
+            engine.terminate {
+                Self.ending.with { if $0[name] === ending { $0[name] = nil } }
+                ending.leave()
+                continuation.resume()
+            }
+        }
     }
 
     func clearCache() async throws(Status) {

@@ -5,7 +5,7 @@ internal import HearthSync
 /// Stands in when the real engine could not start, say because another process holds the cache: every call fails with the
 /// reason, so that the program hears it where it can handle it.
 final class BrokenEngine: FirestoreEngine {
-    private let reason: Status
+    let reason: Status
     private let callbacks: DispatchQueue
 
     init(reason: Status, callbacks: DispatchQueue) {

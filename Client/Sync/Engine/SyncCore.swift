@@ -85,16 +85,27 @@ final class SyncCore: @unchecked Sendable {
     /// Begins to write the entries of new indexes; only from the queue.
     func fillIndexesSoon() { maintenance?.fillIndexesSoon() }
 
+    private static let changingUser = Status.unavailable(
+        "The token is of another user than the one whom its provider has reported.")
+
+    /// The token of the engine's user. Fails with UNAVAILABLE between a change of user and the provider's report of it.
     private func fetchToken(_ completion: @escaping (Result<String?, Status>) -> Void) {
         let completion = OnQueue(body: completion)
         let credentials = credentials
         let queue = queue
         Task {
-            var result: Result<String?, Status>
-            do throws(Status) { result = .success(try await credentials.token().token) } catch {
-                result = .failure(error)
+            let result: Result<(user: ClientUser, token: String?), Status>
+            do throws(Status) { result = .success(try await credentials.token()) } catch { result = .failure(error) }
+            queue.enqueue { [weak self] in
+                completion.body(
+                    result.flatMap { credentials in
+                        // Writes of one user must not be sent in the name of another.
+                        if let user = self?.engine?.user, user != credentials.user {
+                            return .failure(Self.changingUser)
+                        }
+                        return .success(credentials.token)
+                    })
             }
-            queue.enqueue { [result] in completion.body(result) }
         }
     }
 

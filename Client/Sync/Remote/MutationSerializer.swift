@@ -49,13 +49,17 @@ public struct MutationSerializer: Sendable {
     func check(_ mutations: [Mutation]) throws(Status) {
         let messages = mutations.map { message($0) }
         _ = try WriteMessage.writes(messages, database: database)
-        try Self.checkSize(CommitRequest(database: database.text, writes: messages))
+        try Self.checkSize(WriteRequest(writes: messages), moreBytes: Self.streamBytesMax)
     }
+
+    /// Of a token and a batch's label.
+    private static let streamBytesMax = 128
 
     /// A request that is too large for a connection looks to the client like one that may be taken later.
     /// - Throws: INVALID_ARGUMENT in the server's words.
-    static func checkSize(_ request: CommitRequest) throws(Status) {
-        if request.protobuf().count > Limits.requestSizeBytesMax {
+    /// - Parameter moreBytes: what is added when it is sent.
+    static func checkSize(_ request: some WireMessage, moreBytes: Int = 0) throws(Status) {
+        if request.protobuf().count + moreBytes > Limits.requestSizeBytesMax {
             throw .invalidArgument("Request payload size exceeds the limit: \(Limits.requestSizeBytesMax) bytes.")
         }
     }

@@ -452,8 +452,8 @@ final class RemoteStore {
     /// The server may object to the stream or the label: it is another one, or cannot read what it has kept.
     private func handshakeFailed(_ status: Status) {
         switch status.code {
-        case .invalidArgument, .failedPrecondition, .outOfRange, .unimplemented, .aborted, .dataLoss, .notFound,
-            .alreadyExists:
+        // Not UNIMPLEMENTED: so is called what a proxy answers that has no way to the server.
+        case .invalidArgument, .failedPrecondition, .outOfRange, .aborted, .dataLoss, .notFound, .alreadyExists:
             if isStreamResumed { warnOfRepetition() } else { takesLabels = false }
             engine.attempt { () throws(Status) in try forgetStream() }
         default: break

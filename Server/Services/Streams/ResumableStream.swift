@@ -19,8 +19,16 @@ struct ResumableStream: Sendable {
     static let label = "hearth-resumable"
     private static let prefix = "hearth-"
 
+    /// What tells it from others: nobody can take the stream of another user, or of another database.
+    struct Key: Hashable, Sendable {
+        var database: DatabaseName
+        var owner: [UInt8]
+        var name: [UInt8]
+    }
+
     /// `hearth-`, the random name, and the version at which it was opened, in hexadecimal.
     let id: String
+    let key: Key
     private let name: [UInt8]
     private let openedAt: Int64
     private let owner: [UInt8]
@@ -35,12 +43,13 @@ struct ResumableStream: Sendable {
         id = Self.prefix + random + Self.hexadecimal(UInt64(bitPattern: openedAt))
         name = Self.bytes(random)
         self.owner = Self.bytes(of: owner)
+        key = Key(database: database.name, owner: self.owner, name: name)
         last = 0
     }
 
     /// The one that a first request names; nil when it names none.
     /// - Throws: INVALID_ARGUMENT for the id of no such stream, or without a token.
-    init?(resuming request: WriteRequest, owner: Identity) throws(Status) {
+    init?(resuming request: WriteRequest, owner: Identity, in database: DatabaseName) throws(Status) {
         if request.streamId.isEmpty, request.streamToken.isEmpty { return nil }
         guard request.streamId.hasPrefix(Self.prefix) else {
             throw .invalidArgument("Resuming streams is not supported, do not set stream ID.")
@@ -53,6 +62,7 @@ struct ResumableStream: Sendable {
         name = Array(bytes.prefix(StreamPosition.idBytes))
         openedAt = Int64(bitPattern: bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
         self.owner = Self.bytes(of: owner)
+        key = Key(database: database, owner: self.owner, name: name)
         last = try Self.number(request.streamToken)
     }
 
@@ -95,7 +105,9 @@ struct ResumableStream: Sendable {
     }
 
     private static func number(_ token: [UInt8]) throws(Status) -> UInt64 {
-        guard let number = UInt64(String(decoding: token, as: UTF8.self)), number < UInt64.max / 2 else {
+        guard token.count <= 20, let number = UInt64(String(decoding: token, as: UTF8.self)), number < UInt64.max / 2,
+            Array(String(number).utf8) == token
+        else {
             throw .invalidArgument("'stream_token' is of no answer on this stream.")
         }
         return number

@@ -17,8 +17,7 @@ final class ResumableStreams: Sendable {
         var next: Waiting?
     }
 
-    /// By the streams' ids.
-    private let held = Mutex<[String: Held]>([:])
+    private let held = Mutex<[ResumableStream.Key: Held]>([:])
 
     var count: Int { held.withLock { $0.count } }
 
@@ -26,29 +25,29 @@ final class ResumableStreams: Sendable {
     ///   - granted: called when no other connection has the stream; on any thread, maybe at once.
     ///   - refused: called instead when another connection resumes the stream meanwhile.
     func hold(
-        _ id: String, _ stream: WriteStream, granted: @escaping @Sendable () -> Void,
+        _ key: ResumableStream.Key, _ stream: WriteStream, granted: @escaping @Sendable () -> Void,
         refused: @escaping @Sendable () -> Void
     ) {
         let (holder, replaced): (WriteStream?, Waiting?) = held.withLock { held in
-            let replaced = held[id]?.next
-            guard let holder = held[id]?.holder else {
-                held[id] = Held(holder: stream)
+            let replaced = held[key]?.next
+            guard let holder = held[key]?.holder else {
+                held[key] = Held(holder: stream)
                 return (nil, replaced)
             }
-            held[id]?.next = Waiting(stream: stream, granted: granted, refused: refused)
+            held[key]?.next = Waiting(stream: stream, granted: granted, refused: refused)
             return (holder, replaced)
         }
         replaced?.refused()
-        if let holder { holder.yieldStream(id) } else { granted() }
+        if let holder { holder.yieldStream(key) } else { granted() }
     }
 
     /// The connection neither has the stream any more nor waits for it. Harmless when it does neither.
-    func release(_ id: String, _ stream: WriteStream) {
+    func release(_ key: ResumableStream.Key, _ stream: WriteStream) {
         let next: Waiting? = held.withLock { held in
-            if held[id]?.next?.stream === stream { held[id]?.next = nil }
-            guard held[id]?.holder === stream else { return nil }
-            let next = held[id]?.next
-            held[id] = next.map { Held(holder: $0.stream) }
+            if held[key]?.next?.stream === stream { held[key]?.next = nil }
+            guard held[key]?.holder === stream else { return nil }
+            let next = held[key]?.next
+            held[key] = next.map { Held(holder: $0.stream) }
             return next
         }
         next?.granted()

@@ -76,13 +76,13 @@ final class WriteStream: @unchecked Sendable {
     private func releaseStream() {
         guard isOver, !isBusy || isWaitingForStream, let resumable else { return }
         self.resumable = nil
-        service.resumableStreams.release(resumable.id, self)
+        service.resumableStreams.release(resumable.key, self)
     }
 
     /// Another connection resumes the stream. To be called from any thread.
-    func yieldStream(_ id: String) {
+    func yieldStream(_ key: ResumableStream.Key) {
         call.onLoop { [self] in
-            guard resumable?.id == id else { return }
+            guard resumable?.key == key else { return }
             if isOver { return releaseStream() }
             // Not ABORTED, after which a client does not resume it: what was made here may have no answer.
             ending = ending ?? Self.resumedElsewhere
@@ -188,11 +188,12 @@ final class WriteStream: @unchecked Sendable {
         if !request.writes.isEmpty {
             throw .invalidArgument("'writes' must not be set on an initial write request.")
         }
-        let earlier = try ResumableStream(resuming: request, owner: call.identity)
+        let name = try DatabaseName(parsing: request.database)
+        let earlier = try ResumableStream(resuming: request, owner: call.identity, in: name)
         // What comes meanwhile waits as behind a commit.
         guard
             let opened = try service.database(
-                try DatabaseName(parsing: request.database), for: call,
+                name, for: call,
                 refused: { [self] status in goOn { [self] in end(status) } },
                 again: { [self] in goOn { [self] () throws(Status) in try begin(request) } })
         else {
@@ -213,7 +214,7 @@ final class WriteStream: @unchecked Sendable {
         isBusy = true
         isWaitingForStream = true
         resumable = earlier
-        service.resumableStreams.hold(earlier.id, self) { [self] in
+        service.resumableStreams.hold(earlier.key, self) { [self] in
             goOn { [self] () throws(Status) in
                 isWaitingForStream = false
                 if isOver { return }
@@ -222,7 +223,7 @@ final class WriteStream: @unchecked Sendable {
                     answer(streamID: "", [], nil)
                 } else {
                     resumable = nil
-                    service.resumableStreams.release(earlier.id, self)
+                    service.resumableStreams.release(earlier.key, self)
                     beginResumable(in: opened)
                 }
             }
@@ -239,7 +240,7 @@ final class WriteStream: @unchecked Sendable {
     private func beginResumable(in opened: Database) {
         let new = ResumableStream(owner: call.identity, in: opened)
         resumable = new
-        service.resumableStreams.hold(new.id, self) {
+        service.resumableStreams.hold(new.key, self) {
         } refused: {
         }
         database = opened
