@@ -250,6 +250,25 @@ import Testing
     }
 }
 
+/// An instance that is made while the former one ends waits for the cache.
+@Suite(.timeLimit(.minutes(5))) struct NewInstanceTests {
+    @Test func aNewInstanceAtOnce() async throws {
+        let backend = try Backend()
+        let device = try Device(backend, isPersistent: true)
+        for round in 0..<20 {
+            for number in 0..<20 { device.db.document("c/\(number)").setData(["n": round], completion: nil) }
+            let old = device.db
+            let ended = Recorder<Int>()
+            old.terminate { _ in ended.append(1) }
+            try await Waiting.until("a new instance") { device.db !== old }
+            device.start()
+            try await device.db.document("c/x").setData(["n": round])
+            try await ended.first(1)
+        }
+        await device.end()
+    }
+}
+
 /// Apps that come and go leave nothing behind: tests make one a case.
 @Suite(.timeLimit(.minutes(5))) struct LeftoverTests {
     /// What a listener's closure holds, and so whether it is held.
@@ -282,7 +301,7 @@ import Testing
         }
         try await round(isLast: true)
         let before = Self.descriptors
-        for _ in 0..<300 { try await round(isLast: false) }
+        for _ in 0..<500 { try await round(isLast: false) }
         try await round(isLast: true)
         // Other tests have some as well.
         #expect(Self.descriptors - before < 250)

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import HearthFirestore
+import Synchronization
 import Testing
 
 /// Writes whose answers are lost are made once, and their callers get the outcome of that one time.
@@ -77,6 +78,83 @@ import Testing
         await other.end()
     }
 
+    /// A proxy that has no way to the server for a moment does not make the client forget its stream.
+    @Test(arguments: [false, true]) func whatAProxyAnswersIsNotTheServers(isPersistent: Bool) async throws {
+        let backend = try Backend()
+        let device = try Device(backend, isPersistent: isPersistent)
+        try await device.db.document("c/d").setData(["n": 0])
+        backend.network.loseAnswers()
+        device.db.document("c/d").updateData(["n": FieldValue.increment(Int64(1))], completion: nil)
+        try await awaitMade(1, backend)
+        let proxy = try NotFoundServer()
+        backend.network.redirect(to: proxy.port)
+        backend.network.breakConnections()
+        try await Waiting.until("some answers of the proxy") { proxy.requests > 2 }
+        backend.network.redirect(to: backend.port)
+        backend.network.breakConnections()
+        proxy.close()
+        try await device.db.waitForPendingWrites()
+        #expect(try await stored(backend) == 1)
+        await device.end()
+    }
+
+    /// The handshake of a connection that the client has given up arrives after that of its successor.
+    @Test func aLateHandshakeMakesNothingTwice() async throws {
+        let backend = try Backend()
+        let device = try Device(backend)
+        try await device.db.document("c/d").setData(["n": 0])
+        backend.network.loseAnswers()
+        for _ in 0..<10 {
+            device.db.document("c/d").updateData(["n": FieldValue.increment(Int64(1))], completion: nil)
+        }
+        try await awaitMade(10, backend)
+        backend.network.holdNew(true)
+        let before = backend.network.connectionsAccepted
+        backend.network.breakConnections()
+        try await Waiting.until("a second connection") { backend.network.connectionsAccepted > before }
+        let second = backend.network.connectionsAccepted
+        backend.network.holdNew(false)
+        let bytes = backend.network.bytesToClients
+        try await device.db.disableNetwork()
+        try await device.db.enableNetwork()
+        try await Waiting.until("a third connection") { backend.network.connectionsAccepted > second }
+        let third = backend.network.connectionsAccepted
+        try await Waiting.until("its first answer") { backend.network.bytesToClients > bytes }
+        backend.network.hold(third)
+        backend.network.release(second)
+        backend.network.release(third)
+        try await device.db.waitForPendingWrites()
+        #expect(try await stored(backend) == 10)
+        await device.end()
+    }
+
+    /// The provider's token is another user's already, and it has not reported the change.
+    @Test func writesGoOutInTheNameOfTheirUser() async throws {
+        let backend = try Backend(
+            rules: """
+                service cloud.firestore { match /databases/{database}/documents {
+                  match /c/{d} { allow read; allow write: if request.auth.uid == 'b'; }
+                } }
+                """)
+        let provider = LateProvider()
+        let device = try Device(backend, isPersistent: true, provider: provider)
+        try await device.db.disableNetwork()
+        let answers = Recorder<Int>()
+        device.db.document("c/d").setData(["n": 1]) { answers.append(($0 as NSError?)?.code ?? 0) }
+        let asked = provider.asked
+        provider.change(to: "b")
+        try await device.db.enableNetwork()
+        try await Waiting.until("some tokens") { provider.asked > asked + 1 }
+        provider.report()
+        #expect(answers.all.isEmpty)
+        try await device.db.document("c/other").setData(["n": 1])
+        #expect(try await stored(backend) == nil)
+        provider.change(to: "a")
+        provider.report()
+        #expect(try await answers.first(1) == [FirestoreErrorCode.permissionDenied.rawValue])
+        await device.end()
+    }
+
     /// With the power the newest writes may be lost, of which the server has made some: what is written instead is no repetition.
     @Test(arguments: [false, true]) func writesAfterALossOfPowerAreNotTakenForOthers(isEqual: Bool) async throws {
         let backend = try Backend()
@@ -105,4 +183,27 @@ import Testing
         #expect(try await stored(backend) == (isEqual ? 3 : 12))
         await device.end()
     }
+}
+
+/// Gives the tokens of a new user before it reports the change.
+private final class LateProvider: AuthTokenProvider {
+    private let uid = Mutex("a")
+    private let observer = Mutex<(@Sendable (String?) -> Void)?>(nil)
+    private let count = Atomic<Int>(0)
+
+    var asked: Int { count.load(ordering: .relaxed) }
+
+    func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken? {
+        count.add(1, ordering: .relaxed)
+        let uid = uid.withLock { $0 }
+        return AuthToken(uid: uid, token: UnsignedToken.of(uid))
+    }
+
+    func observeUser(_ changed: (@Sendable (String?) -> Void)?) {
+        observer.withLock { $0 = changed }
+        changed?(uid.withLock { $0 })
+    }
+
+    func change(to uid: String) { self.uid.withLock { $0 = uid } }
+    func report() { observer.withLock { $0 }?(uid.withLock { $0 }) }
 }

@@ -18,7 +18,8 @@ final class Backend: Sendable {
     private let key: SigningKey?
     private let tls: TLSConfiguration?
     private let running = Mutex<Server?>(nil)
-    private let port: Int
+    /// Of the server itself, past the network.
+    let port: Int
 
     /// - Parameters:
     ///   - rules: security rules; without them everybody may do everything.

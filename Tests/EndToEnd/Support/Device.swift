@@ -42,7 +42,7 @@ final class Device: Sendable {
         return db
     }
 
-    private func start() {
+    func start() {
         configure(db)
         if let provider { db.authTokenProvider = provider }
     }

@@ -10,6 +10,9 @@ final class Proxy: Sendable {
         var open: [Int: (client: Int32, server: Int32)] = [:]
         var nextID = 0
         var accepted = 0
+        /// Connections whose requests wait.
+        var held: Set<Int> = []
+        var holdsNew = false
     }
 
     struct Failure: Error {
@@ -18,7 +21,7 @@ final class Proxy: Sendable {
     }
 
     let port: Int
-    private let target: Int
+    private let target: Atomic<Int>
     private let state = Mutex(State())
     private let bytes = Atomic<Int>(0)
     private let isFrozen = Atomic<Bool>(false)
@@ -30,7 +33,7 @@ final class Proxy: Sendable {
     var connectionsAccepted: Int { state.withLock { $0.accepted } }
 
     init(to target: Int) throws {
-        self.target = target
+        self.target = Atomic(target)
         let listening = try Self.socket()
         guard Self.withLoopback(port: 0, { bind(listening, $0, $1) }) == 0 else { throw Failure(call: "bind") }
         guard listen(listening, 128) == 0 else { throw Failure(call: "listen") }
@@ -80,6 +83,14 @@ final class Proxy: Sendable {
     /// Loses what the server sends, until the connections are broken.
     func loseAnswers() { losesAnswers.store(true, ordering: .relaxed) }
 
+    /// Leads new connections to another server.
+    func redirect(to port: Int) { target.store(port, ordering: .relaxed) }
+
+    /// Whether the requests on connections that are made from now on wait until `release`.
+    func holdNew(_ holds: Bool) { state.withLock { $0.holdsNew = holds } }
+    func hold(_ connection: Int) { state.withLock { _ = $0.held.insert(connection) } }
+    func release(_ connection: Int) { state.withLock { _ = $0.held.remove(connection) } }
+
     /// Breaks the connections that there are; new ones may be made.
     func breakConnections() {
         state.withLock { state in
@@ -119,6 +130,7 @@ final class Proxy: Sendable {
             state.nextID += 1
             state.accepted += 1
             state.open[state.nextID] = (client, server)
+            if state.holdsNew { state.held.insert(state.nextID) }
             return state.nextID
         }
         guard let id else {
@@ -142,6 +154,7 @@ final class Proxy: Sendable {
                 let received = recv(source, &buffer, buffer.count, 0)
                 if received < 0, errno == EINTR { continue }
                 while isFrozen.load(ordering: .relaxed) { usleep(5_000) }
+                while !countsBytes, state.withLock({ $0.held.contains(id) && !$0.isCut }) { usleep(1_000) }
                 guard received > 0 else { break }
                 if countsBytes { bytes.add(received, ordering: .relaxed) }
                 var sent = countsBytes && losesAnswers.load(ordering: .relaxed) ? received : 0
@@ -169,7 +182,8 @@ final class Proxy: Sendable {
 
     private func connect() -> Int32? {
         guard let descriptor = try? Self.socket() else { return nil }
-        guard Self.withLoopback(port: target, { Glibc.connect(descriptor, $0, $1) }) == 0 else {
+        guard Self.withLoopback(port: target.load(ordering: .relaxed), { Glibc.connect(descriptor, $0, $1) }) == 0
+        else {
             _ = Glibc.close(descriptor)
             return nil
         }
