@@ -203,7 +203,7 @@ import Testing
         #expect(sweep.begin(newestVersion: .max) == nil)
     }
 
-    @Test func whoHasMostIsToldByTheOwner() async throws {
+    @Test func sharesAreThoseOfOwners() async throws {
         let database = try Database(name: testDatabaseName, store: store, clock: clock)
         try await commit(database, 1, 1...3)
         let head = try #require(try store.snapshot().get(.meta, StreamAnswers.headKey(Self.stream(1))))
