@@ -123,6 +123,23 @@ struct ResumableStreamTests {
         await site.stop()
     }
 
+    @Test("who names another's stream does not disturb it")
+    func stolen() async throws {
+        let site = try StreamSite()
+        let owner = site.another()
+        owner.say(Self.opening())
+        owner.say(Self.increment("d", "0"))
+        let id = try #require(try await answers(owner, 2).first).streamId
+        let thief = site.another(as: Self.user)
+        thief.say(Self.opening(id, Array("1".utf8)))
+        #expect(try await answers(thief, 1).first?.streamId.isEmpty == false)
+        owner.say(Self.increment("d", "1"))
+        #expect(try await answers(owner, 3).count == 3 && owner.end == nil)
+        thief.leave()
+        owner.leave()
+        await site.stop()
+    }
+
     @Test("other documents under the same number, tokens of nothing and too much without a token are refused")
     func badRequests() async throws {
         let site = try StreamSite()

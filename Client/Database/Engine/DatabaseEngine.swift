@@ -84,7 +84,7 @@ final class DatabaseEngine {
     func close(_ failure: WireFailure) {
         isClosed = true
         perform {
-            transactions.abort(at: .root, failure)
+            transactions.abort(at: [.root], failure)
             connection.giveUp(failure)
         }
         disk?.close()
@@ -173,7 +173,7 @@ final class DatabaseEngine {
             sync.add(write)
             send(write, completion)
             let places = write.changes.map(\.place)
-            for place in places { transactions.abort(at: place, .overriddenBySet) }
+            transactions.abort(at: places, .overriddenBySet)
             for place in places { transactions.rerun(at: place) }
         }
     }
@@ -228,7 +228,7 @@ final class DatabaseEngine {
     /// All writes and transactions without an answer, and what was to happen on disconnect, fail with `write_canceled`.
     func purgeOutstandingWrites() {
         perform {
-            transactions.abort(at: .root, .cancelled)
+            transactions.abort(at: [.root], .cancelled)
             purged = []
             connection.purgeOutstandingWrites()
             let given = purged ?? []

@@ -20,7 +20,7 @@ extension DatabaseEngine: DatabaseConnectionDelegate {
             }
             if writes.isEmpty { return }
             sync.applyDisconnect(writes)
-            for write in writes { transactions.abort(at: write.place, .overriddenBySet) }
+            transactions.abort(at: writes.map(\.place), .overriddenBySet)
             transactions.rerun(at: .root)
         }
     }

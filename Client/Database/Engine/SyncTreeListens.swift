@@ -83,7 +83,8 @@ extension SyncTree {
     }
 
     private func startWindow(_ view: View) {
-        if !view.isWindowComplete, let node = server.completeNode(at: view.path) {
+        // It is never older than the window.
+        if let node = server.completeNode(at: view.path) {
             setWindow(of: view, to: view.query.result(of: node), isComplete: true)
             disk?.apply(
                 [TreeChange(path: .root, node: view.window ?? .empty)], to: view.query, at: view.path)

@@ -241,10 +241,20 @@ final class Transactions {
 
     // MARK: Giving up
 
-    /// Ends the transactions at, above and below a place: something else was written there.
-    func abort(at path: TreePath, _ failure: WireFailure) {
+    /// Ends the transactions at, above and below some locations: something else was written there.
+    func abort(at paths: [TreePath], _ failure: WireFailure) {
         if queues.isEmpty { return }
-        let top = queues.first(onTheWayTo: path)?.path ?? path
+        var tops: [TreePath] = []
+        for path in paths {
+            let top = queues.first(onTheWayTo: path)?.path ?? path
+            abort(at: path, failure)
+            if top.count < path.count { tops.append(top) }
+        }
+        // Others may have waited for those above them. Only now: what another path aborts must not be sent.
+        for top in tops { sendReady(at: top) }
+    }
+
+    private func abort(at path: TreePath, _ failure: WireFailure) {
         var touched = all(at: path)
         var above = path
         while let parent = above.parent {
@@ -260,7 +270,5 @@ final class Transactions {
             case .sentForTheLastTime, .failed, .done: break
             }
         }
-        // Others may have waited for those above them.
-        if top.count < path.count { sendReady(at: top) }
     }
 }

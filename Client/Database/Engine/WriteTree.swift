@@ -168,8 +168,9 @@ struct WriteTree {
         for path in Set(paths) {
             var branch: WriteBranch? = incrementing
             for key in path.keys {
-                branch?.entries.forEach(from: start, before: end) { id, _ in ids.insert(id) }
-                branch?.children[.priority]?.entries.forEach(from: start, before: end) { id, _ in ids.insert(id) }
+                // What replaces the location replaces nothing of what is above.
+                branch?.entries.forEach(from: start, before: .max) { id, _ in ids.insert(id) }
+                branch?.children[.priority]?.entries.forEach(from: start, before: .max) { id, _ in ids.insert(id) }
                 branch = branch?.children[key]
             }
             branch?.forEach { entries in entries.forEach(from: start, before: end) { id, _ in ids.insert(id) } }

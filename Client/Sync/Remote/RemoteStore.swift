@@ -454,7 +454,8 @@ final class RemoteStore {
         switch status.code {
         // Not UNIMPLEMENTED: so is called what a proxy answers that has no way to the server.
         case .invalidArgument, .failedPrecondition, .outOfRange, .aborted, .dataLoss, .notFound, .alreadyExists:
-            if isStreamResumed { warnOfRepetition() } else { takesLabels = false }
+            if isStreamResumed { warnOfRepetition() }
+            if !isStreamResumed, status.code == .invalidArgument { takesLabels = false }
             engine.attempt { () throws(Status) in try forgetStream() }
         default: break
         }

@@ -238,7 +238,8 @@ extension RealtimeSession {
 
     func unlisten(_ target: RealtimeTarget, _ answer: Answer) {
         listens.removeValue(forKey: target)?.cancel()
-        confirm(answer)
+        // As listens are: a client takes the data before this answer for that of the listen which it ends.
+        confirmAtOnce(answer, data: Array(#""""#.utf8))
     }
 
     func get(_ target: RealtimeTarget, _ answer: Answer) {

@@ -153,6 +153,24 @@ struct EngineTransactionTests {
         #expect(fixture.connection.log.filter { $0.hasPrefix("put") } == ["put /a/n#", "put /a#"])
     }
 
+    /// What an update ends at one of its locations must not let another one be sent that it ends, too.
+    @Test func anUpdateEndsAllAtOnce() throws {
+        let fixture = try EngineFixture(#"{"t":{"a":0,"b":0,"c":0}}"#)
+        fixture.observe("t", TreeQuery(), [])
+        fixture.run()
+        fixture.transact("t/c", name: "sent ")
+        fixture.engine.runTransaction(at: "t", localEvents: true) {
+            $0.setting(TreeKey("k"), to: Node(1))
+        } completion: { outcome in
+            if case .failed(let failure) = outcome { fixture.note("above failed \(failure.status)") }
+        }
+        fixture.transact("t/b", name: "below ")
+        try fixture.update(#"{"a":5,"b":10}"#, at: "t")
+        fixture.run()
+        #expect(fixture.take().filter { $0.contains("failed") } == ["above failed set", "below failed set"])
+        #expect(fixture.server.tree.child("t") == (try treeNode(#"{"a":5,"b":10,"c":1}"#)))
+    }
+
     @Test func purgeFailsAll() throws {
         let fixture = try EngineFixture(#"{"n":10}"#, connects: false)
         fixture.observe("n")
