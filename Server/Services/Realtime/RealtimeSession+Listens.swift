@@ -238,8 +238,7 @@ extension RealtimeSession {
 
     func unlisten(_ target: RealtimeTarget, _ answer: Answer) {
         listens.removeValue(forKey: target)?.cancel()
-        // As listens are: a client takes the data before this answer for that of the listen which it ends.
-        confirmAtOnce(answer, data: Array(#""""#.utf8))
+        confirm(answer)
     }
 
     func get(_ target: RealtimeTarget, _ answer: Answer) {
