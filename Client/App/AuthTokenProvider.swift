@@ -19,6 +19,8 @@ public protocol AuthTokenProvider: AnyObject, Sendable {
     func token(forcingRefresh isForcingRefresh: Bool) async throws -> AuthToken?
 
     /// Calls at once with the present user's id, nil when nobody is signed in, and again after each change of the user.
-    /// Another observer replaces the first; nil ends it. Databases that have the same provider share one observer.
+    /// While the token is of another user than the one reported here, nothing is sent over the streams: writes of one user
+    /// must not go out in the name of another. Another observer replaces the first; nil ends it. Databases that have the
+    /// same provider share one observer.
     func observeUser(_ changed: (@Sendable (String?) -> Void)?)
 }

@@ -89,9 +89,10 @@ enum StreamAnswers {
 
         /// - Throws: DATA_LOSS.
         init(_ bytes: [UInt8]) throws(Status) {
-            guard bytes.count >= 16 else { throw StreamAnswers.damaged }
+            time = StreamAnswers.time(ofHead: bytes)
+            guard time >= 0 else { throw StreamAnswers.damaged }
             number = IndexValue.readBigEndian(bytes[...])
-            time = Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
+            guard number < .max / 2 else { throw StreamAnswers.damaged }
             owner = Array(bytes[16...])
         }
 
@@ -152,7 +153,9 @@ enum StreamAnswers {
 
     /// The time of the last commit; that of a head which cannot be read lies in the past: it is of no use to anybody.
     static func time(ofHead bytes: [UInt8]) -> Int64 {
-        bytes.count < 16 ? .min : Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
+        guard bytes.count >= 16 else { return .min }
+        let time = Int64(bitPattern: IndexValue.readBigEndian(bytes[8...]))
+        return (0...Timestamp.secondsMax * 1_000_000).contains(time) ? time : .min
     }
 
     /// The time before which streams were deleted.

@@ -37,6 +37,17 @@ struct ResumableStreamTests {
         return try client.received.map { try WriteResponse(protobuf: $0) }
     }
 
+    /// A transaction that has read the document holds up commits to it.
+    private func lock(_ site: StreamSite) async throws -> (Database, transaction: [UInt8]?) {
+        let database = try site.registry.database(Self.name)
+        let transaction = try await withCheckedThrowingContinuation { continuation in
+            database.read(.newTransaction(.readWrite(retry: nil)), [.document(ResourcePath(["c", "d"]))]) { result in
+                continuation.resume(with: result.map(\.newTransaction))
+            }
+        }
+        return (database, transaction)
+    }
+
     private func number(_ site: StreamSite, _ document: String) throws -> Value? {
         let stored = try site.registry.database(Self.name).view().document(ResourcePath(["c", document]))
         return try stored.map { try FieldsCodec.decode($0.fields)["n"] } ?? nil
@@ -172,13 +183,7 @@ struct ResumableStreamTests {
         let old = site.another()
         old.say(Self.opening())
         let id = try #require(try await answers(old, 1).first).streamId
-        let database = try site.registry.database(Self.name)
-        // A transaction that has read the document holds up the commit.
-        let transaction = try await withCheckedThrowingContinuation { continuation in
-            database.read(.newTransaction(.readWrite(retry: nil)), [.document(ResourcePath(["c", "d"]))]) { result in
-                continuation.resume(with: result.map(\.newTransaction))
-            }
-        }
+        let (database, transaction) = try await lock(site)
         old.say(Self.increment("d", "0"))
         await until { database.isBusy && database.statistics.queuedCommits > 0 }
         let new = site.another()
@@ -202,12 +207,7 @@ struct ResumableStreamTests {
         let old = site.another()
         old.say(Self.opening())
         let id = try #require(try await answers(old, 1).first).streamId
-        let database = try site.registry.database(Self.name)
-        let transaction = try await withCheckedThrowingContinuation { continuation in
-            database.read(.newTransaction(.readWrite(retry: nil)), [.document(ResourcePath(["c", "d"]))]) { result in
-                continuation.resume(with: result.map(\.newTransaction))
-            }
-        }
+        let (database, transaction) = try await lock(site)
         old.say(Self.increment("d", "0"))
         await until { database.isBusy && database.statistics.queuedCommits > 0 }
         let clients = (0..<10).map { _ in site.another() }

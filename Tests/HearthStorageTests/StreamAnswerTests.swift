@@ -102,13 +102,20 @@ import Testing
         try await commit(database, 2, 1...2)
         #expect(try problems().isEmpty)
         try put(StreamAnswers.headKey(Self.stream(1)), [1])
+        // Numbers and times that no arithmetic stands.
+        for (stream, number, time) in [(UInt8(4), UInt64.max, Int64(1)), (5, 1, .max), (6, 1, -1)] {
+            let head = StreamAnswers.Head(number: number, time: time, owner: Self.owner)
+            try put(StreamAnswers.headKey(Self.stream(stream)), head.stored)
+            #expect(try !canResume(database, stream, after: 1))
+            #expect(await code { try await commit(database, stream, 2) } == .aborted)
+        }
         let piece = StreamAnswers.headKey(Self.stream(2)) + [2, 0, 0, 0]
         try put(piece, Array("no answer".utf8))
         #expect(try !canResume(database, 1, after: 2))
         #expect(await code { try await commit(database, 1, 3) } == .aborted)
         #expect(await code { try await commit(database, 2, 2) } == .aborted)
         try put(StreamAnswers.headKey(Self.stream(3)) + [1], [1])
-        #expect(try problems().count == 2)
+        #expect(try problems().count == 5)
         try await sweep(database)
         #expect(try records() == 3, "of the first stream and of what has no head nothing is left")
     }
