@@ -6,7 +6,7 @@ import HearthWire
 /// Of several states of a document the one with the latest read time is kept, of equal ones the first; documents stand in
 /// the order in which they were added first. The same calls give the same bytes. For a bundle in which everything
 /// belongs together, read everything at one read time.
-public struct BundleBuilder<Spool: BundleSpool> {
+package struct BundleBuilder<Spool: BundleSpool> {
     /// A document's state that was read, in place of all that can be said about it.
     private struct Entry {
         var name: String
@@ -22,7 +22,7 @@ public struct BundleBuilder<Spool: BundleSpool> {
         }
     }
 
-    public let id: String
+    package let id: String
     private var entries: [Entry] = []
     private var positions: [String: Int] = [:]
     private var queries: [[UInt8]] = []
@@ -33,21 +33,21 @@ public struct BundleBuilder<Spool: BundleSpool> {
     private var spoolSize: Int64 = 0
 
     /// - Parameter id: names the bundle: a client that loads a later bundle of the same id replaces this one.
-    public init(id: String, spool: Spool) throws(Status) {
+    package init(id: String, spool: Spool) throws(Status) {
         if id.isEmpty { throw .invalidArgument("A bundle needs an id.") }
         self.id = id
         self.spool = spool
     }
 
     /// Different documents so far, missing ones included.
-    public var documentCount: Int { entries.count }
+    package var documentCount: Int { entries.count }
 
     // MARK: Adding
 
     /// Adds a document that exists.
     /// - Parameter query: the name of the query whose result holds it.
     /// - Throws: INVALID_ARGUMENT when it has no update time, is of another database, or refers to one.
-    public mutating func add(
+    package mutating func add(
         _ document: EncodedDocument, readTime: TimestampMessage, query: String? = nil
     ) throws(Status) {
         let name = try documentName(document.name)
@@ -63,7 +63,7 @@ public struct BundleBuilder<Spool: BundleSpool> {
     }
 
     /// Adds a document that was looked for and not found.
-    public mutating func add(
+    package mutating func add(
         missing name: String, readTime: TimestampMessage, query: String? = nil
     ) throws(Status) {
         _ = try documentName(name)
@@ -74,7 +74,7 @@ public struct BundleBuilder<Spool: BundleSpool> {
     /// - Parameter query: as the user asked: directions and cursors stay as they are when the last ones are meant.
     /// - Parameter readTime: when the result was read.
     /// - Throws: ALREADY_EXISTS for a name that was used before; INVALID_ARGUMENT for a query that no client can load.
-    public mutating func add(
+    package mutating func add(
         query name: String, parent: ResourceName, _ query: StructuredQueryMessage,
         limitType: BundleQuery.LimitType = .first, readTime: TimestampMessage
     ) throws(Status) {
@@ -153,21 +153,21 @@ public struct BundleBuilder<Spool: BundleSpool> {
     // MARK: Writing
 
     /// What a bundle begins with, and its size.
-    public struct Summary: Sendable, Equatable {
-        public var metadata: BundleMetadata
+    package struct Summary: Sendable, Equatable {
+        package var metadata: BundleMetadata
         /// Bytes of the whole bundle.
-        public var sizeBytes: Int64
+        package var sizeBytes: Int64
     }
 
     /// The bundle of all that was added so far. It may be written again, after more was added, too.
-    public func summary() throws(Status) -> Summary {
+    package func summary() throws(Status) -> Summary {
         let (head, metadata) = try head()
         return Summary(metadata: metadata, sizeBytes: Int64(head.count) + metadata.totalBytes)
     }
 
     /// Hands the bundle to a sink, in pieces of about 64 KiB.
     @discardableResult
-    public mutating func write(_ sink: ([UInt8]) throws(Status) -> Void) throws(Status) -> Summary {
+    package mutating func write(_ sink: ([UInt8]) throws(Status) -> Void) throws(Status) -> Summary {
         let (head, metadata) = try head()
         var piece = head
         for query in queries { piece += query }
@@ -197,12 +197,12 @@ public struct BundleBuilder<Spool: BundleSpool> {
 
 extension BundleBuilder where Spool == BundleMemorySpool {
     /// A builder that keeps everything in memory.
-    public init(id: String) throws(Status) {
+    package init(id: String) throws(Status) {
         try self.init(id: id, spool: BundleMemorySpool())
     }
 
     /// The bundle as one piece of memory.
-    public mutating func build() throws(Status) -> [UInt8] {
+    package mutating func build() throws(Status) -> [UInt8] {
         var bundle: [UInt8] = []
         try write { piece throws(Status) in bundle += piece }
         return bundle

@@ -5,25 +5,25 @@ import HearthWire
 /// the elements fit together.
 ///
 /// An element that was refused changes nothing: a tool that wants to find all faults may go on.
-public struct BundleCheck: Sendable {
+package struct BundleCheck: Sendable {
     /// The database of all names. When it isn't given, the first name decides.
-    public private(set) var database: DatabaseName?
-    public private(set) var metadata: BundleMetadata?
+    package private(set) var database: DatabaseName?
+    package private(set) var metadata: BundleMetadata?
     /// Different documents that are complete.
-    public var documentCount: Int { documents.count }
+    package var documentCount: Int { documents.count }
 
     private var documents: Set<String> = []
     /// A found document's metadata, whose document must come next.
     private var open: BundledDocumentMetadataMessage?
 
-    public init(database: DatabaseName?) {
+    package init(database: DatabaseName?) {
         self.database = database
     }
 
     /// - Returns: nil for the metadata of a found document, which comes with its document.
     /// - Throws: DATA_LOSS when something is missing or cannot be understood; INVALID_ARGUMENT when the element does not
     ///   fit to those before.
-    public mutating func take(_ message: BundleElementMessage) throws(Status) -> BundleElement? {
+    package mutating func take(_ message: BundleElementMessage) throws(Status) -> BundleElement? {
         if let message = message.metadata {
             if metadata != nil { throw .invalidArgument("The bundle has metadata twice.") }
             let metadata = try Self.metadata(message)
@@ -38,7 +38,7 @@ public struct BundleCheck: Sendable {
     }
 
     /// - Throws: DATA_LOSS when there was nothing; INVALID_ARGUMENT when documents are missing.
-    public func finish() throws(Status) {
+    package func finish() throws(Status) {
         guard let metadata else { throw Self.damaged("The bundle is empty: it has no metadata.") }
         if let open {
             throw .invalidArgument("The bundle ends with the metadata of document \(open.name), which does not follow.")

@@ -3,34 +3,34 @@ import HearthModel
 /// Cuts a stream of bytes into a bundle's elements: digits, then as many bytes of JSON as they say.
 ///
 /// Feed a piece, take elements until there is none, feed the next. What was taken is dropped when the next piece comes.
-public struct BundleFraming: Sendable {
+package struct BundleFraming: Sendable {
     /// Where an element stands.
-    public struct Frame: Sendable, Equatable {
+    package struct Frame: Sendable, Equatable {
         /// The offset of the element's first digit from the bundle's start.
-        public var offset: Int64
+        package var offset: Int64
         /// The digits before the JSON.
-        public var prefixSizeBytes: Int
+        package var prefixSizeBytes: Int
         /// The JSON, as a range of `buffer`; it holds until the next piece is fed.
-        public var json: Range<Int>
+        package var json: Range<Int>
 
-        public var sizeBytes: Int { prefixSizeBytes + json.count }
+        package var sizeBytes: Int { prefixSizeBytes + json.count }
     }
 
     /// Bytes of the element at hand, and those behind it.
-    public private(set) var buffer: [UInt8] = []
+    package private(set) var buffer: [UInt8] = []
     /// Where the next element begins in the buffer.
     private var position = 0
     /// The offset of the buffer's first byte from the bundle's start.
     private var bufferOffset: Int64 = 0
     private var isEnded = false
 
-    public init() {}
+    package init() {}
 
     /// Bytes of all elements that were taken.
-    public var offset: Int64 { bufferOffset + Int64(position) }
+    package var offset: Int64 { bufferOffset + Int64(position) }
 
     /// Adds a piece of the stream. Nothing may come after `finish`.
-    public mutating func feed(_ piece: some Collection<UInt8>) {
+    package mutating func feed(_ piece: some Collection<UInt8>) {
         precondition(!isEnded, "a bundle goes on behind its end")
         if position > 0 {
             buffer.removeSubrange(..<position)
@@ -41,13 +41,13 @@ public struct BundleFraming: Sendable {
     }
 
     /// Says that the stream has ended.
-    public mutating func finish() {
+    package mutating func finish() {
         isEnded = true
     }
 
     /// The next element; nil when more bytes are needed or, after `finish`, when there are no more.
     /// - Throws: DATA_LOSS when no number stands before an element, or the stream has ended within one.
-    public mutating func next() throws(Status) -> Frame? {
+    package mutating func next() throws(Status) -> Frame? {
         if position == buffer.count { return nil }
         guard let (digits, length) = try prefix() else { return try incomplete("within an element's length") }
         let start = position + digits

@@ -3,8 +3,8 @@ import HearthWire
 
 /// The entry point for fuzzing: whatever the bytes are, a reader answers or throws, in pieces as in one, and what it
 /// accepts can be built again into a bundle that reads the same. A broken promise traps.
-public enum BundleFuzzing {
-    public static func fuzz(_ bytes: [UInt8]) {
+package enum BundleFuzzing {
+    package static func fuzz(_ bytes: [UInt8]) {
         let whole = outcome(bytes, pieceSize: max(bytes.count, 1))
         for size in [1, 7, 64] {
             let pieces = outcome(bytes, pieceSize: size)

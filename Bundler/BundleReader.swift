@@ -11,34 +11,34 @@ import HearthWire
 ///     } while !reader.isAtEnd
 ///
 /// Once it has thrown, it throws the same again.
-public struct BundleReader: Sendable {
+package struct BundleReader: Sendable {
     private var framing = BundleFraming()
     private var check: BundleCheck
     private var failure: Status?
     private var hasEnded = false
     private var sizeOfMetadata: Int64 = 0
     /// Whether everything was read and the end was checked.
-    public private(set) var isAtEnd = false
+    package private(set) var isAtEnd = false
 
     /// - Parameter database: all names must be in this one; nil takes that of the first name.
-    public init(database: DatabaseName?) {
+    package init(database: DatabaseName?) {
         check = BundleCheck(database: database)
     }
 
     /// Known once the first element was read.
-    public var metadata: BundleMetadata? { check.metadata }
+    package var metadata: BundleMetadata? { check.metadata }
     /// The database given or found.
-    public var database: DatabaseName? { check.database }
+    package var database: DatabaseName? { check.database }
     /// Different documents that are complete.
-    public var documentCount: Int { check.documentCount }
+    package var documentCount: Int { check.documentCount }
     /// Bytes of the elements read so far, the metadata left out: what `BundleMetadata.totalBytes` is the end of.
-    public var bytesRead: Int64 { framing.offset - sizeOfMetadata }
+    package var bytesRead: Int64 { framing.offset - sizeOfMetadata }
 
     /// Adds the next piece of the source.
-    public mutating func feed(_ piece: some Collection<UInt8>) { framing.feed(piece) }
+    package mutating func feed(_ piece: some Collection<UInt8>) { framing.feed(piece) }
 
     /// Says that the source has no more; `next` checks the end then.
-    public mutating func finish() {
+    package mutating func finish() {
         framing.finish()
         hasEnded = true
     }
@@ -46,7 +46,7 @@ public struct BundleReader: Sendable {
     /// The next element; nil when more bytes are needed or, after `finish`, at the end.
     /// - Throws: DATA_LOSS when the bytes are no bundle or cut off; INVALID_ARGUMENT when its elements contradict each
     ///   other, or its version is unknown.
-    public mutating func next() throws(Status) -> BundleElement? {
+    package mutating func next() throws(Status) -> BundleElement? {
         if let failure { throw failure }
         do throws(Status) { return try readElement() } catch {
             failure = error
@@ -71,7 +71,7 @@ public struct BundleReader: Sendable {
 
     /// Decodes one element.
     /// - Throws: DATA_LOSS when it is no element.
-    public static func decode(
+    package static func decode(
         _ buffer: [UInt8], _ frame: BundleFraming.Frame
     ) throws(Status) -> BundleElementMessage {
         let result = buffer.withUnsafeBytes { bytes -> Result<BundleElementMessage, Status> in

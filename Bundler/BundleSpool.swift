@@ -2,7 +2,7 @@ import HearthModel
 
 /// Where a builder keeps the documents until all of the bundle is known: what stands in front of them needs their number
 /// and size. A file keeps large bundles out of memory.
-public protocol BundleSpool {
+package protocol BundleSpool {
     /// Adds bytes behind those that are there.
     mutating func append(_ bytes: [UInt8]) throws(Status)
     /// Bytes that were added before.
@@ -10,14 +10,14 @@ public protocol BundleSpool {
 }
 
 /// Keeps the documents in memory.
-public struct BundleMemorySpool: BundleSpool {
+package struct BundleMemorySpool: BundleSpool {
     private var bytes: [UInt8] = []
 
-    public init() {}
+    package init() {}
 
-    public mutating func append(_ bytes: [UInt8]) throws(Status) { self.bytes += bytes }
+    package mutating func append(_ bytes: [UInt8]) throws(Status) { self.bytes += bytes }
 
-    public mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8] {
+    package mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8] {
         Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
     }
 }

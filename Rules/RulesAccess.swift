@@ -2,7 +2,7 @@ import HearthModel
 
 /// Counts the documents that the rules of one request look at, and remembers them: each is read and counted once, however
 /// many writes of a batch ask for it. Source: "Access call limits" of the Firestore documentation.
-public final class RulesAccess {
+package final class RulesAccess {
     private struct Key: Hashable {
         var path: ResourcePath
         var isAfter: Bool
@@ -17,18 +17,18 @@ public final class RulesAccess {
     private var operation: Set<ResourcePath> = []
 
     /// Which documents were read, in order.
-    public private(set) var paths: [(path: ResourcePath, isAfter: Bool)] = []
+    package private(set) var paths: [(path: ResourcePath, isAfter: Bool)] = []
 
     /// - Parameters:
     ///   - perOperation: documents that one decision may look at.
     ///   - total: documents that all decisions may look at: 10 for one document or query, 20 for a batch, a transaction or
     ///     a read of several documents.
-    public init(perOperation: Int = RulesLimits.accessesPerOperation, total: Int) {
+    package init(perOperation: Int = RulesLimits.accessesPerOperation, total: Int) {
         self.perOperation = perOperation
         self.total = total
     }
 
-    public var count: Int { counted.count }
+    package var count: Int { counted.count }
 
     /// Begins an operation of the request.
     func begin() {

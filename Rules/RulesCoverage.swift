@@ -3,12 +3,12 @@ import HearthModel
 /// Counts what the expressions of a ruleset came to: which were never evaluated, and which never came out otherwise.
 ///
 /// It is fed by `Ruleset.decide` as an observer and belongs to one thread.
-public final class RulesCoverage: RulesObserver {
+package final class RulesCoverage: RulesObserver {
     /// A value that an expression came to, and how often.
-    public struct Count: Sendable, Equatable {
-        public var value: String
-        public var isError: Bool
-        public var count: Int
+    package struct Count: Sendable, Equatable {
+        package var value: String
+        package var isError: Bool
+        package var count: Int
     }
 
     private struct Entry {
@@ -23,14 +23,14 @@ public final class RulesCoverage: RulesObserver {
     /// How often an expression was evaluated.
     private var totals: [Int]
 
-    public init(_ ruleset: Ruleset) {
+    package init(_ ruleset: Ruleset) {
         self.ruleset = ruleset
         entries = Array(repeating: [], count: ruleset.expressions.count)
         others = Array(repeating: 0, count: ruleset.expressions.count)
         totals = others
     }
 
-    public func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {
+    package func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {
         guard entries.indices.contains(expression.id) else { return }
         totals[expression.id] += 1
         guard totals[expression.id] <= RulesLimits.coverageDetailedMax || result.isBool else {
@@ -50,17 +50,17 @@ public final class RulesCoverage: RulesObserver {
 
     /// What an expression came to, in the order in which the values first came.
     /// - Parameter id: the position in `Ruleset.expressions`.
-    public func counts(of id: Int) -> [Count] { entries[id].map(\.count) }
+    package func counts(of id: Int) -> [Count] { entries[id].map(\.count) }
 
     /// How often an expression was evaluated.
-    public func evaluations(of id: Int) -> Int {
+    package func evaluations(of id: Int) -> Int {
         totals[id]
     }
 
     // MARK: Reports
 
     /// For people: what was never evaluated, and what each condition came to.
-    public var text: String {
+    package var text: String {
         var lines: [String] = []
         let reached = ruleset.expressions.filter { evaluations(of: $0.id) > 0 }.count
         lines.append("\(reached) of \(ruleset.expressions.count) expressions evaluated")
@@ -87,7 +87,7 @@ public final class RulesCoverage: RulesObserver {
 
     /// The answer of the emulator's `ruleCoverage`.
     /// - Parameter fileName: the name under which the source was loaded.
-    public func json(fileName: String = "security.rules") -> String {
+    package func json(fileName: String = "security.rules") -> String {
         var children: [Int?: [Int]] = [:]
         for expression in ruleset.expressions { children[expression.parent, default: []].append(expression.id) }
         let report = (children[nil] ?? []).map { self.report($0, children, fileName) }.joined(separator: ",")

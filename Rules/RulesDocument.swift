@@ -1,28 +1,28 @@
 import HearthModel
 
 /// A document as rules see it. Its fields are decoded when a rule first reads one, and once.
-public final class RulesDocument {
-    public let path: ResourcePath
+package final class RulesDocument {
+    package let path: ResourcePath
     private var decoded: Result<MapValue, Status>?
     private let decode: () throws(Status) -> MapValue
     /// The fields, when they are large.
     let large: LargeMap?
 
-    public init(path: ResourcePath, fields: @escaping () throws(Status) -> MapValue) {
+    package init(path: ResourcePath, fields: @escaping () throws(Status) -> MapValue) {
         self.path = path
         decode = fields
         large = nil
     }
 
     /// A document of which only those fields are decoded that rules look at.
-    public init(path: ResourcePath, large fields: any LargeFields) {
+    package init(path: ResourcePath, large fields: any LargeFields) {
         self.path = path
         let map = LargeMap(fields)
         large = map
         decode = { () throws(Status) in try map.whole() }
     }
 
-    public convenience init(path: ResourcePath, fields: MapValue) {
+    package convenience init(path: ResourcePath, fields: MapValue) {
         self.init(path: path, fields: { fields })
     }
 
@@ -41,7 +41,7 @@ public final class RulesDocument {
 }
 
 /// Reads documents for rules, past all rules.
-public protocol DocumentReader: AnyObject {
+package protocol DocumentReader: AnyObject {
     /// The document at a path; nil when there is none.
     /// - Parameter isAfter: whether the request's own writes are applied.
     /// - Throws: what stands in the way; the request fails with it.

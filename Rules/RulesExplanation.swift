@@ -1,19 +1,19 @@
 import HearthModel
 
 /// Tells why a decision came out as it did: each rule that was tried, with the values of its expressions as a tree.
-public final class RulesExplanation: RulesObserver {
+package final class RulesExplanation: RulesObserver {
     private let source: [UInt8]
     private var lines: [String] = []
     private var depth = 0
     /// Where the line of an expression that is being evaluated waits for its value; nil beyond the bound.
     private var open: [Int?] = []
 
-    public init(_ ruleset: Ruleset) {
+    package init(_ ruleset: Ruleset) {
         source = Array(ruleset.source.utf8)
     }
 
     /// One line an expression, its operands below it.
-    public var text: String { lines.map { $0 + "\n" }.joined() }
+    package var text: String { lines.map { $0 + "\n" }.joined() }
 
     private func append(_ line: String) -> Int? {
         if lines.count >= RulesLimits.explanationLinesMax { return nil }
@@ -21,25 +21,25 @@ public final class RulesExplanation: RulesObserver {
         return lines.count - 1
     }
 
-    public func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod) {
+    package func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod) {
         depth = 0
         _ = append("allow \(method.rawValue) at \(line):\(column)")
         depth = 1
     }
 
-    public func willEvaluate(_ expression: RulesExpression) {
+    package func willEvaluate(_ expression: RulesExpression) {
         let code = String(decoding: source[expression.startOffset..<expression.endOffset], as: UTF8.self)
         open.append(append(RulesCoverage.line(code)))
         depth += 1
     }
 
-    public func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {
+    package func didEvaluate(_ expression: RulesExpression, _ result: RulesResult) {
         depth -= 1
         guard let line = open.popLast(), let line else { return }
         lines[line] += result.isError ? "  → error: \(result.text)" : "  → \(result.text)"
     }
 
-    public func didEvaluate(_ outcome: RulesOutcome) {
+    package func didEvaluate(_ outcome: RulesOutcome) {
         depth = 0
         let word =
             switch outcome.result {
@@ -50,7 +50,7 @@ public final class RulesExplanation: RulesObserver {
         _ = append("\(word): \(outcome.text)")
     }
 
-    public func didDebug(_ text: String, at line: Int) {
+    package func didDebug(_ text: String, at line: Int) {
         _ = append("debug at line \(line): \(text)")
     }
 }

@@ -2,9 +2,9 @@ import HearthModel
 
 /// Entry points for fuzzing: whatever the bytes are, they compile or are refused with a reason, what compiles is printed as
 /// a source that means the same, and judging ends. A broken promise traps, which is what a fuzzer looks for.
-public enum RulesFuzzing {
+package enum RulesFuzzing {
     /// Takes the bytes for a source, for an expression, and for a pattern.
-    public static func fuzz(_ bytes: [UInt8]) {
+    package static func fuzz(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         compile(text)
         compile(

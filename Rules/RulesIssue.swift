@@ -1,21 +1,21 @@
 /// What a compilation found wrong, with the text that Google's compiler writes.
-public struct RulesIssue: Sendable, Equatable {
-    public enum Severity: String, Sendable {
+package struct RulesIssue: Sendable, Equatable {
+    package enum Severity: String, Sendable {
         /// The ruleset is refused.
         case error = "ERROR"
         case warning = "WARNING"
     }
 
     /// From 1; 0 when the issue is of the whole source.
-    public var line: Int
+    package var line: Int
     /// From 1; 0 when the issue is of the whole source.
-    public var column: Int
-    public var description: String
-    public var severity: Severity
+    package var column: Int
+    package var description: String
+    package var severity: Severity
     /// What would be right, in our own words.
-    public var hint: String?
+    package var hint: String?
 
-    public init(line: Int, column: Int, description: String, severity: Severity, hint: String? = nil) {
+    package init(line: Int, column: Int, description: String, severity: Severity, hint: String? = nil) {
         self.line = line
         self.column = column
         self.description = description
@@ -25,9 +25,9 @@ public struct RulesIssue: Sendable, Equatable {
 }
 
 /// The outcome of a compilation.
-public struct RulesCompilation: Sendable {
+package struct RulesCompilation: Sendable {
     /// Nil when there is an error.
-    public let ruleset: Ruleset?
+    package let ruleset: Ruleset?
     /// In the order of the source.
-    public let issues: [RulesIssue]
+    package let issues: [RulesIssue]
 }

@@ -1,63 +1,63 @@
 /// The bounds of Security Rules. Source: "Security rules limits" of the Firestore documentation, with what was measured of
 /// the service where it differs. A bound marked "ours" guards memory or time.
-public enum RulesLimits {
+package enum RulesLimits {
     // MARK: Sources
 
     /// A source of this many bytes or more is refused.
-    public static let sourceSizeBytesMax = 262_144
+    package static let sourceSizeBytesMax = 262_144
     /// Issues that one compilation reports (ours).
-    public static let issuesMax = 100
+    package static let issuesMax = 100
     /// Levels of an expression: parentheses, operators, literals and calls add one each.
-    public static let expressionLevelMax = 99
+    package static let expressionLevelMax = 99
     /// Depth of an expression's tree, members and methods counted too (ours: they add no level).
-    public static let expressionDepthMax = 400
+    package static let expressionDepthMax = 400
     /// Match blocks inside of one another. The documentation says 10.
-    public static let matchDepthMax = 11
+    package static let matchDepthMax = 11
     /// Segments of nested match paths.
-    public static let pathSegmentsMax = 100
+    package static let pathSegmentsMax = 100
     /// Captures of nested match paths.
-    public static let capturesMax = 20
-    public static let parametersMax = 7
+    package static let capturesMax = 20
+    package static let parametersMax = 7
     /// `let` bindings of one function. The documentation says 10.
-    public static let variablesMax = 11
+    package static let variablesMax = 11
     /// Functions on one chain of calls. The documentation says 20.
-    public static let callDepthMax = 21
+    package static let callDepthMax = 21
 
     // MARK: Evaluation
 
     /// Expressions evaluated for one request.
-    public static let evaluationsMax = 1000
+    package static let evaluationsMax = 1000
     /// Distinct documents that one operation may look at.
-    public static let accessesPerOperation = 10
+    package static let accessesPerOperation = 10
     /// Distinct documents that a batch, a transaction or a read of several documents may look at.
-    public static let accessesPerBatch = 20
+    package static let accessesPerBatch = 20
     /// Bytes of a text or a byte string that rules put together (ours).
-    public static let textSizeBytesMax = 16 << 20
+    package static let textSizeBytesMax = 16 << 20
     /// Elements of a list, a set or a map that rules put together (ours).
-    public static let elementsMax = 1 << 20
+    package static let elementsMax = 1 << 20
     /// Values that one request compares, hashes or copies inside of lists and maps, and bytes that it replaces, splits or
     /// digests (ours): lists that hold one list twice, held twice again, would take time exponential in the size of the
     /// rules.
-    public static let elementWorkMax = 4 << 20
+    package static let elementWorkMax = 4 << 20
     /// Memory of a literal regular expression in bytes (ours).
-    public static let patternMemoryBytesMax = 4 << 20
+    package static let patternMemoryBytesMax = 4 << 20
     /// Memory of a regular expression that is put together while rules are evaluated, perhaps from what a client sent
     /// (ours).
-    public static let dynamicPatternMemoryBytesMax = 256 << 10
+    package static let dynamicPatternMemoryBytesMax = 256 << 10
     /// Bytes of such an expression's text (ours).
-    public static let dynamicPatternBytesMax = 4096
+    package static let dynamicPatternBytesMax = 4096
     /// Branches of a query (ours; a query has at most 30 disjunctions).
-    public static let branchesMax = 1000
+    package static let branchesMax = 1000
 
     // MARK: Reports
 
     /// Evaluations of one expression of which coverage tells every value; of later ones only the true and false ones (ours). To
     /// write a value down costs far more than to compute it.
-    public static let coverageDetailedMax = 200
+    package static let coverageDetailedMax = 200
     /// Distinct values that coverage counts for one expression (ours).
-    public static let coverageValuesMax = 100
+    package static let coverageValuesMax = 100
     /// Bytes of one value in a report (ours).
-    public static let reportedValueBytesMax = 1024
+    package static let reportedValueBytesMax = 1024
     /// Lines of an explanation (ours).
-    public static let explanationLinesMax = 10_000
+    package static let explanationLinesMax = 10_000
 }

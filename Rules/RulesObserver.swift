@@ -1,21 +1,21 @@
 import HearthModel
 
 /// An expression of a ruleset and where it stands.
-public struct RulesExpression: Sendable {
+package struct RulesExpression: Sendable {
     /// The position in `Ruleset.expressions`.
-    public let id: Int
+    package let id: Int
     /// From 1, of the first character.
-    public let line: Int
-    public let column: Int
+    package let line: Int
+    package let column: Int
     /// In bytes of UTF-8 from the beginning of the source, the end behind the last.
-    public let startOffset: Int
-    public let endOffset: Int
+    package let startOffset: Int
+    package let endOffset: Int
     /// The expression whose operand this is; nil for conditions, variables' values and functions' results.
-    public let parent: Int?
+    package let parent: Int?
 }
 
 /// What an expression came to, described on demand.
-public struct RulesResult {
+package struct RulesResult {
     let value: RuleValue
     let evaluation: Evaluation
 
@@ -23,14 +23,14 @@ public struct RulesResult {
     var isBool: Bool { if case .bool = value { true } else { false } }
 
     /// Whether the expression has no value.
-    public var isError: Bool { value.isError }
+    package var isError: Bool { value.isError }
 
     /// The value as rules would write it, or the error's text; long ones are cut.
-    public var text: String { evaluation.description(of: value) }
+    package var text: String { evaluation.description(of: value) }
 }
 
 /// Told of each expression as it is evaluated: for coverage and explanations.
-public protocol RulesObserver: AnyObject {
+package protocol RulesObserver: AnyObject {
     /// The condition of an `allow` statement is about to be evaluated.
     func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod)
     /// An expression is about to be evaluated; its operands follow.
@@ -43,8 +43,8 @@ public protocol RulesObserver: AnyObject {
 }
 
 extension RulesObserver {
-    public func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod) {}
-    public func willEvaluate(_ expression: RulesExpression) {}
-    public func didEvaluate(_ outcome: RulesOutcome) {}
-    public func didDebug(_ text: String, at line: Int) {}
+    package func willEvaluate(allowAt line: Int, column: Int, method: RulesMethod) {}
+    package func willEvaluate(_ expression: RulesExpression) {}
+    package func didEvaluate(_ outcome: RulesOutcome) {}
+    package func didDebug(_ text: String, at line: Int) {}
 }

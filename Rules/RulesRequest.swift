@@ -1,41 +1,41 @@
 import HearthModel
 
 /// What a client wants to do, as rules name it.
-public enum RulesMethod: String, Sendable, CaseIterable {
+package enum RulesMethod: String, Sendable, CaseIterable {
     case get, list, create, update, delete
 }
 
 /// Who asks.
-public struct RulesAuth: Sendable {
-    public var uid: String
+package struct RulesAuth: Sendable {
+    package var uid: String
     /// The claims of the ID token.
-    public var token: MapValue
+    package var token: MapValue
 
-    public init(uid: String, token: MapValue = MapValue()) {
+    package init(uid: String, token: MapValue = MapValue()) {
         self.uid = uid
         self.token = token
     }
 }
 
 /// One operation that rules judge.
-public struct RulesRequest {
-    public var method: RulesMethod
+package struct RulesRequest {
+    package var method: RulesMethod
     /// The id of the database, such as `(default)`.
-    public var database: String
+    package var database: String
     /// Of the document; for a list, of the collection, or of the parent of a collection group.
-    public var path: ResourcePath
+    package var path: ResourcePath
     /// Nil without credentials.
-    public var auth: RulesAuth?
+    package var auth: RulesAuth?
     /// The time of the request, which is also what its server timestamps write.
-    public var time: Timestamp
+    package var time: Timestamp
     /// The stored document; nil when there is none. A list has none.
-    public var resource: RulesDocument?
+    package var resource: RulesDocument?
     /// The document after a create or an update, all transforms applied; nil otherwise.
-    public var newResource: RulesDocument?
+    package var newResource: RulesDocument?
     /// Of a list.
-    public var query: RulesQuery?
+    package var query: RulesQuery?
 
-    public init(
+    package init(
         method: RulesMethod, database: String = DatabaseName.defaultDatabase, path: ResourcePath,
         auth: RulesAuth? = nil, time: Timestamp, resource: RulesDocument? = nil, newResource: RulesDocument? = nil,
         query: RulesQuery? = nil
@@ -52,46 +52,46 @@ public struct RulesRequest {
 }
 
 /// What rules know of a query. They never see its results: a query is allowed for what it could find.
-public struct RulesQuery: Sendable {
+package struct RulesQuery: Sendable {
     /// One condition that every result meets.
-    public struct Constraint: Sendable {
-        public enum Test: Sendable {
+    package struct Constraint: Sendable {
+        package enum Test: Sendable {
             case field(Filter.Operator, Value)
             case unary(Filter.UnaryOperator)
             /// `__name__ ==` this document.
             case name(ResourcePath)
         }
 
-        public var path: FieldPath
-        public var test: Test
+        package var path: FieldPath
+        package var test: Test
 
-        public init(path: FieldPath, test: Test) {
+        package init(path: FieldPath, test: Test) {
             self.path = path
             self.test = test
         }
 
-        public init(_ path: FieldPath, _ comparison: Filter.Operator, _ value: Value) {
+        package init(_ path: FieldPath, _ comparison: Filter.Operator, _ value: Value) {
             self.init(path: path, test: .field(comparison, value))
         }
 
-        public init(name: ResourcePath) {
+        package init(name: ResourcePath) {
             self.init(path: .documentName, test: .name(name))
         }
     }
 
-    public var collectionID: String
-    public var isGroup: Bool
-    public var limit: Int?
-    public var offset: Int
-    public var orderBy: [(path: FieldPath, descending: Bool)]
+    package var collectionID: String
+    package var isGroup: Bool
+    package var limit: Int?
+    package var offset: Int
+    package var orderBy: [(path: FieldPath, descending: Bool)]
     /// The filter in disjunctive normal form: each branch is judged, and all must be allowed. A query without a filter has
     /// one empty branch. `in` and `array-contains-any` may stand as they are, and make a branch for each of their values.
-    public var branches: [[Constraint]]
+    package var branches: [[Constraint]]
     /// Whether documents count as having the filtered fields and no others, as in Google's emulator. Otherwise a condition that
     /// rests on any other field is an error: documents that the query finds may have it.
-    public var isComplete: Bool
+    package var isComplete: Bool
 
-    public init(
+    package init(
         collectionID: String, isGroup: Bool = false, limit: Int? = nil, offset: Int = 0,
         orderBy: [(path: FieldPath, descending: Bool)] = [], branches: [[Constraint]] = [[]],
         isComplete: Bool = true
@@ -107,7 +107,7 @@ public struct RulesQuery: Sendable {
 
     /// A branch from the filters of a normalised query.
     /// - Parameter filters: `.field` and `.unary` only; a conjunction's members are taken, too.
-    public static func branch(_ filters: [Filter]) -> [Constraint] {
+    package static func branch(_ filters: [Filter]) -> [Constraint] {
         filters.flatMap { filter -> [Constraint] in
             switch filter {
             case .field(let path, .equal, .reference(let name)) where path.isDocumentName:

@@ -1,8 +1,8 @@
 import HearthModel
 
 /// What became of one `allow` statement.
-public struct RulesOutcome: Sendable, Equatable {
-    public enum Result: Sendable, Equatable {
+package struct RulesOutcome: Sendable, Equatable {
+    package enum Result: Sendable, Equatable {
         case allowed
         case denied
         /// The condition has no value.
@@ -10,9 +10,9 @@ public struct RulesOutcome: Sendable, Equatable {
     }
 
     /// Of the `allow` statement, from 1.
-    public let line: Int
-    public let column: Int
-    public let result: Result
+    package let line: Int
+    package let column: Int
+    package let result: Result
     let method: RulesMethod
     /// Why the condition has no value.
     let failure: RuleFailure?
@@ -21,7 +21,7 @@ public struct RulesOutcome: Sendable, Equatable {
     let conditionColumn: Int
 
     /// As Google's emulator writes it: `false for 'get' @ L12`. Made on demand: most decisions are never explained.
-    public var text: String {
+    package var text: String {
         let reason =
             switch result {
             case .allowed: "true"
@@ -31,21 +31,21 @@ public struct RulesOutcome: Sendable, Equatable {
         return "\(reason) for '\(method.rawValue)' @ L\(line)"
     }
 
-    public static func == (lhs: RulesOutcome, rhs: RulesOutcome) -> Bool {
+    package static func == (lhs: RulesOutcome, rhs: RulesOutcome) -> Bool {
         lhs.line == rhs.line && lhs.column == rhs.column && lhs.result == rhs.result && lhs.text == rhs.text
     }
 }
 
 /// The judgement of one operation.
-public struct RulesVerdict: Sendable {
-    public let isAllowed: Bool
+package struct RulesVerdict: Sendable {
+    package let isAllowed: Bool
     /// Of the `allow` statements that were evaluated, in order.
-    public let outcomes: [RulesOutcome]
+    package let outcomes: [RulesOutcome]
     /// A document could not be read: the request fails with this status, and isn't denied.
-    public let failure: Status?
+    package let failure: Status?
 
     /// The reason of a denial as Google's emulator writes it.
-    public var message: String {
+    package var message: String {
         let refusals = outcomes.filter { $0.result != .allowed }
         if refusals.isEmpty { return "No matching allow statements" }
         return "\n" + refusals.map(\.text).joined(separator: ", ")

@@ -10,10 +10,10 @@ import HearthModel
 ///
 /// Nothing here waits, allocates without a bound, or keeps state between two decisions but in `RulesAccess`.
 /// Source: the Security Rules reference and guides of the Firebase documentation.
-public final class Ruleset: Sendable {
-    public let source: String
+package final class Ruleset: Sendable {
+    package let source: String
     /// Where each expression stands.
-    public let expressions: [RulesExpression]
+    package let expressions: [RulesExpression]
     let program: Program
 
     private init(source: String, expressions: [RulesExpression], program: Program) {
@@ -23,7 +23,7 @@ public final class Ruleset: Sendable {
     }
 
     /// Compiles a source. An error leaves no ruleset; warnings do.
-    public static func compile(_ source: String) -> RulesCompilation {
+    package static func compile(_ source: String) -> RulesCompilation {
         let bytes = Array(source.utf8)
         let lines = LineIndex(bytes)
         if bytes.count >= RulesLimits.sourceSizeBytesMax {
@@ -48,7 +48,7 @@ public final class Ruleset: Sendable {
     ///   - reader: reads the documents that rules ask for, past all rules.
     ///   - access: of the whole request, to which this may be one of several operations.
     ///   - observer: told of each expression; nil costs nothing.
-    public func decide(
+    package func decide(
         _ request: RulesRequest, _ reader: any DocumentReader, _ access: RulesAccess,
         observer: (any RulesObserver)? = nil
     ) -> RulesVerdict {

@@ -9,8 +9,8 @@ import Synchronization
 /// A unary request is sent a second time, once, only when the server cannot have processed the first: nothing had been
 /// handed to the connection, or the server said so (REFUSED_STREAM, GOAWAY). So it is, over a connection of its own, when
 /// the server answered before the message had left and that answer was lost.
-public final class GRPCChannel: Sendable {
-    public let address: ServerAddress
+package final class GRPCChannel: Sendable {
+    package let address: ServerAddress
     private let transport: Transport
     private let userAgent: String
     private let messageBytesMax: Int
@@ -21,7 +21,7 @@ public final class GRPCChannel: Sendable {
     ///   - userAgent: goes into `user-agent`.
     ///   - messageBytesMax: received messages above it are RESOURCE_EXHAUSTED.
     ///   - keepAlive: of streams; what calls share is probed by TCP.
-    public init(
+    package init(
         transport: Transport, address: ServerAddress, userAgent: String = "grpc-swift-hearth",
         messageBytesMax: Int = TransportLimits.messageBytesMax,
         sharedConnectionsMax: Int = TransportLimits.sharedConnectionsMax, keepAlive: KeepAlive = KeepAlive()
@@ -45,7 +45,7 @@ public final class GRPCChannel: Sendable {
     ///   - timeoutMilliseconds: after it the call ends with DEADLINE_EXCEEDED, here and at the server; nil: never.
     /// - Throws: the server's status, UNAVAILABLE when it could not be reached or the connection broke, CANCELLED when
     ///   the task was cancelled or the transport shut down.
-    public func unary(
+    package func unary(
         _ path: String, metadata: [HTTPField] = [], message: [UInt8], timeoutMilliseconds: Int? = nil
     ) async throws(Status) -> [UInt8] {
         let messages = try await call(
@@ -57,7 +57,7 @@ public final class GRPCChannel: Sendable {
     }
 
     /// One message there, any number back, gathered; `TransportLimits.collectedBytesMax` bounds them.
-    public func collect(
+    package func collect(
         _ path: String, metadata: [HTTPField] = [], message: [UInt8], timeoutMilliseconds: Int? = nil
     ) async throws(Status) -> [[UInt8]] {
         try await call(
@@ -133,7 +133,7 @@ public final class GRPCChannel: Sendable {
 
     /// A stream in both directions. Its events come on the transport's thread and must not block it; see
     /// `GRPCStreamEvent`. After the transport was shut down nothing comes.
-    public func openStream(
+    package func openStream(
         _ path: String, metadata: [HTTPField] = [], timeoutMilliseconds: Int? = nil,
         onEvent: @escaping @Sendable (GRPCStreamEvent) -> Void
     ) -> GRPCStream {

@@ -2,7 +2,7 @@ import HearthModel
 import Synchronization
 
 /// What happens on a stream. After `closed` nothing more comes.
-public enum GRPCStreamEvent: Sendable {
+package enum GRPCStreamEvent: Sendable {
     /// The connection stands and the head of the request has been sent: messages go out from now on.
     ///
     /// It does not wait for the answer's head: servers may send that with their first message only, which they may
@@ -18,7 +18,7 @@ public enum GRPCStreamEvent: Sendable {
 /// All methods may be called from any thread; none blocks. Events come on the transport's thread, one after another.
 ///
 /// `@unchecked Sendable`: what methods touch is behind the mutex or atomic; the rest belongs to the loop's thread.
-public final class GRPCStream: @unchecked Sendable {
+package final class GRPCStream: @unchecked Sendable {
     private let connections: GRPCConnections
     private let path: String
     private let fields: [HTTPField]
@@ -52,10 +52,10 @@ public final class GRPCStream: @unchecked Sendable {
     // MARK: From any thread
 
     /// Bytes that were given to `send` and not yet taken by the connection.
-    public var queuedBytes: Int { outgoing.withLock { $0.bytes } }
+    package var queuedBytes: Int { outgoing.withLock { $0.bytes } }
 
     /// Queues a message. Does nothing after the end and after `finish`.
-    public func send(_ message: [UInt8]) {
+    package func send(_ message: [UInt8]) {
         let prefix: [UInt8]
         do throws(Status) { prefix = try GRPCFrame.prefix(message.count) } catch {
             connections.loop.execute { self.abort(error) }
@@ -69,7 +69,7 @@ public final class GRPCStream: @unchecked Sendable {
     }
 
     /// Half-closes: no more messages. The server then ends the stream.
-    public func finish() { enqueue { $0.isFinished = true } }
+    package func finish() { enqueue { $0.isFinished = true } }
 
     private func enqueue(_ change: (inout Outgoing) -> Void) {
         let wakes = outgoing.withLock { outgoing in
@@ -83,7 +83,7 @@ public final class GRPCStream: @unchecked Sendable {
     }
 
     /// Resets the stream at once. No event comes afterwards, not even `closed`.
-    public func cancel() {
+    package func cancel() {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         connections.loop.execute {
             self.onEvent = nil
@@ -93,9 +93,9 @@ public final class GRPCStream: @unchecked Sendable {
 
     /// Events wait, and the server once what is held has grown to `TransportLimits.heldBytesMax` and the connection's
     /// buffers are full.
-    public func pauseReceiving() { isPaused.store(true, ordering: .sequentiallyConsistent) }
+    package func pauseReceiving() { isPaused.store(true, ordering: .sequentiallyConsistent) }
 
-    public func resumeReceiving() {
+    package func resumeReceiving() {
         guard isPaused.exchange(false, ordering: .sequentiallyConsistent) else { return }
         connections.loop.execute { self.deliver() }
     }

@@ -2,13 +2,13 @@ import CNghttp2
 import HearthModel
 
 /// When the connection of a stream is probed by PING.
-public struct KeepAlive: Sendable, Hashable {
+package struct KeepAlive: Sendable, Hashable {
     /// After so long without a byte a PING is sent…
-    public var idleMilliseconds: Int
+    package var idleMilliseconds: Int
     /// …and after so long without an answer the stream ends with UNAVAILABLE.
-    public var answerMilliseconds: Int
+    package var answerMilliseconds: Int
 
-    public init(
+    package init(
         idleMilliseconds: Int = TransportLimits.keepAliveIdleSeconds * 1_000,
         answerMilliseconds: Int = TransportLimits.pingAnswerMilliseconds
     ) {

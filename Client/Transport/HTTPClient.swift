@@ -3,24 +3,24 @@ import HearthModel
 import Synchronization
 
 /// A request that isn't gRPC.
-public struct HTTPRequest: Sendable {
-    public var method: String
+package struct HTTPRequest: Sendable {
+    package var method: String
     /// `http` or `https`.
-    public var url: String
-    public var headers: [HTTPField]
-    public var body: [UInt8]
+    package var url: String
+    package var headers: [HTTPField]
+    package var body: [UInt8]
     /// For the whole of it; nil: never, as an event stream wants it.
-    public var timeoutMilliseconds: Int?
-    public var connectTimeoutMilliseconds = 20_000
+    package var timeoutMilliseconds: Int?
+    package var connectTimeoutMilliseconds = 20_000
     /// For `https`.
-    public var tls = TLSOptions()
-    public var proxy = ProxySetting.environment
+    package var tls = TLSOptions()
+    package var proxy = ProxySetting.environment
     /// Redirections that are followed. `authorization` doesn't go to another host.
-    public var redirectsMax = 0
+    package var redirectsMax = 0
     /// Has the server compress the answer if it can.
-    public var acceptsCompression = false
+    package var acceptsCompression = false
 
-    public init(method: String = "GET", url: String, headers: [HTTPField] = [], body: [UInt8] = []) {
+    package init(method: String = "GET", url: String, headers: [HTTPField] = [], body: [UInt8] = []) {
         self.method = method
         self.url = url
         self.headers = headers
@@ -28,28 +28,28 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-public enum HTTPEvent: Sendable {
+package enum HTTPEvent: Sendable {
     case head(status: Int, headers: [HTTPField])
     case body([UInt8])
     /// The end: OK with the answer's trailers when it is complete, whatever its HTTP status.
     case closed(Status, trailers: [HTTPField])
 }
 
-public struct HTTPResponse: Sendable {
-    public var status: Int
-    public var headers: [HTTPField]
-    public var body: [UInt8]
+package struct HTTPResponse: Sendable {
+    package var status: Int
+    package var headers: [HTTPField]
+    package var body: [UInt8]
 }
 
 /// Plain requests over HTTP/1.1 or HTTP/2. Connections are shared among all clients of a transport.
-public final class HTTPClient: Sendable {
+package final class HTTPClient: Sendable {
     private let transport: Transport
 
-    public init(transport: Transport) { self.transport = transport }
+    package init(transport: Transport) { self.transport = transport }
 
     /// Begins a request. Events come on the transport's thread and must not block it; after the transport was shut down
     /// only the end comes, within the call.
-    public func start(_ request: HTTPRequest, onEvent: @escaping @Sendable (HTTPEvent) -> Void) -> HTTPTask {
+    package func start(_ request: HTTPRequest, onEvent: @escaping @Sendable (HTTPEvent) -> Void) -> HTTPTask {
         let task = HTTPTask(transport: transport, onEvent: onEvent)
         if !transport.loop.execute({ task.start(request) }) {
             onEvent(.closed(Status(.cancelled, "the transport was shut down"), trailers: []))
@@ -59,7 +59,7 @@ public final class HTTPClient: Sendable {
 
     /// A request and its whole answer.
     /// - Throws: RESOURCE_EXHAUSTED when the body is larger than `bodyBytesMax`, else as for calls.
-    public func response(to request: HTTPRequest, bodyBytesMax: Int) async throws(Status) -> HTTPResponse {
+    package func response(to request: HTTPRequest, bodyBytesMax: Int) async throws(Status) -> HTTPResponse {
         let gathered = GatheredAnswer(bodyBytesMax: bodyBytesMax)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -78,7 +78,7 @@ public final class HTTPClient: Sendable {
 /// A request under way. All methods may be called from any thread.
 ///
 /// `@unchecked Sendable`: all but the atomic belongs to the loop's thread.
-public final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity {
+package final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity {
     private let transport: Transport
     private let isSilenced = Atomic<Bool>(false)
     private var onEvent: ((HTTPEvent) -> Void)?
@@ -95,7 +95,7 @@ public final class HTTPTask: @unchecked Sendable, TransferDelegate, LoopActivity
     }
 
     /// Ends the request at once. No event comes afterwards.
-    public func cancel() {
+    package func cancel() {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         transport.loop.execute { self.end() }
     }

@@ -1,11 +1,11 @@
 import HearthModel
 
 /// One field of a request's or an answer's head, or of trailers. Names of received fields are lowercase.
-public struct HTTPField: Sendable, Hashable {
-    public var name: String
-    public var value: String
+package struct HTTPField: Sendable, Hashable {
+    package var name: String
+    package var value: String
 
-    public init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
@@ -35,7 +35,7 @@ public struct HTTPField: Sendable, Hashable {
 
 extension [HTTPField] {
     /// The value of the first field with this (lowercase) name.
-    public func firstValue(_ lowercaseName: String) -> String? {
+    package func firstValue(_ lowercaseName: String) -> String? {
         for field in self where field.name == lowercaseName { return field.value }
         return nil
     }

@@ -19,28 +19,28 @@ import HearthModel
 // connection is decided here, and enforced in libcurl's callbacks.
 
 /// The bounds of the transport.
-public enum TransportLimits {
+package enum TransportLimits {
     /// Bytes of one received gRPC message, after decompression; RESOURCE_EXHAUSTED above it.
-    public static let messageBytesMax = 64 << 20
+    package static let messageBytesMax = 64 << 20
     /// Bytes of all messages that `collect` gathers; RESOURCE_EXHAUSTED above it.
-    public static let collectedBytesMax = 512 << 20
+    package static let collectedBytesMax = 512 << 20
     /// With so many bytes held for a consumer that has paused, no more are read. What libcurl reads in one turn can come
     /// on top.
-    public static let heldBytesMax = 256 << 10
+    package static let heldBytesMax = 256 << 10
     /// Bytes of one answer's head or trailers; RESOURCE_EXHAUSTED above it.
-    public static let headBytesMax = 256 << 10
+    package static let headBytesMax = 256 << 10
     /// Connections of a channel that calls share. Each carries as many calls as the server allows, mostly 100.
-    public static let sharedConnectionsMax = 8
+    package static let sharedConnectionsMax = 8
     /// Bytes of a request that goes over a shared connection; larger ones get a connection of their own.
     static let sharedRequestBytesMax = 32 << 10
     /// Idle connections that are kept, all together.
     static let idleConnectionsMax = 32
     /// Connections are probed, by TCP and for streams by PING, when nothing came for so long…
-    public static let keepAliveIdleSeconds = 30
+    package static let keepAliveIdleSeconds = 30
     /// …again after so long…
     static let keepAliveIntervalSeconds = 10
     /// …are given up when a PING isn't answered for so long…
-    public static let pingAnswerMilliseconds = 15_000
+    package static let pingAnswerMilliseconds = 15_000
     /// …and are broken when nothing was acknowledged for so long.
     static let unacknowledgedMilliseconds = 45_000
 }

@@ -7,12 +7,12 @@ import HearthModel
 /// for a moment, and only when something is different then.
 ///
 /// It runs on the transport's thread, which also calls the observer. Letting it go ends it.
-public final class NetworkMonitor: Sendable {
+package final class NetworkMonitor: Sendable {
     private let loop: TransportLoop
     private nonisolated(unsafe) let watcher: NetworkWatcher
 
     /// - Throws: UNAVAILABLE when the kernel gives no news.
-    public init(transport: Transport, onChange: @escaping @Sendable () -> Void) throws(Status) {
+    package init(transport: Transport, onChange: @escaping @Sendable () -> Void) throws(Status) {
         loop = transport.loop
         let descriptor = netlink_open_route_changes()
         guard descriptor >= 0 else {

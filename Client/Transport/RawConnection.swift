@@ -7,8 +7,8 @@ import Synchronization
 /// All methods may be called from any thread; none blocks. Events come on the transport's thread, one after another.
 ///
 /// `@unchecked Sendable`: the socket belongs to the loop's thread, where closures carry it; the rest is atomic.
-public final class RawConnection: @unchecked Sendable {
-    public enum Event: Sendable {
+package final class RawConnection: @unchecked Sendable {
+    package enum Event: Sendable {
         /// Connected, the TLS handshake included.
         case opened
         case received([UInt8])
@@ -25,7 +25,7 @@ public final class RawConnection: @unchecked Sendable {
     private var onEvent: ((Event) -> Void)?
 
     /// Begins to connect. With TLS, `http/1.1` is offered as the application's protocol.
-    public init(transport: Transport, address: ServerAddress, onEvent: @escaping @Sendable (Event) -> Void) {
+    package init(transport: Transport, address: ServerAddress, onEvent: @escaping @Sendable (Event) -> Void) {
         self.transport = transport
         self.onEvent = onEvent
         socket = RawSocket(loop: transport.loop, address: address, applicationProtocol: .http1)
@@ -33,10 +33,10 @@ public final class RawConnection: @unchecked Sendable {
     }
 
     /// Bytes that were given to `send` and not yet taken by the system.
-    public var queuedBytes: Int { queued.load(ordering: .relaxed) }
+    package var queuedBytes: Int { queued.load(ordering: .relaxed) }
 
     /// Queues bytes, also before `opened`.
-    public func send(_ bytes: [UInt8]) {
+    package func send(_ bytes: [UInt8]) {
         queued.add(bytes.count, ordering: .relaxed)
         transport.loop.execute {
             bytes.withUnsafeBytes { self.socket.send($0) }
@@ -45,12 +45,12 @@ public final class RawConnection: @unchecked Sendable {
     }
 
     /// Without it the peer is held back once the buffers are full.
-    public func setReceiving(_ isReceiving: Bool) {
+    package func setReceiving(_ isReceiving: Bool) {
         transport.loop.execute { self.socket.setReading(isReceiving) }
     }
 
     /// Ends the connection; what is queued is sent as far as the system takes it at once. No event comes afterwards.
-    public func close() {
+    package func close() {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         transport.loop.execute { self.end() }
     }

@@ -3,22 +3,22 @@ import Glibc
 import HearthModel
 
 /// How connections are secured.
-public enum TransportSecurity: Sendable, Hashable {
+package enum TransportSecurity: Sendable, Hashable {
     case plaintext
     case tls(TLSOptions)
 }
 
-public struct TLSOptions: Sendable, Hashable {
+package struct TLSOptions: Sendable, Hashable {
     /// A PEM file with the authorities to trust; nil: the system's, which `SSL_CERT_FILE` and `SSL_CERT_DIR` replace.
-    public var authoritiesPath: String?
+    package var authoritiesPath: String?
     /// PEM files of a client's certificate and its key.
-    public var clientCertificatePath: String?
-    public var clientKeyPath: String?
-    public var clientKeyPassword: String?
+    package var clientCertificatePath: String?
+    package var clientKeyPath: String?
+    package var clientKeyPassword: String?
     /// Takes any certificate for any name. For tests only.
-    public var trustsAnyCertificate: Bool
+    package var trustsAnyCertificate: Bool
 
-    public init(
+    package init(
         authoritiesPath: String? = nil, clientCertificatePath: String? = nil, clientKeyPath: String? = nil,
         clientKeyPassword: String? = nil, trustsAnyCertificate: Bool = false
     ) {
@@ -31,7 +31,7 @@ public struct TLSOptions: Sendable, Hashable {
 }
 
 /// Which proxy connections go through.
-public enum ProxySetting: Sendable, Hashable {
+package enum ProxySetting: Sendable, Hashable {
     /// `http_proxy`, `https_proxy`, `HTTPS_PROXY`, `all_proxy`, `ALL_PROXY`, except for the hosts in `no_proxy` or
     /// `NO_PROXY`. Nothing is taken out by itself: a proxy is asked for `localhost`, too, unless `no_proxy` names it.
     case environment
@@ -41,16 +41,16 @@ public enum ProxySetting: Sendable, Hashable {
 }
 
 /// A server, and how to connect to it.
-public struct ServerAddress: Sendable, Hashable {
+package struct ServerAddress: Sendable, Hashable {
     /// A name or an address; IPv6 with or without brackets.
-    public var host: String
-    public var port: Int
-    public var security: TransportSecurity
-    public var proxy: ProxySetting
+    package var host: String
+    package var port: Int
+    package var security: TransportSecurity
+    package var proxy: ProxySetting
     /// For looking up the name, TCP and TLS together.
-    public var connectTimeoutMilliseconds: Int
+    package var connectTimeoutMilliseconds: Int
 
-    public init(
+    package init(
         host: String, port: Int, security: TransportSecurity, proxy: ProxySetting = .environment,
         connectTimeoutMilliseconds: Int = 20_000
     ) {
@@ -62,7 +62,7 @@ public struct ServerAddress: Sendable, Hashable {
     }
 
     /// `host:port`
-    public var text: String {
+    package var text: String {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
@@ -70,9 +70,9 @@ public struct ServerAddress: Sendable, Hashable {
     var bareHost: String { host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host }
 
     /// `http://host:port` or `https://host:port`
-    public var url: String { (isSecure ? "https://" : "http://") + text }
+    package var url: String { (isSecure ? "https://" : "http://") + text }
 
-    public var isSecure: Bool { security != .plaintext }
+    package var isSecure: Bool { security != .plaintext }
 }
 
 extension Transfer {

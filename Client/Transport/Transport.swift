@@ -4,11 +4,11 @@ import Synchronization
 /// The thread of the transport, as its users hold it: channels, HTTP clients and raw connections are made on one.
 ///
 /// It ends when the last of its users lets it go, or with `shutDown`.
-public final class Transport: Sendable {
+package final class Transport: Sendable {
     let loop: TransportLoop
 
     /// - Throws: RESOURCE_EXHAUSTED or UNAVAILABLE when the system gives no thread or libcurl cannot be used.
-    public init(name: String = "hearth-network") throws(Status) {
+    package init(name: String = "hearth-network") throws(Status) {
         loop = try TransportLoop(name: name)
         try loop.start()
     }
@@ -18,13 +18,13 @@ public final class Transport: Sendable {
     /// Ends all calls, streams and connections with CANCELLED, frees the connections, and waits for the thread. Nothing
     /// is delivered afterwards. Again is harmless. On the transport's own thread it can't wait, but all that has to be
     /// delivered is delivered before it returns.
-    public func shutDown() {
+    package func shutDown() {
         loop.stop()
         loop.waitForEnd()
     }
 
     /// Counts of what is in use at this moment.
-    public var statistics: TransportStatistics {
+    package var statistics: TransportStatistics {
         TransportStatistics(
             transfers: loop.counters.transfers.load(ordering: .relaxed),
             sockets: loop.counters.sockets.load(ordering: .relaxed),
@@ -33,15 +33,15 @@ public final class Transport: Sendable {
     }
 }
 
-public struct TransportStatistics: Sendable, Equatable {
+package struct TransportStatistics: Sendable, Equatable {
     /// Requests, streams and raw connections that libcurl has under way.
-    public var transfers: Int
+    package var transfers: Int
     /// Open sockets, the idle ones included.
-    public var sockets: Int
+    package var sockets: Int
     /// Sockets that were opened since the beginning.
-    public var socketsOpened: Int
+    package var socketsOpened: Int
     /// How often the thread has awoken.
-    public var turns: Int
+    package var turns: Int
 }
 
 /// Counted by the transport's thread, read by any.

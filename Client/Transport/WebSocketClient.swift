@@ -8,8 +8,8 @@ import Synchronization
 /// lives until `.closed` or `close`, whoever holds it.
 ///
 /// `@unchecked Sendable`: state belongs to the loop's thread, where closures carry it; the rest is atomic or locked.
-public final class WebSocketClient: @unchecked Sendable {
-    public enum Event: Sendable {
+package final class WebSocketClient: @unchecked Sendable {
+    package enum Event: Sendable {
         /// The handshake is through.
         case opened
         case text([UInt8])
@@ -20,7 +20,7 @@ public final class WebSocketClient: @unchecked Sendable {
         case closed(End)
     }
 
-    public enum End: Sendable, Equatable {
+    package enum End: Sendable, Equatable {
         /// By a close frame.
         case byPeer(WebSocketCloseCode?, reason: String)
         /// The server answered the handshake with another status than 101. Redirections aren't followed.
@@ -29,20 +29,20 @@ public final class WebSocketClient: @unchecked Sendable {
         case failed(Status)
     }
 
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// Bytes of one received message, after decompression.
-        public var messageBytesMax = 256 << 20
+        package var messageBytesMax = 256 << 20
         /// Messages of at least this many bytes are compressed when the server agrees; nil: compression isn't offered.
-        public var compressionThresholdBytes: Int?
+        package var compressionThresholdBytes: Int?
         /// From the beginning to the end of the handshake, connecting included.
-        public var handshakeTimeoutMilliseconds = 30_000
+        package var handshakeTimeoutMilliseconds = 30_000
         /// How often it is looked whether the server has sent anything. When it hasn't, it is pinged; when it hasn't again, the
         /// connection is given up: after three times this at most.
-        public var silenceMilliseconds = 25_000
+        package var silenceMilliseconds = 25_000
         /// How long `close` waits for the server's close frame in the background.
-        public var closeTimeoutMilliseconds = 2_000
+        package var closeTimeoutMilliseconds = 2_000
 
-        public init() {}
+        package init() {}
     }
 
     private enum State {
@@ -80,7 +80,7 @@ public final class WebSocketClient: @unchecked Sendable {
     /// - Parameters:
     ///   - path: with the query, percent-encoded.
     ///   - headers: besides `host` and those of the handshake.
-    public init(
+    package init(
         transport: Transport, address: ServerAddress, path: String, headers: [HTTPField] = [],
         options: Options = Options(), onEvent: @escaping @Sendable (Event) -> Void
     ) {
@@ -96,15 +96,15 @@ public final class WebSocketClient: @unchecked Sendable {
     }
 
     /// Bytes that were given to `send` and not yet taken by the system.
-    public var queuedBytes: Int {
+    package var queuedBytes: Int {
         unframedBytes.load(ordering: .relaxed) + raw.withLock { $0?.queuedBytes ?? 0 }
     }
 
     /// Queues a message, also before `opened`; dropped after the end.
     /// - Parameter text: valid UTF-8.
-    public func send(text: [UInt8]) { send(text, isText: true) }
+    package func send(text: [UInt8]) { send(text, isText: true) }
 
-    public func send(binary: [UInt8]) { send(binary, isText: false) }
+    package func send(binary: [UInt8]) { send(binary, isText: false) }
 
     private func send(_ payload: [UInt8], isText: Bool) {
         unframedBytes.add(payload.count, ordering: .relaxed)
@@ -113,7 +113,7 @@ public final class WebSocketClient: @unchecked Sendable {
 
     /// Without it the server is held back once the buffers are full; a little may still come. Pings aren't answered
     /// then, so not for long.
-    public func setReceiving(_ isReceiving: Bool) {
+    package func setReceiving(_ isReceiving: Bool) {
         transport.loop.execute {
             self.isReceiving = isReceiving
             // The handshake is read in any case.
@@ -123,7 +123,7 @@ public final class WebSocketClient: @unchecked Sendable {
 
     /// Says goodbye after what is queued, and waits for the server's answer in the background. No event comes
     /// afterwards.
-    public func close(_ code: WebSocketCloseCode = .normal, reason: String = "") {
+    package func close(_ code: WebSocketCloseCode = .normal, reason: String = "") {
         isSilenced.store(true, ordering: .sequentiallyConsistent)
         transport.loop.execute { self.closeNow(code, reason) }
     }

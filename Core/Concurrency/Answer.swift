@@ -5,7 +5,7 @@ import Synchronization
 /// - Parameter start: begins the work; isn't called when the task is cancelled already. What it returns ends the work when
 ///   nobody waits for it any more; it may be called from any thread, and isn't called when the completion has been.
 /// - Throws: `CancellationError`; what the completion is given.
-nonisolated(nonsending) public func answer<Success: Sendable>(
+nonisolated(nonsending) package func answer<Success: Sendable>(
     stoppable start: (@escaping @Sendable (Result<Success, any Error>) -> Void) -> @Sendable () -> Void
 ) async throws -> Success {
     try Task.checkCancellation()
@@ -19,7 +19,7 @@ nonisolated(nonsending) public func answer<Success: Sendable>(
 }
 
 /// The same for work that goes on when nobody waits for it: a write is made, whoever asks how it ends.
-nonisolated(nonsending) public func answer<Success: Sendable>(
+nonisolated(nonsending) package func answer<Success: Sendable>(
     _ start: (@escaping @Sendable (Result<Success, any Error>) -> Void) -> Void
 ) async throws -> Success {
     try await answer(stoppable: { completion in

@@ -3,19 +3,19 @@ import Glibc
 /// A set of hashes that may hold more than was put in, seldom, and never less.
 ///
 /// The form in which Firestore tells a client which of its documents still match. Source: google.firestore.v1.BloomFilter.
-public struct BloomFilter: Sendable, Equatable {
+package struct BloomFilter: Sendable, Equatable {
     /// Two halves of a hash, from which all bit positions follow.
-    public struct Hash: Sendable, Equatable {
-        public var first: UInt64
-        public var second: UInt64
+    package struct Hash: Sendable, Equatable {
+        package var first: UInt64
+        package var second: UInt64
 
-        public init(first: UInt64, second: UInt64) {
+        package init(first: UInt64, second: UInt64) {
             self.first = first
             self.second = second
         }
 
         /// - Parameter digest: sixteen bytes, as two numbers whose first byte is the least.
-        public init(digest: [UInt8]) {
+        package init(digest: [UInt8]) {
             precondition(digest.count == 16, "a digest has sixteen bytes")
             func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
                 bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
@@ -24,10 +24,10 @@ public struct BloomFilter: Sendable, Equatable {
         }
     }
 
-    public private(set) var bitmap: [UInt8]
+    package private(set) var bitmap: [UInt8]
     /// Unused bits of the last byte.
-    public let padding: Int
-    public let hashCount: Int
+    package let padding: Int
+    package let hashCount: Int
 
     private let bitCount: Int
 
@@ -35,7 +35,7 @@ public struct BloomFilter: Sendable, Equatable {
     /// - Parameters:
     ///   - count: how many hashes will be put in; above 0.
     ///   - falsePositiveRate: how often another hash may seem to be in; between 0 and 1.
-    public init(count: Int, falsePositiveRate: Double) {
+    package init(count: Int, falsePositiveRate: Double) {
         let bits = (Double(count) * log(1 / falsePositiveRate) / (M_LN2 * M_LN2)).rounded(.up)
         // Among few bits, the positions of different hashes are too often the same.
         bitCount = max(512, Int(bits))
@@ -45,7 +45,7 @@ public struct BloomFilter: Sendable, Equatable {
     }
 
     /// A filter that somebody else made; nil when its parts don't fit together.
-    public init?(bitmap: [UInt8], padding: Int, hashCount: Int) {
+    package init?(bitmap: [UInt8], padding: Int, hashCount: Int) {
         guard (0...7).contains(padding), hashCount >= 0, bitmap.isEmpty ? padding == 0 : hashCount > 0 else {
             return nil
         }
@@ -55,14 +55,14 @@ public struct BloomFilter: Sendable, Equatable {
         bitCount = bitmap.count * 8 - padding
     }
 
-    public mutating func insert(_ hash: Hash) {
+    package mutating func insert(_ hash: Hash) {
         for index in 0..<hashCount {
             let bit = position(hash, index)
             bitmap[bit / 8] |= 1 << UInt8(bit % 8)
         }
     }
 
-    public func contains(_ hash: Hash) -> Bool {
+    package func contains(_ hash: Hash) -> Bool {
         if bitCount == 0 { return false }
         return (0..<hashCount).allSatisfy { index in
             let bit = position(hash, index)

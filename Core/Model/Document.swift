@@ -1,13 +1,13 @@
 /// A document as a value tree. Stored documents rest in wire form (`HearthWire.EncodedDocument`); this form is for what
 /// has to look inside: writes, filters, transforms, rules.
-public struct Document: Sendable, Equatable {
+package struct Document: Sendable, Equatable {
     /// The full name, or empty where a request leaves it out.
-    public var name: String
-    public var fields: MapValue
-    public var createTime: Timestamp?
-    public var updateTime: Timestamp?
+    package var name: String
+    package var fields: MapValue
+    package var createTime: Timestamp?
+    package var updateTime: Timestamp?
 
-    public init(
+    package init(
         name: String = "", fields: MapValue = MapValue(), createTime: Timestamp? = nil, updateTime: Timestamp? = nil
     ) {
         self.name = name
@@ -19,14 +19,14 @@ public struct Document: Sendable, Equatable {
 
 /// Sizes in bytes as Firestore counts them. Source: "Storage size calculations" of the documentation; maps inside a
 /// document carry no overhead of their own, as measured at the 1 MiB edge.
-public enum StorageSize {
-    public static func of(_ text: String) -> Int { text.utf8.count + 1 }
+package enum StorageSize {
+    package static func of(_ text: String) -> Int { text.utf8.count + 1 }
 
-    public static func of(_ path: ResourcePath) -> Int {
+    package static func of(_ path: ResourcePath) -> Int {
         path.segments.reduce(16) { $0 + (ResourcePath.numericID($1) == nil ? of($1) : 8) }
     }
 
-    public static func of(_ value: Value) -> Int {
+    package static func of(_ value: Value) -> Int {
         switch value {
         case .null, .boolean: 1
         case .integer, .double, .timestamp: 8
@@ -40,11 +40,11 @@ public enum StorageSize {
         }
     }
 
-    public static func of(_ map: MapValue) -> Int {
+    package static func of(_ map: MapValue) -> Int {
         map.fields.reduce(0) { $0 + of($1.name) + of($1.value) }
     }
 
-    public static func ofDocument(_ path: ResourcePath, _ fields: MapValue) -> Int {
+    package static func ofDocument(_ path: ResourcePath, _ fields: MapValue) -> Int {
         of(path) + of(fields) + 32
     }
 

@@ -2,26 +2,26 @@
 ///
 /// As text, segments are joined by `.`; a segment that isn't `[A-Za-z_][A-Za-z0-9_]*` stands in backquotes, in which
 /// `\` escapes a backquote and itself. Source: google.firestore.v1.StructuredQuery.FieldReference.
-public struct FieldPath: Sendable, CustomStringConvertible {
-    public let segments: [String]
+package struct FieldPath: Sendable, CustomStringConvertible {
+    package let segments: [String]
 
-    public init(segments: [String]) {
+    package init(segments: [String]) {
         self.segments = segments
     }
 
-    public init(_ name: String) {
+    package init(_ name: String) {
         segments = [name]
     }
 
     /// `__name__`: the document's name, where a query names a field.
-    public static let documentName = FieldPath("__name__")
+    package static let documentName = FieldPath("__name__")
 
-    public var isDocumentName: Bool { segments.count == 1 && segments[0] == "__name__" }
+    package var isDocumentName: Bool { segments.count == 1 && segments[0] == "__name__" }
 
     /// Parses a path's text.
     /// - Throws: INVALID_ARGUMENT with Google's wording when the text is no path, is longer than 1500 bytes, or names a
     ///   reserved field other than `__name__`.
-    public init(parsing text: String) throws(Status) {
+    package init(parsing text: String) throws(Status) {
         if text.utf8.count > Limits.fieldPathSizeBytesMax {
             throw .invalidArgument("The property path is longer than \(Limits.fieldPathSizeBytesMax) bytes.")
         }
@@ -36,7 +36,7 @@ public struct FieldPath: Sendable, CustomStringConvertible {
 
     /// Parses the text of a path that was checked before, or that others will check.
     /// - Throws: INVALID_ARGUMENT when the text is no path.
-    public init(unlimited text: String) throws(Status) {
+    package init(unlimited text: String) throws(Status) {
         let bytes = Array(text.utf8)
         if bytes.isEmpty { throw .invalidArgument("Invalid empty property path string.") }
         var segments: [String] = []
@@ -94,18 +94,18 @@ public struct FieldPath: Sendable, CustomStringConvertible {
     }
 
     /// Whether a name matches `__.+__`, which Firestore keeps for itself.
-    public static func isReserved(_ name: String) -> Bool {
+    package static func isReserved(_ name: String) -> Bool {
         // By bytes: to Swift, an underscore with an accent upon it is another character.
         let bytes = name.utf8
         return bytes.count >= 5 && bytes.starts(with: "__".utf8) && bytes.suffix(2).elementsEqual("__".utf8)
     }
 
     /// The path's text, quoted where needed: equal paths have equal texts.
-    public var text: String {
+    package var text: String {
         segments.count == 1 ? Self.quoted(segments[0]) : segments.map(Self.quoted).joined(separator: ".")
     }
 
-    public var description: String { text }
+    package var description: String { text }
 
     private static func quoted(_ segment: String) -> String {
         var isPlain = !segment.isEmpty
@@ -124,22 +124,22 @@ public struct FieldPath: Sendable, CustomStringConvertible {
     }
 
     /// Whether this path is `other` or lies above it.
-    public func isPrefix(of other: FieldPath) -> Bool {
+    package func isPrefix(of other: FieldPath) -> Bool {
         segments.count <= other.segments.count && zip(segments, other.segments).allSatisfy { UTF8Order.equal($0, $1) }
     }
 }
 
 extension FieldPath: Hashable, Comparable {
-    public static func == (lhs: FieldPath, rhs: FieldPath) -> Bool {
+    package static func == (lhs: FieldPath, rhs: FieldPath) -> Bool {
         lhs.segments.count == rhs.segments.count && lhs.isPrefix(of: rhs)
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 
     /// By segments, each by its UTF-8 bytes.
-    public static func < (lhs: FieldPath, rhs: FieldPath) -> Bool {
+    package static func < (lhs: FieldPath, rhs: FieldPath) -> Bool {
         for (x, y) in zip(lhs.segments, rhs.segments) {
             let order = UTF8Order.compare(x, y)
             if order != 0 { return order < 0 }

@@ -4,7 +4,7 @@ extension MapValue {
     ///
     /// Of overlapping paths the shorter counts. What stands on the way to a value and is no map is replaced by one; a
     /// deletion makes no maps. Takes time in proportion to the map, the input and the mask, whatever the order of paths.
-    public mutating func merge(_ input: MapValue, mask: [FieldPath]) {
+    package mutating func merge(_ input: MapValue, mask: [FieldPath]) {
         // Sorted by segments, what lies below a path comes right behind it.
         var outermost: [FieldPath] = []
         for path in mask.sorted() {

@@ -1,7 +1,7 @@
 /// A query as a client gave it: parsed, not yet normalised. Source: google.firestore.v1.StructuredQuery.
-public struct Query: Sendable {
+package struct Query: Sendable {
     /// Which documents are looked at, below the parent.
-    public enum Scope: Sendable, Equatable {
+    package enum Scope: Sendable, Equatable {
         /// The documents of one collection directly below the parent.
         case collection(String)
         /// The documents of every collection with this id, at any depth below the parent.
@@ -12,41 +12,41 @@ public struct Query: Sendable {
         case allDescendants
     }
 
-    public struct Order: Sendable, Equatable {
-        public var field: FieldPath
-        public var descending: Bool
+    package struct Order: Sendable, Equatable {
+        package var field: FieldPath
+        package var descending: Bool
 
-        public init(field: FieldPath, descending: Bool) {
+        package init(field: FieldPath, descending: Bool) {
             self.field = field
             self.descending = descending
         }
     }
 
-    public struct Cursor: Sendable {
-        public var values: [Value]
-        public var before: Bool
+    package struct Cursor: Sendable {
+        package var values: [Value]
+        package var before: Bool
 
-        public init(values: [Value], before: Bool) {
+        package init(values: [Value], before: Bool) {
             self.values = values
             self.before = before
         }
     }
 
-    public struct FindNearest: Sendable {
-        public enum Measure: Int, Sendable {
+    package struct FindNearest: Sendable {
+        package enum Measure: Int, Sendable {
             case euclidean = 1
             case cosine = 2
             case dotProduct = 3
         }
 
-        public var field: FieldPath
-        public var vector: [Double]
-        public var measure: Measure
-        public var limit: Int
-        public var resultField: FieldPath?
-        public var threshold: Double?
+        package var field: FieldPath
+        package var vector: [Double]
+        package var measure: Measure
+        package var limit: Int
+        package var resultField: FieldPath?
+        package var threshold: Double?
 
-        public init(
+        package init(
             field: FieldPath, vector: [Double], measure: Measure, limit: Int, resultField: FieldPath?,
             threshold: Double?
         ) {
@@ -60,20 +60,20 @@ public struct Query: Sendable {
     }
 
     /// The database root or a document.
-    public var parent: ResourceName
-    public var scope: Scope
-    public var filter: Filter?
+    package var parent: ResourceName
+    package var scope: Scope
+    package var filter: Filter?
     /// As given; the implied orders are added by the planner.
-    public var orders: [Order]
-    public var start: Cursor?
-    public var end: Cursor?
-    public var offset: Int
-    public var limit: Int?
+    package var orders: [Order]
+    package var start: Cursor?
+    package var end: Cursor?
+    package var offset: Int
+    package var limit: Int?
     /// The fields to return: nil for all, an empty list for names only.
-    public var projection: [FieldPath]?
-    public var findNearest: FindNearest?
+    package var projection: [FieldPath]?
+    package var findNearest: FindNearest?
 
-    public init(
+    package init(
         parent: ResourceName, scope: Scope, filter: Filter? = nil, orders: [Order] = [], start: Cursor? = nil,
         end: Cursor? = nil, offset: Int = 0, limit: Int? = nil, projection: [FieldPath]? = nil,
         findNearest: FindNearest? = nil
@@ -92,13 +92,13 @@ public struct Query: Sendable {
 }
 
 /// A filter tree. Source: google.firestore.v1.StructuredQuery.Filter.
-public indirect enum Filter: Sendable {
+package indirect enum Filter: Sendable {
     case and([Filter])
     case or([Filter])
     case field(FieldPath, Operator, Value)
     case unary(FieldPath, UnaryOperator)
 
-    public enum Operator: Int, Sendable, CaseIterable {
+    package enum Operator: Int, Sendable, CaseIterable {
         case lessThan = 1
         case lessThanOrEqual = 2
         case greaterThan = 3
@@ -111,7 +111,7 @@ public indirect enum Filter: Sendable {
         case notIn = 10
 
         /// The name in Google's messages.
-        public var name: String {
+        package var name: String {
             switch self {
             case .lessThan: "LESS_THAN"
             case .lessThanOrEqual: "LESS_THAN_OR_EQUAL"
@@ -127,7 +127,7 @@ public indirect enum Filter: Sendable {
         }
 
         /// Whether a field under this operator is ordered by implicitly.
-        public var isInequality: Bool {
+        package var isInequality: Bool {
             switch self {
             case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .notEqual, .notIn: true
             case .equal, .arrayContains, .in, .arrayContainsAny: false
@@ -135,13 +135,13 @@ public indirect enum Filter: Sendable {
         }
     }
 
-    public enum UnaryOperator: Int, Sendable, CaseIterable {
+    package enum UnaryOperator: Int, Sendable, CaseIterable {
         case isNaN = 2
         case isNull = 3
         case isNotNaN = 4
         case isNotNull = 5
 
-        public var name: String {
+        package var name: String {
             switch self {
             case .isNaN: "IS_NAN"
             case .isNull: "IS_NULL"
@@ -150,23 +150,23 @@ public indirect enum Filter: Sendable {
             }
         }
 
-        public var isInequality: Bool { self == .isNotNaN || self == .isNotNull }
+        package var isInequality: Bool { self == .isNotNaN || self == .isNotNull }
     }
 }
 
 /// One figure over a query's results. Source: google.firestore.v1.StructuredAggregationQuery.Aggregation.
-public struct Aggregation: Sendable {
-    public enum Operator: Sendable {
+package struct Aggregation: Sendable {
+    package enum Operator: Sendable {
         /// - Parameter upTo: counting stops there; nil counts all.
         case count(upTo: Int64?)
         case sum(FieldPath)
         case average(FieldPath)
     }
 
-    public var alias: String
-    public var `operator`: Operator
+    package var alias: String
+    package var `operator`: Operator
 
-    public init(alias: String, operator: Operator) {
+    package init(alias: String, operator: Operator) {
         self.alias = alias
         self.operator = `operator`
     }

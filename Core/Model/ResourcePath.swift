@@ -1,23 +1,23 @@
 /// A database of a project: the island in which every name, query and transaction lives.
-public struct DatabaseName: Sendable, CustomStringConvertible {
-    public var project: String
-    public var database: String
+package struct DatabaseName: Sendable, CustomStringConvertible {
+    package var project: String
+    package var database: String
 
-    public static let defaultDatabase = "(default)"
+    package static let defaultDatabase = "(default)"
 
-    public init(project: String, database: String = DatabaseName.defaultDatabase) {
+    package init(project: String, database: String = DatabaseName.defaultDatabase) {
         self.project = project
         self.database = database
     }
 
     /// `projects/P/databases/D`
-    public var text: String { "projects/\(project)/databases/\(database)" }
+    package var text: String { "projects/\(project)/databases/\(database)" }
     /// `projects/P/databases/D/documents`
-    public var documentsRoot: String { text + "/documents" }
-    public var description: String { text }
+    package var documentsRoot: String { text + "/documents" }
+    package var description: String { text }
 
     /// Parses `projects/P/databases/D`.
-    public init(parsing text: String) throws(Status) {
+    package init(parsing text: String) throws(Status) {
         let segments = ResourcePath.split(text)
         guard segments.count == 4, segments[0] == "projects", segments[2] == "databases", !segments[1].isEmpty,
             !segments[3].isEmpty
@@ -30,32 +30,32 @@ public struct DatabaseName: Sendable, CustomStringConvertible {
 }
 
 extension DatabaseName: Hashable {
-    public static func == (lhs: DatabaseName, rhs: DatabaseName) -> Bool {
+    package static func == (lhs: DatabaseName, rhs: DatabaseName) -> Bool {
         UTF8Order.equal(lhs.project, rhs.project) && UTF8Order.equal(lhs.database, rhs.database)
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         UTF8Order.hash(project, into: &hasher)
         UTF8Order.hash(database, into: &hasher)
     }
 }
 
 /// The segments of a name below a database: collection id, document id, collection id, …
-public struct ResourcePath: Sendable, CustomStringConvertible {
-    public var segments: [String]
+package struct ResourcePath: Sendable, CustomStringConvertible {
+    package var segments: [String]
 
-    public init(_ segments: [String] = []) {
+    package init(_ segments: [String] = []) {
         self.segments = segments
     }
 
-    public var isRoot: Bool { segments.isEmpty }
-    public var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
-    public var isCollection: Bool { !segments.count.isMultiple(of: 2) }
-    public var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
-    public var text: String { segments.joined(separator: "/") }
-    public var description: String { text }
+    package var isRoot: Bool { segments.isEmpty }
+    package var isDocument: Bool { !segments.isEmpty && segments.count.isMultiple(of: 2) }
+    package var isCollection: Bool { !segments.count.isMultiple(of: 2) }
+    package var parent: ResourcePath { ResourcePath(Array(segments.dropLast())) }
+    package var text: String { segments.joined(separator: "/") }
+    package var description: String { text }
 
-    public func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
+    package func appending(_ segment: String) -> ResourcePath { ResourcePath(segments + [segment]) }
 
     static func split(_ text: String) -> [String] {
         var text = text
@@ -74,7 +74,7 @@ public struct ResourcePath: Sendable, CustomStringConvertible {
     /// The number in an id of the form `__id<int64>__`, which Datastore's numeric ids take; nil for other spellings,
     /// leading zeros included.
     @inlinable
-    public static func numericID(_ segment: String) -> Int64? {
+    package static func numericID(_ segment: String) -> Int64? {
         guard segment.utf8.first == UInt8(ascii: "_"), segment.utf8.count >= 7, segment.hasPrefix("__id"),
             segment.hasSuffix("__")
         else { return nil }
@@ -105,38 +105,38 @@ public struct ResourcePath: Sendable, CustomStringConvertible {
 }
 
 extension ResourcePath: Hashable {
-    public static func == (lhs: ResourcePath, rhs: ResourcePath) -> Bool {
+    package static func == (lhs: ResourcePath, rhs: ResourcePath) -> Bool {
         lhs.segments.count == rhs.segments.count
             && zip(lhs.segments, rhs.segments).allSatisfy { UTF8Order.equal($0, $1) }
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         for segment in segments { UTF8Order.hash(segment, into: &hasher) }
     }
 }
 
 /// The name of a document, or of the place below which a request works: `projects/P/databases/D/documents[/…]`.
-public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
-    public var database: DatabaseName
-    public var path: ResourcePath
+package struct ResourceName: Hashable, Sendable, CustomStringConvertible {
+    package var database: DatabaseName
+    package var path: ResourcePath
 
-    public init(database: DatabaseName, path: ResourcePath) {
+    package init(database: DatabaseName, path: ResourcePath) {
         self.database = database
         self.path = path
     }
 
-    public var text: String { path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.text }
-    public var description: String { text }
+    package var text: String { path.isRoot ? database.documentsRoot : database.documentsRoot + "/" + path.text }
+    package var description: String { text }
 
     /// Parses the name of a document.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    public init(document text: String) throws(Status) {
+    package init(document text: String) throws(Status) {
         try self.init(document: text, called: "Document name")
     }
 
     /// Parses the name of a document that a value refers to.
     /// - Throws: INVALID_ARGUMENT with Google's wording.
-    public init(reference text: String) throws(Status) {
+    package init(reference text: String) throws(Status) {
         try self.init(document: text, called: "Resource name")
     }
 
@@ -148,7 +148,7 @@ public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Parses a parent: the root (`…/documents`) or a document.
-    public init(parent text: String) throws(Status) {
+    package init(parent text: String) throws(Status) {
         try self.init(parsing: text)
         if path.isCollection {
             throw .invalidArgument("Document parent name \"\(text)\" lacks \"/\" at index \(text.utf8.count).")
@@ -158,7 +158,7 @@ public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     /// Parses any name below a database; each id is checked.
     /// - Parameter query: names in queries may hold ids that no document can have (NUL bytes, `__id-9…__`), which are
     ///   positions only; both are legal in ids anyway, so nothing is relaxed but the depth.
-    public init(parsing text: String) throws(Status) {
+    package init(parsing text: String) throws(Status) {
         let segments = ResourcePath.split(text)
         let heads = ["projects", nil, "databases", nil, "documents"]
         var offset = 0
@@ -195,7 +195,7 @@ public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Checks a collection id given as an argument of its own.
-    public static func validate(collectionID: String) throws(Status) {
+    package static func validate(collectionID: String) throws(Status) {
         if collectionID.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument("Collection id \"\(collectionID)\" is invalid because it contains \"/\".")
         }
@@ -203,7 +203,7 @@ public struct ResourceName: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Checks a document id given as an argument of its own.
-    public static func validate(documentID: String) throws(Status) {
+    package static func validate(documentID: String) throws(Status) {
         if documentID.utf8.contains(UInt8(ascii: "/")) {
             throw .invalidArgument("Document id \"\(documentID)\" is invalid because it contains \"/\".")
         }

@@ -3,9 +3,9 @@
 /// A `Status` carries a canonical code, a message that names what was wrong, and nothing else. Front ends map it to
 /// `grpc-status`, to an HTTP status with Google's error JSON, or to a `cause` on a Listen stream.
 /// Source: google.rpc.Code.
-public struct Status: Error, Hashable, Sendable, CustomStringConvertible {
+package struct Status: Error, Hashable, Sendable, CustomStringConvertible {
     /// google.rpc.Code, with the numbers that travel in `grpc-status`.
-    public enum Code: Int, Sendable, CaseIterable {
+    package enum Code: Int, Sendable, CaseIterable {
         case ok = 0
         case cancelled = 1
         case unknown = 2
@@ -25,7 +25,7 @@ public struct Status: Error, Hashable, Sendable, CustomStringConvertible {
         case unauthenticated = 16
 
         /// The name as it stands in the `status` member of Google's error JSON.
-        public var name: String {
+        package var name: String {
             switch self {
             case .ok: "OK"
             case .cancelled: "CANCELLED"
@@ -48,7 +48,7 @@ public struct Status: Error, Hashable, Sendable, CustomStringConvertible {
         }
 
         /// The HTTP status of a REST answer with this code. Source: google/rpc/code.proto.
-        public var httpStatus: Int {
+        package var httpStatus: Int {
             switch self {
             case .ok: 200
             case .cancelled: 499
@@ -66,24 +66,24 @@ public struct Status: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    public var code: Code
-    public var message: String
+    package var code: Code
+    package var message: String
 
-    public init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    public static let ok = Status(.ok, "")
+    package static let ok = Status(.ok, "")
 
-    public static func invalidArgument(_ message: String) -> Status { Status(.invalidArgument, message) }
-    public static func notFound(_ message: String) -> Status { Status(.notFound, message) }
-    public static func failedPrecondition(_ message: String) -> Status { Status(.failedPrecondition, message) }
-    public static func aborted(_ message: String) -> Status { Status(.aborted, message) }
-    public static func unimplemented(_ message: String) -> Status { Status(.unimplemented, message) }
-    public static func resourceExhausted(_ message: String) -> Status { Status(.resourceExhausted, message) }
-    public static func unavailable(_ message: String) -> Status { Status(.unavailable, message) }
-    public static func internalError(_ message: String) -> Status { Status(.internal, message) }
+    package static func invalidArgument(_ message: String) -> Status { Status(.invalidArgument, message) }
+    package static func notFound(_ message: String) -> Status { Status(.notFound, message) }
+    package static func failedPrecondition(_ message: String) -> Status { Status(.failedPrecondition, message) }
+    package static func aborted(_ message: String) -> Status { Status(.aborted, message) }
+    package static func unimplemented(_ message: String) -> Status { Status(.unimplemented, message) }
+    package static func resourceExhausted(_ message: String) -> Status { Status(.resourceExhausted, message) }
+    package static func unavailable(_ message: String) -> Status { Status(.unavailable, message) }
+    package static func internalError(_ message: String) -> Status { Status(.internal, message) }
 
-    public var description: String { "\(code.name): \(message)" }
+    package var description: String { "\(code.name): \(message)" }
 }

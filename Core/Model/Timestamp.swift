@@ -1,23 +1,23 @@
 /// An instant in whole microseconds since 1970-01-01T00:00:00Z, the precision in which Firestore keeps time.
 ///
 /// The range is that of google.protobuf.Timestamp: years 1 to 9999.
-public struct Timestamp: Hashable, Comparable, Sendable {
-    public var microseconds: Int64
+package struct Timestamp: Hashable, Comparable, Sendable {
+    package var microseconds: Int64
 
     /// 0001-01-01T00:00:00Z, in seconds since 1970.
-    public static let secondsMin: Int64 = -62_135_596_800
+    package static let secondsMin: Int64 = -62_135_596_800
     /// 9999-12-31T23:59:59Z, in seconds since 1970.
-    public static let secondsMax: Int64 = 253_402_300_799
+    package static let secondsMax: Int64 = 253_402_300_799
 
     @inlinable
-    public init(microseconds: Int64) {
+    package init(microseconds: Int64) {
         self.microseconds = microseconds
     }
 
     /// The instant of a google.protobuf.Timestamp; what is finer than a microsecond is cut off towards the past.
     /// Nil when it lies outside of years 1 to 9999, or when the nanoseconds aren't in 0..<1,000,000,000.
     @inlinable
-    public init?(seconds: Int64, nanoseconds: Int64) {
+    package init?(seconds: Int64, nanoseconds: Int64) {
         guard seconds >= Self.secondsMin, seconds <= Self.secondsMax, nanoseconds >= 0, nanoseconds < 1_000_000_000
         else { return nil }
         microseconds = seconds * 1_000_000 + nanoseconds / 1000
@@ -25,15 +25,15 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
     /// Whole seconds since 1970, rounded towards the past.
     @inlinable
-    public var seconds: Int64 {
+    package var seconds: Int64 {
         let quotient = microseconds / 1_000_000
         return microseconds % 1_000_000 < 0 ? quotient - 1 : quotient
     }
 
     /// Nanoseconds within the second: 0..<1,000,000,000, a multiple of 1,000.
     @inlinable
-    public var nanoseconds: Int64 { (microseconds - seconds * 1_000_000) * 1000 }
+    package var nanoseconds: Int64 { (microseconds - seconds * 1_000_000) * 1000 }
 
     @inlinable
-    public static func < (lhs: Timestamp, rhs: Timestamp) -> Bool { lhs.microseconds < rhs.microseconds }
+    package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool { lhs.microseconds < rhs.microseconds }
 }

@@ -10,10 +10,10 @@ import Darwin
 ///
 /// Firestore orders and identifies strings by bytes. Swift's own `==` and `<` compare by canonical equivalence: to them
 /// the two spellings of "é" are one string, and two documents would become one.
-public enum UTF8Order {
+package enum UTF8Order {
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
     @inlinable
-    public static func compare(_ lhs: String, _ rhs: String) -> Int {
+    package static func compare(_ lhs: String, _ rhs: String) -> Int {
         let fast = lhs.utf8.withContiguousStorageIfAvailable { left in
             rhs.utf8.withContiguousStorageIfAvailable { right in
                 compare(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
@@ -24,12 +24,12 @@ public enum UTF8Order {
     }
 
     @inlinable
-    public static func compare(_ lhs: [UInt8], _ rhs: [UInt8]) -> Int {
+    package static func compare(_ lhs: [UInt8], _ rhs: [UInt8]) -> Int {
         lhs.withUnsafeBytes { left in rhs.withUnsafeBytes { right in compare(left, right) } }
     }
 
     @inlinable
-    public static func compare(_ lhs: UnsafeRawBufferPointer, _ rhs: UnsafeRawBufferPointer) -> Int {
+    package static func compare(_ lhs: UnsafeRawBufferPointer, _ rhs: UnsafeRawBufferPointer) -> Int {
         let shared = min(lhs.count, rhs.count)
         if shared > 0 {
             let order = memcmp(lhs.baseAddress!, rhs.baseAddress!, shared)
@@ -39,7 +39,7 @@ public enum UTF8Order {
     }
 
     /// Feeds a text's bytes and its length to a hasher, in one call.
-    public static func hash(_ text: String, into hasher: inout Hasher) {
+    package static func hash(_ text: String, into hasher: inout Hasher) {
         hasher.combine(text.utf8.count)
         if text.utf8.withContiguousStorageIfAvailable({ hasher.combine(bytes: UnsafeRawBufferPointer($0)) }) == nil {
             Array(text.utf8).withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -47,7 +47,7 @@ public enum UTF8Order {
     }
 
     @inlinable
-    public static func equal(_ lhs: String, _ rhs: String) -> Bool {
+    package static func equal(_ lhs: String, _ rhs: String) -> Bool {
         lhs.utf8.count == rhs.utf8.count && compare(lhs, rhs) == 0
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// A vector is a type of its own here, although it travels as a map with `__type__` = `__vector__`: it sorts and filters
 /// as its own class.
-public enum Value: Sendable {
+package enum Value: Sendable {
     case null
     case boolean(Bool)
     case integer(Int64)
@@ -19,44 +19,44 @@ public enum Value: Sendable {
 }
 
 /// A place on Earth, in degrees. Source: google.type.LatLng.
-public struct GeoPoint: Hashable, Sendable {
-    public var latitude: Double
-    public var longitude: Double
+package struct GeoPoint: Hashable, Sendable {
+    package var latitude: Double
+    package var longitude: Double
 
     @inlinable
-    public init(latitude: Double, longitude: Double) {
+    package init(latitude: Double, longitude: Double) {
         self.latitude = latitude
         self.longitude = longitude
     }
 }
 
 /// The members of a map, or the fields of a document: always sorted by the UTF-8 bytes of their names, each name once.
-public struct MapValue: Sendable {
-    public struct Field: Sendable {
-        public var name: String
-        public var value: Value
+package struct MapValue: Sendable {
+    package struct Field: Sendable {
+        package var name: String
+        package var value: Value
 
         @inlinable
-        public init(name: String, value: Value) {
+        package init(name: String, value: Value) {
             self.name = name
             self.value = value
         }
     }
 
-    public internal(set) var fields: [Field]
+    package internal(set) var fields: [Field]
 
     @inlinable
-    public init() {
+    package init() {
         self.init(sorted: [])
     }
 
     /// - Parameter sorted: fields in the order of their names' UTF-8 bytes, without duplicates.
-    public init(sorted: [Field]) {
+    package init(sorted: [Field]) {
         fields = sorted
     }
 
     /// Takes fields in any order. Of two fields with one name the later wins, as in a protobuf map.
-    public init(_ unsorted: [Field]) {
+    package init(_ unsorted: [Field]) {
         fields = unsorted
         let isSorted = zip(unsorted, unsorted.dropFirst()).allSatisfy { UTF8Order.compare($0.name, $1.name) < 0 }
         if !isSorted { fields = Self.sorted(unsorted) }
@@ -77,8 +77,8 @@ public struct MapValue: Sendable {
         return sorted
     }
 
-    @inlinable public var isEmpty: Bool { fields.isEmpty }
-    @inlinable public var count: Int { fields.count }
+    @inlinable package var isEmpty: Bool { fields.isEmpty }
+    @inlinable package var count: Int { fields.count }
 
     /// The position of a name, or where it would be inserted.
     func position(of name: String) -> (index: Int, found: Bool) {
@@ -98,12 +98,12 @@ public struct MapValue: Sendable {
         return (low, false)
     }
 
-    public subscript(name: String) -> Value? {
+    package subscript(name: String) -> Value? {
         let (index, found) = position(of: name)
         return found ? fields[index].value : nil
     }
 
-    public mutating func set(_ name: String, _ value: Value) {
+    package mutating func set(_ name: String, _ value: Value) {
         let (index, found) = position(of: name)
         if found {
             fields[index].value = value
@@ -113,7 +113,7 @@ public struct MapValue: Sendable {
     }
 
     @discardableResult
-    public mutating func remove(_ name: String) -> Bool {
+    package mutating func remove(_ name: String) -> Bool {
         let (index, found) = position(of: name)
         if found { fields.remove(at: index) }
         return found
@@ -122,7 +122,7 @@ public struct MapValue: Sendable {
     // MARK: Field paths
 
     /// The value at a path. Paths walk maps only, never into arrays or vectors.
-    public subscript(path path: FieldPath) -> Value? {
+    package subscript(path path: FieldPath) -> Value? {
         value(at: path.segments[...])
     }
 
@@ -135,7 +135,7 @@ public struct MapValue: Sendable {
     }
 
     /// Sets the value at a path; what stands on the way and is no map is replaced by one.
-    public mutating func set(_ path: FieldPath, _ value: Value) {
+    package mutating func set(_ path: FieldPath, _ value: Value) {
         set(path.segments[...], value)
     }
 
@@ -151,7 +151,7 @@ public struct MapValue: Sendable {
     }
 
     /// Deletes the value at a path; nothing happens when a map on the way is missing.
-    public mutating func remove(_ path: FieldPath) {
+    package mutating func remove(_ path: FieldPath) {
         remove(path.segments[...])
     }
 
@@ -180,7 +180,7 @@ public struct MapValue: Sendable {
 extension Value: Equatable {
     /// Identity: the same type and the same bits, `3` and `3.0` differ. Two values that only *compare* the same are
     /// found by `ValueOrder.compare`.
-    public static func == (lhs: Value, rhs: Value) -> Bool {
+    package static func == (lhs: Value, rhs: Value) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true
         case (.boolean(let left), .boolean(let right)): left == right
@@ -203,7 +203,7 @@ extension Value: Equatable {
 }
 
 extension MapValue: Equatable {
-    public static func == (lhs: MapValue, rhs: MapValue) -> Bool {
+    package static func == (lhs: MapValue, rhs: MapValue) -> Bool {
         lhs.fields.count == rhs.fields.count
             && zip(lhs.fields, rhs.fields).allSatisfy { UTF8Order.equal($0.name, $1.name) && $0.value == $1.value }
     }

@@ -3,15 +3,15 @@
 /// null < booleans < NaN < numbers < timestamps < strings < bytes < references < geo points < arrays < vectors < maps.
 /// Source: "Value type ordering" of the Firestore documentation. Two values that compare the same are *equivalent*: 3
 /// and 3.0, 0 and -0.0, any two NaN.
-public enum ValueOrder {
+package enum ValueOrder {
     /// The classes within which the filters `<`, `<=`, `>`, `>=` compare, in their order.
-    public enum TypeClass: Int, Comparable, Sendable {
+    package enum TypeClass: Int, Comparable, Sendable {
         case null, boolean, nan, number, timestamp, string, bytes, reference, geoPoint, array, vector, map
 
-        public static func < (lhs: TypeClass, rhs: TypeClass) -> Bool { lhs.rawValue < rhs.rawValue }
+        package static func < (lhs: TypeClass, rhs: TypeClass) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
-    public static func typeClass(of value: Value) -> TypeClass {
+    package static func typeClass(of value: Value) -> TypeClass {
         switch value {
         case .null: .null
         case .boolean: .boolean
@@ -29,7 +29,7 @@ public enum ValueOrder {
     }
 
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
-    public static func compare(_ lhs: Value, _ rhs: Value) -> Int {
+    package static func compare(_ lhs: Value, _ rhs: Value) -> Int {
         let left = typeClass(of: lhs)
         let right = typeClass(of: rhs)
         if left != right { return left.rawValue - right.rawValue }
@@ -55,7 +55,7 @@ public enum ValueOrder {
         }
     }
 
-    public static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
+    package static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
 
     private static func sign<T: Comparable>(_ lhs: T, _ rhs: T) -> Int { lhs < rhs ? -1 : lhs == rhs ? 0 : 1 }
 
@@ -98,7 +98,7 @@ public enum ValueOrder {
     }
 
     /// Compares two document names segment by segment; numeric ids stand before texts.
-    public static func compareNames(_ lhs: String, _ rhs: String) -> Int {
+    package static func compareNames(_ lhs: String, _ rhs: String) -> Int {
         let left = lhs.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let right = rhs.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         for (x, y) in zip(left, right) {
@@ -108,7 +108,7 @@ public enum ValueOrder {
         return left.count - right.count
     }
 
-    public static func compareSegments(_ lhs: String, _ rhs: String) -> Int {
+    package static func compareSegments(_ lhs: String, _ rhs: String) -> Int {
         switch (ResourcePath.numericID(lhs), ResourcePath.numericID(rhs)) {
         case (let left?, let right?): sign(left, right)
         case (_?, nil): -1

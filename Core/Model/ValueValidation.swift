@@ -1,8 +1,8 @@
 /// What a document's fields must obey before they are stored. Source: chapters "Constraints on field names" and "Limits"
 /// of the documentation; wordings are the service's.
-public enum ValueValidation {
+package enum ValueValidation {
     /// Checks the fields of a document that is about to be written.
-    public static func validate(_ fields: MapValue) throws(Status) {
+    package static func validate(_ fields: MapValue) throws(Status) {
         for field in fields.fields {
             try validateName(field.name)
             try validate(field.value, of: field.name)
@@ -10,12 +10,12 @@ public enum ValueValidation {
     }
 
     /// Checks one value that is about to be stored in `field`: written, or an operand of a transform.
-    public static func validate(_ value: Value, of field: String) throws(Status) {
+    package static func validate(_ value: Value, of field: String) throws(Status) {
         try validate(value, of: field, depth: 0, keyBytes: field.utf8.count, inArray: false)
     }
 
     /// Checks that a value doesn't nest too deep where a transform puts it: the maps on its way count as well.
-    public static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
+    package static func validateDepth(of value: Value, at path: FieldPath) throws(Status) {
         try validateDepth(path.segments.count - 1, of: path.segments[0])
         try validateDepth(of: value, depth: path.segments.count - 1, path.segments[0])
     }
@@ -33,7 +33,7 @@ public enum ValueValidation {
     }
 
     /// Checks an operand of a query: its points, references and vectors, and that it names no reserved field.
-    public static func validateOperand(_ value: Value) throws(Status) {
+    package static func validateOperand(_ value: Value) throws(Status) {
         switch value {
         case .geoPoint(let point): try validate(point)
         case .reference(let name): _ = try ResourceName(reference: name)
@@ -145,14 +145,14 @@ public enum ValueValidation {
         return .invalidArgument("Vector must only contain values of type 'double'")
     }
 
-    public static func validateVector(_ elements: [Double]) throws(Status) {
+    package static func validateVector(_ elements: [Double]) throws(Status) {
         if elements.isEmpty { throw .invalidArgument("Cannot have a zero length vector.") }
         if elements.count > Limits.vectorDimensionMax {
             throw .invalidArgument("Vectors must be at most \(Limits.vectorDimensionMax) dimensions.")
         }
     }
 
-    public static func validate(_ point: GeoPoint) throws(Status) {
+    package static func validate(_ point: GeoPoint) throws(Status) {
         if !(point.latitude >= -90 && point.latitude <= 90) {
             throw .invalidArgument("Geo point latitude '\(point.latitude)' outside permitted range -90.0 to 90.0.")
         }

@@ -1,6 +1,6 @@
 /// One change of a commit. Source: google.firestore.v1.Write.
-public struct Write: Sendable {
-    public enum Operation: Sendable {
+package struct Write: Sendable {
+    package enum Operation: Sendable {
         /// Writes fields: the whole document, or with a mask the fields that it names.
         case update(fields: MapValue, mask: [FieldPath]?)
         case delete
@@ -8,12 +8,12 @@ public struct Write: Sendable {
         case verify
     }
 
-    public var document: ResourceName
-    public var operation: Operation
-    public var transforms: [FieldTransform]
-    public var precondition: Precondition
+    package var document: ResourceName
+    package var operation: Operation
+    package var transforms: [FieldTransform]
+    package var precondition: Precondition
 
-    public init(
+    package init(
         document: ResourceName, operation: Operation, transforms: [FieldTransform] = [],
         precondition: Precondition = .none
     ) {
@@ -25,15 +25,15 @@ public struct Write: Sendable {
 }
 
 /// What must hold of the stored document for a write to happen. Source: google.firestore.v1.Precondition.
-public enum Precondition: Sendable, Equatable {
+package enum Precondition: Sendable, Equatable {
     case none
     case exists(Bool)
     case updateTime(Timestamp)
 }
 
 /// A change that depends on the stored value. Source: google.firestore.v1.DocumentTransform.FieldTransform.
-public struct FieldTransform: Sendable {
-    public enum Operation: Sendable {
+package struct FieldTransform: Sendable {
+    package enum Operation: Sendable {
         /// The time of the request, in whole milliseconds, one value for the whole commit.
         case requestTime
         /// The operand is an integer or a double, here and in `maximum` and `minimum`.
@@ -44,22 +44,22 @@ public struct FieldTransform: Sendable {
         case removeAllFromArray([Value])
     }
 
-    public var path: FieldPath
-    public var operation: Operation
+    package var path: FieldPath
+    package var operation: Operation
 
-    public init(path: FieldPath, operation: Operation) {
+    package init(path: FieldPath, operation: Operation) {
         self.path = path
         self.operation = operation
     }
 
     /// What the server's time is to a request: whole milliseconds.
-    public static func serverTime(_ requestTime: Timestamp) -> Timestamp {
+    package static func serverTime(_ requestTime: Timestamp) -> Timestamp {
         Timestamp(microseconds: requestTime.microseconds - positiveRemainder(requestTime.microseconds, 1000))
     }
 
     /// The field's new value and the value reported in `transformResults`.
     /// - Parameter stored: the field's value, nil when it is missing.
-    public func apply(to stored: Value?, requestTime: Timestamp) -> (value: Value, result: Value) {
+    package func apply(to stored: Value?, requestTime: Timestamp) -> (value: Value, result: Value) {
         switch operation {
         case .requestTime:
             let time = Self.serverTime(requestTime)
@@ -123,12 +123,12 @@ func positiveRemainder(_ dividend: Int64, _ divisor: Int64) -> Int64 {
 }
 
 /// What a write did. Source: google.firestore.v1.WriteResult.
-public struct WriteResult: Sendable, Equatable {
+package struct WriteResult: Sendable, Equatable {
     /// The document's update time after the write; nil for a delete.
-    public var updateTime: Timestamp?
-    public var transformResults: [Value]
+    package var updateTime: Timestamp?
+    package var transformResults: [Value]
 
-    public init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
+    package init(updateTime: Timestamp? = nil, transformResults: [Value] = []) {
         self.updateTime = updateTime
         self.transformResults = transformResults
     }

@@ -23,7 +23,7 @@ import Darwin
 /// - After any failure of the engine in a transaction nothing more is run in it, and it's rolled back.
 ///
 /// See `FileFormat` for the file and `Checkpointer` for what bounds the WAL.
-public final class SQLiteStore: Store, Sendable {
+package final class SQLiteStore: Store, Sendable {
     private let path: String
     private let folder: DataFolder?
     private let options: SQLiteStoreOptions
@@ -36,7 +36,7 @@ public final class SQLiteStore: Store, Sendable {
 
     /// Opens the store in the file at `path`, which is made when it doesn't exist.
     /// - Throws: FAILED_PRECONDITION when the file isn't ours, is of a newer format, or another process uses it.
-    public convenience init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
+    package convenience init(path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws(Status) {
         try self.init(path: path, name: path, options: options, folder: nil)
     }
 
@@ -72,11 +72,11 @@ public final class SQLiteStore: Store, Sendable {
 
     // MARK: Store
 
-    public func snapshot() throws(Status) -> any Snapshot { try pool.snapshot(.short) }
+    package func snapshot() throws(Status) -> any Snapshot { try pool.snapshot(.short) }
 
-    public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try pool.snapshot(use) }
+    package func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try pool.snapshot(use) }
 
-    public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+    package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         let start = MonotonicTime.now
         var failure: Status?
         defer { if let failure { report(failure) } }
@@ -148,15 +148,15 @@ public final class SQLiteStore: Store, Sendable {
         checkpointer.commitFailed()
     }
 
-    public func maintain() {
+    package func maintain() {
         if options.isReadOnly || !isOpen { return }
         _ = writer.settleTail()
         checkpointer.quiet()
     }
 
-    public func close() { close(because: .unavailable("The database is closed.")) }
+    package func close() { close(because: .unavailable("The database is closed.")) }
 
-    public func close(because reason: Status) {
+    package func close(because reason: Status) {
         // Under the lock, so that no commit is under way afterwards.
         let wasClosed = writer.gate.withLock {
             if isOpen { writer.closedStatus = reason }
@@ -174,7 +174,7 @@ public final class SQLiteStore: Store, Sendable {
         health.closed()
     }
 
-    public var statistics: StoreStatistics {
+    package var statistics: StoreStatistics {
         var statistics = StoreStatistics()
         (statistics.shortSnapshots, statistics.longSnapshots) = pool.openCounts
         statistics.revokedSnapshots = counters.revokedSnapshots.load(ordering: .relaxed)
@@ -186,7 +186,7 @@ public final class SQLiteStore: Store, Sendable {
         return statistics
     }
 
-    public func damage(max: Int) throws(Status) -> [String] {
+    package func damage(max: Int) throws(Status) -> [String] {
         let connection = try Connection(path: path, configuration: options.readerConfiguration, isReadOnly: true)
         defer { connection.close() }
         do throws(Status) {
@@ -200,7 +200,7 @@ public final class SQLiteStore: Store, Sendable {
     }
 
     /// The bytes of the file and of the log beside it.
-    public var sizeBytes: Int? {
+    package var sizeBytes: Int? {
         var sum = 0
         for file in [path, path + "-wal"] {
             var information = stat()
@@ -211,12 +211,12 @@ public final class SQLiteStore: Store, Sendable {
 }
 
 /// What a store may use.
-public struct SQLiteStoreOptions: Sendable {
+package struct SQLiteStoreOptions: Sendable {
     /// Short reads at a time; more are refused with RESOURCE_EXHAUSTED. They run on a thread each, and end there.
-    public var readersMax = 64
+    package var readersMax = 64
     /// Snapshots of long reads at a time. `LongReads` lets half as many begin in the whole process, each of which has one, or
     /// two that it compares; so none is refused for it.
-    public var longReadersMax = 2 * Limits.longReadsMax
+    package var longReadersMax = 2 * Limits.longReadsMax
     /// What bounds the pages that writers keep in memory.
     var writerCache = CacheBudget.writers
     /// What bounds the pages that readers keep in memory.
@@ -224,14 +224,14 @@ public struct SQLiteStoreOptions: Sendable {
     /// Bytes of the file that are seen as memory. Halves the time of reads while nothing is written; but a mapped page is
     /// looked for in the WAL at each use, and the mapping is made anew after each commit: a reader's first read after a
     /// commit takes twice as long.
-    public var mappedBytes = 0
+    package var mappedBytes = 0
 
     /// Leaves the files as they are: nothing is made or brought to this version, `write` is refused, and the log isn't
     /// copied. For looking at a folder, also at a damaged one.
-    public var isReadOnly = false
+    package var isReadOnly = false
 
     /// When the WAL is copied into the database, and what happens when it can't be.
-    public var bounds = WALBounds()
+    package var bounds = WALBounds()
     /// Pages of the database at most: a small disk for tests.
     var pagesMax: Int?
     /// Is told when commits or checkpoints begin to fail, and when they succeed again.
@@ -241,7 +241,7 @@ public struct SQLiteStoreOptions: Sendable {
     /// For tests that look at checkpoints: is given the connection that makes them.
     var checkpointConnectionOpened: (@Sendable (Connection) -> Void)?
 
-    public init() {}
+    package init() {}
 
     var writerConfiguration: [String] {
         var texts = [

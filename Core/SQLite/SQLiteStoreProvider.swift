@@ -13,7 +13,7 @@ import Darwin
 /// The stores of a data folder, one file a database; see `DatabaseFileName`.
 ///
 /// A database has one store at a time: `open` gives the same store again until that is closed.
-public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
+package final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     private let folder: DataFolder
     private let options: SQLiteStoreOptions
     // Guards the fields below and the names of files. A file itself, which may take long to open, belongs to the thread
@@ -30,7 +30,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     /// - Parameter createsFolder: false for a tool, which must not take any folder for one of data.
     /// - Throws: FAILED_PRECONDITION when another process uses the folder, it can't be used, or a file in it is of a newer
     ///   format.
-    public init(
+    package init(
         path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(), createsFolder: Bool = true
     ) throws(Status) {
         if !createsFolder, try !DataFolder.isOne(path) {
@@ -49,7 +49,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
     /// What whoever runs the server should know of the folder.
     package var notice: String? { folder.notice }
 
-    public func close() {
+    package func close() {
         monitor.lock()
         defer { monitor.unlock() }
         if isClosed { return }
@@ -60,7 +60,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         folder.unlock()
     }
 
-    public func open(_ database: DatabaseName) throws(Status) -> any Store {
+    package func open(_ database: DatabaseName) throws(Status) -> any Store {
         let name = DatabaseFileName(database)
         let file = folder.path + "/" + name.folder + "/" + name.file
         if let store = try beginOpening(database, name, file) { return store }
@@ -125,7 +125,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         }
     }
 
-    public func contains(_ database: DatabaseName) throws(Status) -> Bool {
+    package func contains(_ database: DatabaseName) throws(Status) -> Bool {
         try Self.check(database)
         monitor.lock()
         defer { monitor.unlock() }
@@ -139,7 +139,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         return UTF8Order.equal(foundProject, database.project) && UTF8Order.equal(foundDatabase, database.database)
     }
 
-    public func databases() throws(Status) -> [DatabaseName] {
+    package func databases() throws(Status) -> [DatabaseName] {
         monitor.lock()
         defer { monitor.unlock() }
         var found: [DatabaseName] = []
@@ -162,7 +162,7 @@ public final class SQLiteStoreProvider: StoreProvider, @unchecked Sendable {
         return DatabaseFileName.id(ofComponent: component)
     }
 
-    public func delete(_ database: DatabaseName) throws(Status) {
+    package func delete(_ database: DatabaseName) throws(Status) {
         monitor.lock()
         defer { monitor.unlock() }
         let name = DatabaseFileName(database)

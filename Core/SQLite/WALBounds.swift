@@ -1,26 +1,26 @@
 /// When checkpoints are due, in pages.
-public struct WALBounds: Sendable {
+package struct WALBounds: Sendable {
     /// A checkpoint is due. Documents with five random index entries each, 500,000 of them: a checkpoint at 50,000 pages
     /// allows 2.5 times the commits of one at 1,000. But a log that is written again from its start takes commits in less
     /// than half the time that one takes which still grows, so it had better not grow for long.
-    public var walPages = 20_000
+    package var walPages = 20_000
     /// The writer waits, and snapshots that hold up the checkpoint are taken away: 4 GiB.
-    public var walPagesMax = 1_000_000
+    package var walPagesMax = 1_000_000
     /// In quiet moments it pays from here on: readers search a shorter WAL, and a start after a crash is quick.
-    public var quietPages = 1_000
+    package var quietPages = 1_000
     /// What may be copied while the writer waits.
-    public var lockedPages = 2_000
+    package var lockedPages = 2_000
     /// Passes beside the writer at a time.
-    public var passesMax = 8
+    package var passesMax = 8
     /// How long the writer waits for snapshots that read from the WAL, when the WAL has `walPages`.
-    public var patienceMillisecondsMin = 5
+    package var patienceMillisecondsMin = 5
     /// The same for a long WAL.
-    public var patienceMillisecondsMax = 500
+    package var patienceMillisecondsMax = 500
 
-    public init() {}
+    package init() {}
 
     /// - Parameter bytes: of the WAL at which a checkpoint is due.
-    public init(checkpointBytes bytes: Int) {
+    package init(checkpointBytes bytes: Int) {
         walPages = min(max(8, bytes / FileFormat.pageSizeBytes), walPagesMax)
         quietPages = min(quietPages, walPages)
         lockedPages = min(lockedPages, max(4, walPages / 2))

@@ -2,14 +2,14 @@ import HearthModel
 import HearthWire
 
 /// Counts, sums and averages over the results of a query.
-public final class AggregationExecution {
+package final class AggregationExecution {
     private let execution: QueryExecution
     private let aggregations: [Aggregation]
     private let fields: [FieldPath?]
 
     /// - Throws: INVALID_ARGUMENT for a query or an aggregation that is not allowed; FAILED_PRECONDITION for a missing
     ///   index when `requireIndexes`.
-    public init(
+    package init(
         _ query: Query, _ aggregations: [Aggregation], view: ReadView, meter: WorkMeter = WorkMeter(),
         requireIndexes: Bool = false
     ) throws(Status) {
@@ -22,7 +22,7 @@ public final class AggregationExecution {
 
     /// The base query with the aggregated fields in its order: only documents that have all of them count.
     /// - Throws: INVALID_ARGUMENT when the query's order or projection leaves no place for them.
-    public static func normalize(_ query: Query, _ aggregations: [Aggregation]) throws(Status) -> NormalizedQuery {
+    package static func normalize(_ query: Query, _ aggregations: [Aggregation]) throws(Status) -> NormalizedQuery {
         let fields = aggregations.compactMap { Self.field(of: $0) }
         if let projection = query.projection, let field = fields.first {
             if projection.isEmpty {
@@ -65,12 +65,12 @@ public final class AggregationExecution {
         }
     }
 
-    public var query: NormalizedQuery { execution.query }
-    public var meter: WorkMeter { execution.meter }
-    public var indexesUsed: [QueryExecution.IndexUse] { execution.indexesUsed }
+    package var query: NormalizedQuery { execution.query }
+    package var meter: WorkMeter { execution.meter }
+    package var indexesUsed: [QueryExecution.IndexUse] { execution.indexesUsed }
 
     /// The results by alias.
-    public func run() throws(Status) -> [(alias: String, value: Value)] {
+    package func run() throws(Status) -> [(alias: String, value: Value)] {
         var sums = aggregations.map { _ in NumberSum() }
         let count =
             fields.contains { $0 != nil } || query.query.findNearest != nil
@@ -109,17 +109,17 @@ public final class AggregationExecution {
 }
 
 /// A sum of int64 and double values: exact for integers whatever overflows on the way, compensated for doubles.
-public struct NumberSum: Sendable {
+package struct NumberSum: Sendable {
     private var integers: Int128 = 0
     private var hasDouble = false
     private var sum = 0.0
     private var compensation = 0.0
     private var count = 0
 
-    public init() {}
+    package init() {}
 
     /// Adds a number; values of other types are passed over.
-    public mutating func add(_ value: Value) {
+    package mutating func add(_ value: Value) {
         switch value {
         case .integer(let number):
             integers += Int128(number)
@@ -150,7 +150,7 @@ public struct NumberSum: Sendable {
     }
 
     /// An integer when all are integers and it fits, else a double; the integer 0 for nothing.
-    public var total: Value {
+    package var total: Value {
         if !hasDouble {
             if let exact = Int64(exactly: integers) { return .integer(exact) }
             return .double(Double(integers))
@@ -159,7 +159,7 @@ public struct NumberSum: Sendable {
     }
 
     /// A double, or null for nothing.
-    public var average: Value {
+    package var average: Value {
         count == 0 ? .null : .double((hasDouble ? doubleTotal : Double(integers)) / Double(count))
     }
 }

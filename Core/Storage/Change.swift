@@ -2,16 +2,16 @@ import HearthModel
 import Synchronization
 
 /// What a commit did to one document.
-public struct Change: Sendable {
-    public var key: [UInt8]
-    public var before: StoredDocument?
-    public var after: StoredDocument?
+package struct Change: Sendable {
+    package var key: [UInt8]
+    package var before: StoredDocument?
+    package var after: StoredDocument?
 }
 
 /// What a commit did.
-public struct ChangeSet: Sendable {
-    public var version: Int64
-    public var changes: [Change]
+package struct ChangeSet: Sendable {
+    package var version: Int64
+    package var changes: [Change]
 
     var sizeBytes: Int {
         changes.reduce(64) { $0 + $1.key.count + ($1.before?.fields.count ?? 0) + ($1.after?.fields.count ?? 0) + 96 }

@@ -3,7 +3,7 @@ import HearthWire
 import Synchronization
 
 /// Which documents somebody watches, as coarse as an index needs it.
-public enum WatchScope: Hashable, Sendable {
+package enum WatchScope: Hashable, Sendable {
     /// One document, by its key.
     case document([UInt8])
     /// The documents of one collection, by what their keys begin with.
@@ -12,7 +12,7 @@ public enum WatchScope: Hashable, Sendable {
     case collectionGroup([UInt8])
     case everything
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         switch self {
         case .document(let bytes):
             hasher.combine(0)
@@ -29,12 +29,12 @@ public enum WatchScope: Hashable, Sendable {
 }
 
 /// Takes commits that concern what it watches.
-public protocol ChangeReceiver: AnyObject, Sendable {
+package protocol ChangeReceiver: AnyObject, Sendable {
     /// Told of commits in order, on the writer's thread, under the hub's lock: hands them on and returns.
     func receive(_ event: ChangeEvent)
 }
 
-public enum ChangeEvent: Sendable {
+package enum ChangeEvent: Sendable {
     /// - Parameter scopes: those of each change's document, which are the same for all.
     case committed(ChangeSet, scopes: [[WatchScope]])
     /// Everything was deleted, by a commit that leaves no history.
@@ -47,7 +47,7 @@ public enum ChangeEvent: Sendable {
 ///
 /// A commit looks up its documents' scopes, so what nobody watches costs nothing, and many who watch other collections cost
 /// nothing either. A receiver stands for many listeners: those of one event loop.
-public final class ChangeHub: Sendable {
+package final class ChangeHub: Sendable {
     private struct Entry {
         var receiver: any ChangeReceiver
         var uses: Int
@@ -71,7 +71,7 @@ public final class ChangeHub: Sendable {
 
     /// Begins to watch.
     /// - Returns: false when the database is closed.
-    public func add(_ scopes: [WatchScope], for receiver: any ChangeReceiver) -> Bool {
+    package func add(_ scopes: [WatchScope], for receiver: any ChangeReceiver) -> Bool {
         state.withLock { state in
             if state.isClosed { return false }
             for scope in scopes {
@@ -85,7 +85,7 @@ public final class ChangeHub: Sendable {
     }
 
     /// Ends what one call of `add` began.
-    public func remove(_ scopes: [WatchScope], for receiver: any ChangeReceiver) {
+    package func remove(_ scopes: [WatchScope], for receiver: any ChangeReceiver) {
         state.withLock { state in
             let id = ObjectIdentifier(receiver)
             for scope in scopes {
@@ -101,7 +101,7 @@ public final class ChangeHub: Sendable {
     }
 
     /// Runs `body` with the version up to which all commits have been handed on, before any later one is.
-    public func withVersion(_ body: (Int64) -> Void) {
+    package func withVersion(_ body: (Int64) -> Void) {
         state.withLock { body($0.version) }
     }
 
@@ -141,7 +141,7 @@ public final class ChangeHub: Sendable {
     }
 
     /// The scopes that a document belongs to.
-    public static func scopes(of key: [UInt8]) -> [WatchScope] {
+    package static func scopes(of key: [UInt8]) -> [WatchScope] {
         var scopes: [WatchScope] = [.document(key), .everything]
         if let prefix = DocumentKey.collectionPrefix(of: key) { scopes.append(.collection(prefix)) }
         if let group = group(of: key) { scopes.append(group) }
@@ -163,11 +163,11 @@ public final class ChangeHub: Sendable {
 }
 
 /// A query of which somebody wants to know every change of the result.
-public struct LiveQuery: Sendable {
-    public let query: NormalizedQuery
+package struct LiveQuery: Sendable {
+    package let query: NormalizedQuery
     private let matcher: QueryMatcher
 
-    public init(_ query: NormalizedQuery) {
+    package init(_ query: NormalizedQuery) {
         self.query = query
         matcher = QueryMatcher(query)
     }
@@ -204,12 +204,12 @@ public struct LiveQuery: Sendable {
     }
 
     /// Whether a document's place depends on others: a change of one can bring in or push out another.
-    public var isWindow: Bool { query.query.limit != nil || query.query.offset > 0 }
+    package var isWindow: Bool { query.query.limit != nil || query.query.offset > 0 }
 
-    public var scope: WatchScope { query.query.watchScope }
+    package var scope: WatchScope { query.query.watchScope }
 
     /// Whether a document can belong to the result by its name alone.
-    public func concerns(_ key: [UInt8]) -> Bool { ChangeHub.scopes(of: key).contains(scope) }
+    package func concerns(_ key: [UInt8]) -> Bool { ChangeHub.scopes(of: key).contains(scope) }
 
     /// Whether a document in one state lies behind a position of the query's order (`NormalizedQuery.position`), or isn't of
     /// the result at all.
@@ -225,7 +225,7 @@ public struct LiveQuery: Sendable {
     }
 
     /// Whether a document in one state belongs to the result, limit and offset left aside.
-    public func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
+    package func matches(_ document: StoredDocument?, key: [UInt8]) throws(Status) -> Bool {
         guard let document else { return false }
         return try matches(FieldsReader(document.fields), key: key)
     }

@@ -8,30 +8,30 @@ import Musl
 #endif
 
 /// Where time comes from: the system, or a test that moves it.
-public protocol Clock: Sendable {
+package protocol Clock: Sendable {
     /// The time of day.
     func now() -> Timestamp
     /// Nanoseconds since some start; never goes back.
     func monotonicNanoseconds() -> UInt64
 }
 
-public struct SystemClock: Clock {
-    public init() {}
+package struct SystemClock: Clock {
+    package init() {}
 
-    public func now() -> Timestamp {
+    package func now() -> Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
     }
 
-    public func monotonicNanoseconds() -> UInt64 {
+    package func monotonicNanoseconds() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
     /// Nanoseconds since the machine was started, those included in which it slept.
-    public func bootNanoseconds() -> UInt64 {
+    package func bootNanoseconds() -> UInt64 {
         #if os(Linux)
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)

@@ -6,19 +6,19 @@ import HearthWire
 /// Asked where the commit is worked out, with the states before and after. What it looks at counts as read by the commit: when
 /// a large commit is worked out beside the writer, and something of that has changed by the time it is made, it is worked out
 /// and judged again. So nothing can come between the decision and the commit. It has to be quick, and must not wait.
-public protocol CommitGuard: Sendable {
+package protocol CommitGuard: Sendable {
     /// Looks at the writes in their order.
     /// - Throws: why the commit may not be made.
     func check(_ commit: GuardedCommit) throws(Status)
 }
 
 /// A commit that nobody has allowed yet, with the states before and after.
-public struct GuardedCommit {
-    public let writes: [Write]
+package struct GuardedCommit {
+    package let writes: [Write]
     /// Whether the commit has several writes, also when only the first is shown.
-    public let isBatch: Bool
+    package let isBatch: Bool
     /// What a transform to the server's time writes.
-    public let requestTime: Timestamp
+    package let requestTime: Timestamp
     private let snapshot: any Snapshot
     private let staged: StagedCommit
     private let reads: GuardReads
@@ -36,7 +36,7 @@ public struct GuardedCommit {
     }
 
     /// A document before the commit.
-    public func before(_ path: ResourcePath) throws(Status) -> StoredDocument? {
+    package func before(_ path: ResourcePath) throws(Status) -> StoredDocument? {
         try reads.look()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)
@@ -52,7 +52,7 @@ public struct GuardedCommit {
     }
 
     /// The fields of a document after the commit; nil when there is none.
-    public func after(_ path: ResourcePath) throws(Status) -> MapValue? {
+    package func after(_ path: ResourcePath) throws(Status) -> MapValue? {
         try reads.look()
         let key = DocumentKey.encode(path)
         let isStaged = staged.touches(key)

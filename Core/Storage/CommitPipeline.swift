@@ -256,10 +256,10 @@ final class CommitPipeline: Sendable {
 }
 
 /// The answer to a commit.
-public struct CommitOutcome: Sendable {
-    public var commitTime: Timestamp
+package struct CommitOutcome: Sendable {
+    package var commitTime: Timestamp
     /// One for each write, in order.
-    public var results: [WriteResult]
+    package var results: [WriteResult]
     /// What the commit has left of the document that one write was asked to return; nil for none.
-    public var document: StoredDocument?
+    package var document: StoredDocument?
 }

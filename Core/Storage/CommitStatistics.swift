@@ -26,21 +26,21 @@ final class CommitCounters: Sendable {
 }
 
 /// A view of a database's counters at one moment.
-public struct DatabaseStatistics: Sendable {
+package struct DatabaseStatistics: Sendable {
     /// Commits that went through the writer, whether they were accepted or refused.
-    public var commits = 0
+    package var commits = 0
     /// Commits that failed because the disk did.
-    public var failures = 0
+    package var failures = 0
     /// Durable transactions, each of one or more commits.
-    public var groups = 0
+    package var groups = 0
     /// How many groups had at most 1, 2, 4, … 1024 commits; each group in the first bucket that holds it.
-    public var groupSizes: [Int] = []
-    public var queuedCommits = 0
-    public var queuedBytes = 0
-    public var openTransactions = 0
+    package var groupSizes: [Int] = []
+    package var queuedCommits = 0
+    package var queuedBytes = 0
+    package var openTransactions = 0
     /// Bytes on the disk, or held in place of it; nil when the store can't tell.
-    public var sizeBytes: Int?
-    public var store = StoreStatistics()
+    package var sizeBytes: Int?
+    package var store = StoreStatistics()
 
-    public init() {}
+    package init() {}
 }

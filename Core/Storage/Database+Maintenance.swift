@@ -4,13 +4,13 @@ import Synchronization
 /// What keeps a database in order: deletion of everything, of old states, and the index catalog.
 extension Database {
     /// Deletes every document and the history; index definitions stay. Open transactions fail at their commit.
-    public func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+    package func clear(completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         pipeline.clear(completion)
     }
 
     /// Forgets states older than the retention, a bounded number at a time.
     /// - Parameter completion: told whether there is more to forget.
-    public func collectGarbage(
+    package func collectGarbage(
         recordsMax: Int = 2000, completion: @escaping @Sendable (Result<Bool, Status>) -> Void
     ) {
         let horizon = horizon.version(newest: commitClock.lastCommit)
@@ -46,7 +46,7 @@ extension Database {
     // MARK: Indexes
 
     /// Replaces the index catalog, and builds what is new. Definitions that stay keep their ids and entries.
-    public func setCatalog(
+    package func setCatalog(
         definitions: [IndexDefinition], overrides: [FieldOverride],
         completion: @escaping @Sendable (Result<Void, Status>) -> Void
     ) {
@@ -61,7 +61,7 @@ extension Database {
     ///   - installed: told which definitions are new, when writers maintain them and before they are built. Not called
     ///     when the change fails.
     ///   - completion: told when the new definitions are ready, or why not.
-    public func changeCatalog(
+    package func changeCatalog(
         resuming: Bool = false,
         _ change:
             @escaping @Sendable (IndexCatalog) throws(Status) -> (

@@ -6,7 +6,7 @@ import Synchronization
 /// Reads: which state they show, and the locks that those of read-write transactions take.
 extension Database {
     /// Which state a read shows. Source: `consistency_selector` of the read requests.
-    public enum Consistency: Sendable {
+    package enum Consistency: Sendable {
         case strong
         case readTime(Timestamp)
         case transaction([UInt8])
@@ -14,15 +14,15 @@ extension Database {
     }
 
     /// What a read in a transaction will rely on.
-    public enum ReadTarget: Sendable {
+    package enum ReadTarget: Sendable {
         case document(ResourcePath)
         case query(NormalizedQuery)
     }
 
     /// A view for a request, and the id of the transaction that it began.
-    public struct ViewGrant {
-        public var view: ReadView
-        public var newTransaction: [UInt8]?
+    package struct ViewGrant {
+        package var view: ReadView
+        package var newTransaction: [UInt8]?
         package fileprivate(set) var undo: @Sendable () -> Void = {}
 
         package init(_ view: ReadView, newTransaction: [UInt8]? = nil, undo: @escaping @Sendable () -> Void = {}) {
@@ -33,11 +33,11 @@ extension Database {
 
         /// Gives up the locks that the read has taken, and ends the transaction that it has begun: for a read that turns out
         /// not to be allowed, or that nobody waits for.
-        public func withdraw() { undo() }
+        package func withdraw() { undo() }
     }
 
     /// Decides whether a read may see a view.
-    public typealias Judge = (ReadView) throws(Status) -> Void
+    package typealias Judge = (ReadView) throws(Status) -> Void
 
     /// Gives a view to `body`: at once and on this thread, unless the read has to wait for locks of other transactions;
     /// then later, from another thread.
@@ -46,7 +46,7 @@ extension Database {
     ///   - judge: asked on the present state before a lock is taken or a read-write transaction is begun, so that a read that
     ///     isn't allowed keeps nobody waiting. The view that `body` gets may show another state: whoever uses it judges
     ///     again.
-    public func read(
+    package func read(
         _ consistency: Consistency, _ targets: [ReadTarget], judge: Judge = { _ in },
         _ body: @escaping @Sendable (Result<ViewGrant, Status>) -> Void
     ) {

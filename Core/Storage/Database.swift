@@ -6,9 +6,9 @@ import Synchronization
 /// One database: documents, indexes, transactions and history, over a store.
 ///
 /// All changes go through its commit pipeline, all reads through a `ReadView`. Safe to use from any thread.
-public final class Database: Sendable {
-    public let name: DatabaseName
-    public let store: any Store
+package final class Database: Sendable {
+    package let name: DatabaseName
+    package let store: any Store
     let clock: any Clock
     let commitClock: CommitClock
     let locks: LockTable
@@ -18,7 +18,7 @@ public final class Database: Sendable {
     let currentCatalog: CurrentCatalog
     private let observers = ChangeObservers()
     /// Tells listeners of commits.
-    public let changes: ChangeHub
+    package let changes: ChangeHub
     private let incarnationNumber: Incarnation
     private let deferred: DeferredStore?
     private let ended = Mutex<Status?>(nil)
@@ -26,7 +26,7 @@ public final class Database: Sendable {
     let streamSweep: StreamSweep
     /// So many seconds lay the newest commit ahead of the clock when the database was opened; nil when that is nothing to
     /// speak of.
-    public let clockSkewSeconds: Int64?
+    package let clockSkewSeconds: Int64?
 
     static let versionKey = Array("version".utf8)
     /// Reads before this version are refused: the feed does not go back farther.
@@ -34,7 +34,7 @@ public final class Database: Sendable {
 
     /// - Parameter allowsClockSkew: whether a database is opened whose commits are of the future.
     /// - Throws: UNAVAILABLE when the store can't be read, FAILED_PRECONDITION when its commits are of the future.
-    public convenience init(
+    package convenience init(
         name: DatabaseName, store: any Store, clock: any Clock = SystemClock(), allowsClockSkew: Bool = true
     ) throws(Status) {
         try self.init(
@@ -93,11 +93,11 @@ public final class Database: Sendable {
 
     static func decode(_ bytes: [UInt8]) -> Int64 { Int64(bitPattern: IndexValue.readBigEndian(bytes[...])) }
 
-    public var catalog: IndexCatalog { currentCatalog.value }
+    package var catalog: IndexCatalog { currentCatalog.value }
     /// Differs between databases, also between one and its successor of the same name; 0 before the first commit.
-    public var incarnation: Int64 { incarnationNumber.value }
-    public var openTransactions: Int { transactions.openCount }
-    public var statistics: DatabaseStatistics {
+    package var incarnation: Int64 { incarnationNumber.value }
+    package var openTransactions: Int { transactions.openCount }
+    package var statistics: DatabaseStatistics {
         var statistics = pipeline.statistics
         statistics.openTransactions = transactions.openCount
         statistics.sizeBytes = store.sizeBytes
@@ -112,19 +112,19 @@ public final class Database: Sendable {
     }
 
     /// Has `observer` told of every later commit, in order, from the writer's thread.
-    public func observe(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
+    package func observe(_ observer: @escaping @Sendable (ChangeSet) -> Void) {
         observers.add(observer)
     }
 
     /// Whether there is a store: a database that nobody has written to has none.
-    public var exists: Bool { deferred?.isMade ?? true }
+    package var exists: Bool { deferred?.isMade ?? true }
 
     /// Whether something goes on for which nobody need hold the database: a transaction, a commit that waits.
-    public var isBusy: Bool { transactions.openCount > 0 || pipeline.hasQueuedCommits }
+    package var isBusy: Bool { transactions.openCount > 0 || pipeline.hasQueuedCommits }
 
     /// Ends the writer; what was queued is committed before.
     /// - Parameter reason: what everybody who still uses the database fails with, listeners too.
-    public func close(because reason: Status = .unavailable("The database is closed.")) {
+    package func close(because reason: Status = .unavailable("The database is closed.")) {
         ended.withLock { $0 = reason }
         changes.closed(reason)
         pipeline.stop(because: reason)
@@ -134,10 +134,10 @@ public final class Database: Sendable {
     }
 
     /// Why the database is closed; nil while it is open.
-    public var closedStatus: Status? { ended.withLock { $0 } }
+    package var closedStatus: Status? { ended.withLock { $0 } }
 
     /// Turns and transactions that have run out of time. To be called some times a second.
-    public func tick() {
+    package func tick() {
         locks.tick()
         pipeline.tick()
         for owner in transactions.expire() { locks.remove(owner) }
@@ -146,7 +146,7 @@ public final class Database: Sendable {
     // MARK: Views
 
     /// The present state.
-    public func view() throws(Status) -> ReadView { try present(.short) }
+    package func view() throws(Status) -> ReadView { try present(.short) }
 
     /// The present state for a long read, which ends with the view.
     package func view(under read: LongRead) throws(Status) -> ReadView {
@@ -174,7 +174,7 @@ public final class Database: Sendable {
     /// nothing came after it.
     /// - Throws: UNAVAILABLE when the history doesn't reach back so far. They have named no time that could be too old: the database
     ///   was cleared meanwhile, and clients who connect again get what there is now.
-    public func view(atVersion version: Int64) throws(Status) -> ReadView {
+    package func view(atVersion version: Int64) throws(Status) -> ReadView {
         try view(atVersion: version, .short)
     }
 
@@ -219,7 +219,7 @@ public final class Database: Sendable {
 
     /// The state at a read time that this database has given out itself, for a read that goes on.
     /// - Throws: FAILED_PRECONDITION when it is too old by now.
-    public func pastView(at readTime: Timestamp) throws(Status) -> ReadView {
+    package func pastView(at readTime: Timestamp) throws(Status) -> ReadView {
         // Whether the history reaches back so far is in the store, whatever the clock says by now.
         try view(at: readTime.microseconds, readTime: readTime)
     }
@@ -262,7 +262,7 @@ public final class Database: Sendable {
     // MARK: Transactions
 
     /// Begins a transaction and returns its id.
-    public func begin(_ mode: TransactionMode) throws(Status) -> [UInt8] { try begin(mode, requester: .server) }
+    package func begin(_ mode: TransactionMode) throws(Status) -> [UInt8] { try begin(mode, requester: .server) }
 
     /// - Parameter requester: on whose account it is, when there are too many.
     package func begin(_ mode: TransactionMode, requester: Requester) throws(Status) -> [UInt8] {
@@ -287,7 +287,7 @@ public final class Database: Sendable {
 
     /// Ends a transaction without changes. Nothing happens when it is over already.
     /// - Throws: INVALID_ARGUMENT for an id that was never given out.
-    public func rollback(_ id: [UInt8]) throws(Status) {
+    package func rollback(_ id: [UInt8]) throws(Status) {
         do throws(Status) {
             locks.remove(try transactions.finish(id).owner)
         } catch {
@@ -349,7 +349,7 @@ public final class Database: Sendable {
     }
 
     /// The same as the server's own work.
-    public func commit(
+    package func commit(
         _ writes: [Write], transaction id: [UInt8]? = nil, sizeBytes: Int = 0,
         guard commitGuard: (any CommitGuard)? = nil,
         completion: @escaping @Sendable (Result<CommitOutcome, Status>) -> Void

@@ -7,7 +7,7 @@ extension Database {
     static func noteKey(_ name: String) -> [UInt8] { Array("note/\(name)".utf8) }
 
     /// - Throws: UNAVAILABLE when the store can't be read.
-    public func note(_ name: String) throws(Status) -> MapValue? {
+    package func note(_ name: String) throws(Status) -> MapValue? {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         return try snapshot.get(.meta, Self.noteKey(name)).map { bytes throws(Status) in try FieldsCodec.decode(bytes) }
@@ -17,7 +17,7 @@ extension Database {
     /// - Parameters:
     ///   - change: gets the present record and gives the new one; called on the writer's thread. May be refused.
     ///   - completion: told the new record, when it is durable.
-    public func changeNote(
+    package func changeNote(
         _ name: String, _ change: @escaping @Sendable (MapValue?) throws(Status) -> MapValue,
         completion: @escaping @Sendable (Result<MapValue, Status>) -> Void
     ) {

@@ -12,7 +12,7 @@ import Synchronization
 ///   worthless (definitions that come from configuration) stays in memory and is lost when the store is closed. It is
 ///   kept with the first write that is not.
 /// - The store that lasts is made at most once, by the write that needs it, after that write has succeeded in memory.
-public final class DeferredStore: Store, @unchecked Sendable {
+package final class DeferredStore: Store, @unchecked Sendable {
     // Held by whoever writes, makes the store that lasts, or closes; guards `unused`.
     private let writer = Monitor()
     // Guards `memory`, `made` and `isClosed`, for moments: a snapshot never waits for a write, not even for the one within
@@ -30,7 +30,7 @@ public final class DeferredStore: Store, @unchecked Sendable {
     /// - Parameters:
     ///   - isWorthKeeping: asked with the state that a write leaves, while there is no other store.
     ///   - make: makes the store that lasts, empty.
-    public init(
+    package init(
         isWorthKeeping: @escaping @Sendable (any Snapshot) throws(Status) -> Bool = { _ in true },
         make: @escaping @Sendable () throws(Status) -> any Store
     ) {
@@ -46,14 +46,14 @@ public final class DeferredStore: Store, @unchecked Sendable {
     }
 
     /// Whether the store that lasts is there.
-    public var isMade: Bool { stage.load(ordering: .acquiring) != Stage.none.rawValue }
+    package var isMade: Bool { stage.load(ordering: .acquiring) != Stage.none.rawValue }
 
     @inline(__always)
     private var lasting: (any Store)? { stage.load(ordering: .acquiring) == Stage.made.rawValue ? made : nil }
 
-    public func snapshot() throws(Status) -> any Snapshot { try snapshot(.short) }
+    package func snapshot() throws(Status) -> any Snapshot { try snapshot(.short) }
 
-    public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot {
+    package func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot {
         if let lasting { return try lasting.snapshot(use) }
         return try current.store.snapshot(use)
     }
@@ -64,7 +64,7 @@ public final class DeferredStore: Store, @unchecked Sendable {
         return (made ?? memory, memory, made != nil, isClosed)
     }
 
-    public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+    package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         if let lasting { return try lasting.write(body) }
         writer.lock()
         defer { writer.unlock() }
@@ -85,7 +85,7 @@ public final class DeferredStore: Store, @unchecked Sendable {
     }
 
     /// Makes the store that lasts, with what is in memory, unless it is there.
-    public func keep() throws(Status) {
+    package func keep() throws(Status) {
         if lasting != nil { return }
         writer.lock()
         defer { writer.unlock() }
@@ -119,17 +119,17 @@ public final class DeferredStore: Store, @unchecked Sendable {
         }
     }
 
-    public func maintain() { lasting?.maintain() }
+    package func maintain() { lasting?.maintain() }
 
-    public func damage(max: Int) throws(Status) -> [String] { try lasting?.damage(max: max) ?? [] }
+    package func damage(max: Int) throws(Status) -> [String] { try lasting?.damage(max: max) ?? [] }
 
-    public var sizeBytes: Int? { lasting.map(\.sizeBytes) ?? 0 }
+    package var sizeBytes: Int? { lasting.map(\.sizeBytes) ?? 0 }
 
-    public var statistics: StoreStatistics { lasting?.statistics ?? StoreStatistics() }
+    package var statistics: StoreStatistics { lasting?.statistics ?? StoreStatistics() }
 
-    public func close() { close(because: .unavailable("The database is closed.")) }
+    package func close() { close(because: .unavailable("The database is closed.")) }
 
-    public func close(because reason: Status) {
+    package func close(because reason: Status) {
         writer.lock()
         defer { writer.unlock() }
         monitor.lock()

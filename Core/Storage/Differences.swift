@@ -141,10 +141,10 @@ private struct FeedReader {
 }
 
 /// The documents of a query's scope that changed between two versions, each once, in the order of their keys.
-public struct DocumentChanges {
+package struct DocumentChanges {
     private let view: ReadView
     private let changes: ScopeChanges
-    public let keys: [[UInt8]]
+    package let keys: [[UInt8]]
 
     fileprivate init(_ changes: ScopeChanges, _ view: ReadView) {
         self.changes = changes
@@ -153,13 +153,13 @@ public struct DocumentChanges {
     }
 
     /// A document as it was at the earlier version; nil also when there was none.
-    public func before(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+    package func before(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         guard let version = changes.firstVersions[key] else { return try view.document(key: key) }
         return try Feed.stateBefore(version, key, in: view.snapshot)
     }
 
     /// The same at the view's version.
-    public func after(_ key: [UInt8]) throws(Status) -> StoredDocument? { try view.document(key: key) }
+    package func after(_ key: [UInt8]) throws(Status) -> StoredDocument? { try view.document(key: key) }
 }
 
 extension ReadView {
@@ -168,7 +168,7 @@ extension ReadView {
     ///   - changesMax: how many documents may have changed.
     ///   - meter: counts the feed records that are looked at.
     /// - Returns: nil when the history doesn't go back so far, or more have changed.
-    public func changes(
+    package func changes(
         in live: LiveQuery, since earlier: Int64, changesMax: Int, meter: WorkMeter
     ) throws(Status) -> DocumentChanges? {
         guard try reaches(earlier) else { return nil }
@@ -185,7 +185,7 @@ extension ReadView {
 
     /// A document as it was at a version before the view's; nil also when there was none.
     /// - Throws: FAILED_PRECONDITION when the history doesn't go back so far.
-    public func document(key: [UInt8], atVersion earlier: Int64) throws(Status) -> StoredDocument? {
+    package func document(key: [UInt8], atVersion earlier: Int64) throws(Status) -> StoredDocument? {
         let current = try snapshot.document(key)
         if let current, current.updateVersion <= earlier { return current }
         return try Feed.document(key: key, current: current, at: earlier, in: snapshot)
@@ -193,14 +193,14 @@ extension ReadView {
 
     /// Whether a version is one of this history, and all changes after it are still known: there is a commit of exactly this
     /// version, or the history begins with it. A database that was restored from a backup has lost the versions after it.
-    public func knows(_ earlier: Int64) throws(Status) -> Bool {
+    package func knows(_ earlier: Int64) throws(Status) -> Bool {
         let begin = try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0
         if earlier <= begin { return earlier == begin }
         return try snapshot.count(.feed, Feed.range(of: earlier), limit: 1) > 0
     }
 
     /// Whether all changes after a version are still known.
-    public func reaches(_ earlier: Int64) throws(Status) -> Bool {
+    package func reaches(_ earlier: Int64) throws(Status) -> Bool {
         earlier >= (try snapshot.get(.meta, Database.earliestKey).map(Database.decode) ?? 0)
     }
 }

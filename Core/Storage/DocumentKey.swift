@@ -9,10 +9,10 @@ import HearthModel
 /// Document keys are the same but for a terminator behind the last collection: so the documents of one collection stand
 /// side by side (a scan of the prefix up to that terminator), and all that lies below a document or in and below a
 /// collection is one range too. `documents` is kept by document keys.
-public enum DocumentKey {
+package enum DocumentKey {
     private typealias Tag = IndexValue.Tag
 
-    public static func encode(_ path: ResourcePath) -> [UInt8] {
+    package static func encode(_ path: ResourcePath) -> [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(path.segments.reduce(2) { $0 + $1.utf8.count + 3 })
         let last = path.segments.count - 1
@@ -42,7 +42,7 @@ public enum DocumentKey {
     }
 
     /// The path of a document key; nil when the bytes are none.
-    public static func decode(_ key: [UInt8]) -> ResourcePath? {
+    package static func decode(_ key: [UInt8]) -> ResourcePath? {
         var position = 0
         var segments: [String] = []
         // One terminator behind the collection, one behind the document; a damaged key may have them anywhere.
@@ -147,12 +147,12 @@ public enum DocumentKey {
     }
 
     /// The prefix that the keys of a document's collection have in common; nil when the bytes are no key.
-    public static func collectionPrefix(of key: [UInt8]) -> [UInt8]? {
+    package static func collectionPrefix(of key: [UInt8]) -> [UInt8]? {
         collectionPrefixEnd(key).map { Array(key[..<$0]) }
     }
 
     /// The id of a document of the collection with a prefix; nil for documents elsewhere.
-    public static func id(_ key: [UInt8], inCollection prefix: [UInt8]) -> String? {
+    package static func id(_ key: [UInt8], inCollection prefix: [UInt8]) -> String? {
         guard key.count > prefix.count else { return nil }
         let isInside = key.withUnsafeBytes { key in
             prefix.withUnsafeBytes { UTF8Order.compare(UnsafeRawBufferPointer(rebasing: key[..<$0.count]), $0) == 0 }

@@ -2,9 +2,9 @@ import HearthModel
 import HearthWire
 
 /// Entry points for fuzzing what the store keeps: see `WireFuzzing`. A broken promise traps.
-public enum StorageFuzzing {
+package enum StorageFuzzing {
     /// Feeds the bytes to every reader of stored keys, and two values made from them to the order of index keys.
-    public static func fuzzIndexKeys(_ bytes: [UInt8]) {
+    package static func fuzzIndexKeys(_ bytes: [UInt8]) {
         fuzzReaders(bytes)
         // The first byte says where the second value begins.
         guard let first = bytes.first else { return }

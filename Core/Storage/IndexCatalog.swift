@@ -1,8 +1,8 @@
 import HearthModel
 
 /// One field of an index definition.
-public struct IndexField: Sendable, Hashable {
-    public enum Kind: Sendable, Hashable {
+package struct IndexField: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         case ascending
         case descending
         case contains
@@ -10,38 +10,38 @@ public struct IndexField: Sendable, Hashable {
         case vector(dimension: Int)
     }
 
-    public var path: FieldPath
-    public var kind: Kind
+    package var path: FieldPath
+    package var kind: Kind
 
-    public init(path: FieldPath, kind: Kind) {
+    package init(path: FieldPath, kind: Kind) {
         self.path = path
         self.kind = kind
     }
 }
 
 /// A composite index, or a single-field index beyond the automatic ones.
-public struct IndexDefinition: Sendable, Hashable {
-    public enum Scope: String, Sendable {
+package struct IndexDefinition: Sendable, Hashable {
+    package enum Scope: String, Sendable {
         case collection = "COLLECTION"
         case collectionGroup = "COLLECTION_GROUP"
     }
 
-    public enum State: String, Sendable {
+    package enum State: String, Sendable {
         case creating = "CREATING"
         case ready = "READY"
     }
 
     /// Unique in its database, never used again.
-    public var id: UInt32
-    public var collectionID: String
-    public var scope: Scope
+    package var id: UInt32
+    package var collectionID: String
+    package var scope: Scope
     /// Without `__name__`.
-    public var fields: [IndexField]
+    package var fields: [IndexField]
     /// The direction of `__name__`, which ends every index.
-    public var nameDescending: Bool
-    public var state: State
+    package var nameDescending: Bool
+    package var state: State
 
-    public init(
+    package init(
         id: UInt32, collectionID: String, scope: Scope, fields: [IndexField], nameDescending: Bool,
         state: State = .creating
     ) {
@@ -53,17 +53,17 @@ public struct IndexDefinition: Sendable, Hashable {
         self.state = state
     }
 
-    public static func == (lhs: IndexDefinition, rhs: IndexDefinition) -> Bool {
+    package static func == (lhs: IndexDefinition, rhs: IndexDefinition) -> Bool {
         lhs.id == rhs.id && lhs.state == rhs.state && lhs.isSame(as: rhs)
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(id)
         hasher.combine(fields)
     }
 
     /// Whether two definitions describe the same index.
-    public func isSame(as other: IndexDefinition) -> Bool {
+    package func isSame(as other: IndexDefinition) -> Bool {
         UTF8Order.equal(collectionID, other.collectionID) && scope == other.scope && fields == other.fields
             && nameDescending == other.nameDescending
     }
@@ -78,50 +78,50 @@ public struct IndexDefinition: Sendable, Hashable {
 }
 
 /// A deviation of one field from the automatic indexes. Source: `fieldOverrides` of firestore.indexes.json.
-public struct FieldOverride: Sendable, Hashable {
-    public struct Index: Sendable, Hashable {
-        public var scope: IndexDefinition.Scope
-        public var kind: IndexField.Kind
+package struct FieldOverride: Sendable, Hashable {
+    package struct Index: Sendable, Hashable {
+        package var scope: IndexDefinition.Scope
+        package var kind: IndexField.Kind
 
-        public init(scope: IndexDefinition.Scope, kind: IndexField.Kind) {
+        package init(scope: IndexDefinition.Scope, kind: IndexField.Kind) {
             self.scope = scope
             self.kind = kind
         }
     }
 
-    public var collectionID: String
+    package var collectionID: String
     /// Nil for all fields of the collection (`*`).
-    public var path: FieldPath?
+    package var path: FieldPath?
     /// What exists in place of the automatic indexes; empty for a field that is exempt.
-    public var indexes: [Index]
+    package var indexes: [Index]
     /// Whether documents expire by this field's time.
-    public var isTimeToLive: Bool
+    package var isTimeToLive: Bool
 
-    public init(collectionID: String, path: FieldPath?, indexes: [Index], isTimeToLive: Bool = false) {
+    package init(collectionID: String, path: FieldPath?, indexes: [Index], isTimeToLive: Bool = false) {
         self.collectionID = collectionID
         self.path = path
         self.indexes = indexes
         self.isTimeToLive = isTimeToLive
     }
 
-    public static func == (lhs: FieldOverride, rhs: FieldOverride) -> Bool {
+    package static func == (lhs: FieldOverride, rhs: FieldOverride) -> Bool {
         UTF8Order.equal(lhs.collectionID, rhs.collectionID) && lhs.path == rhs.path && lhs.indexes == rhs.indexes
             && lhs.isTimeToLive == rhs.isTimeToLive
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
         hasher.combine(indexes)
     }
 
-    public static let automaticIndexes: [Index] = [
+    package static let automaticIndexes: [Index] = [
         Index(scope: .collection, kind: .ascending), Index(scope: .collection, kind: .descending),
         Index(scope: .collection, kind: .contains),
     ]
 }
 
 /// All index definitions of a database. An immutable value: a change makes a new catalog.
-public struct IndexCatalog: Sendable, Equatable {
+package struct IndexCatalog: Sendable, Equatable {
     /// The overrides of a collection have changed, and not all of its documents have the entries that belong to that.
     ///
     /// A document may have the entries of any of the earlier overrides, or those of the present ones. Meanwhile a query uses
@@ -142,8 +142,8 @@ public struct IndexCatalog: Sendable, Equatable {
         case certain
     }
 
-    public private(set) var definitions: [IndexDefinition] = []
-    public private(set) var overrides: [FieldOverride] = []
+    package private(set) var definitions: [IndexDefinition] = []
+    package private(set) var overrides: [FieldOverride] = []
     private(set) var changes: [Change] = []
     /// Definitions that are gone, and of which there still are entries.
     private(set) var removed: [IndexDefinition] = []
@@ -153,7 +153,7 @@ public struct IndexCatalog: Sendable, Equatable {
     private var byCollection: [[UInt8]: [IndexDefinition]] = [:]
     private var overridesByCollection: [[UInt8]: [FieldOverride]] = [:]
 
-    public init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
+    package init(definitions: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
         self.init(definitions: definitions, overrides: overrides, changes: [], removed: [])
     }
 
@@ -170,7 +170,7 @@ public struct IndexCatalog: Sendable, Equatable {
         overridesByCollection = Dictionary(grouping: overrides) { Array($0.collectionID.utf8) }
     }
 
-    public static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
+    package static func == (lhs: IndexCatalog, rhs: IndexCatalog) -> Bool {
         lhs.definitions == rhs.definitions && lhs.overrides == rhs.overrides && lhs.changes == rhs.changes
             && lhs.removed == rhs.removed
     }
@@ -238,13 +238,13 @@ public struct IndexCatalog: Sendable, Equatable {
     }
 
     /// The definitions that were asked for as such, without those that overrides bring with them.
-    public var ownDefinitions: [IndexDefinition] {
+    package var ownDefinitions: [IndexDefinition] {
         let brought = Set(Self.groupDefinitions(overrides).map(IndexIdentity.init))
         return definitions.filter { !brought.contains(IndexIdentity($0)) }
     }
 
     /// Overrides that ask for an index of collection group scope become definitions of one field.
-    public static func groupDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
+    package static func groupDefinitions(_ overrides: [FieldOverride]) -> [IndexDefinition] {
         overrides.flatMap { override -> [IndexDefinition] in
             guard let path = override.path else { return [] }
             return override.indexes.filter { $0.scope == .collectionGroup }.map { index in
@@ -256,7 +256,7 @@ public struct IndexCatalog: Sendable, Equatable {
     }
 
     /// What a field without an override of its own takes over: that of the nearest path above it, or of the collection.
-    public func inheritedOverride(for path: FieldPath?, in collectionID: String) -> FieldOverride? {
+    package func inheritedOverride(for path: FieldPath?, in collectionID: String) -> FieldOverride? {
         guard let path else { return nil }
         let above = overrides(for: collectionID).filter { candidate in
             guard let other = candidate.path else { return true }

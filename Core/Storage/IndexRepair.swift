@@ -6,11 +6,11 @@ import HearthWire
 ///
 /// Documents are the truth here, and aren't changed. A document that can't be read keeps the entries that it has. Nothing
 /// else may use the store meanwhile.
-public struct IndexRepair {
-    public struct Report: Sendable, Equatable {
-        public var added = 0
-        public var corrected = 0
-        public var removed = 0
+package struct IndexRepair {
+    package struct Report: Sendable, Equatable {
+        package var added = 0
+        package var corrected = 0
+        package var removed = 0
     }
 
     /// What one transaction looks at: enough for a sync to be shared, little enough for memory.
@@ -23,7 +23,7 @@ public struct IndexRepair {
 
     /// - Throws: UNAVAILABLE when the store can't be read or written, DATA_LOSS when it is damaged otherwise. What was
     ///   repaired up to there stays so.
-    public static func run(_ store: any Store) throws(Status) -> Report {
+    package static func run(_ store: any Store) throws(Status) -> Report {
         let snapshot = try store.snapshot()
         defer { snapshot.close() }
         var repair = IndexRepair(store: store, catalog: try CatalogStore.load(from: snapshot))

@@ -21,7 +21,7 @@ import HearthModel
 /// An encoding longer than its limit is cut there, without a mark: complete encodings are prefix-free and not longer than
 /// the limit, so a cut one never is a prefix of a complete one or the other way round. Entries that are cut must be
 /// compared by their documents (`isCut`).
-public enum IndexValue {
+package enum IndexValue {
     package enum Tag {
         package static let null: UInt8 = 0x05
         package static let boolean: UInt8 = 0x0A
@@ -44,7 +44,7 @@ public enum IndexValue {
     /// short entries keep writes cheap.
     static let containerSizeBytesMax = 256
 
-    public static func encode(_ value: Value) -> [UInt8] {
+    package static func encode(_ value: Value) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(24)
         append(value, to: &bytes)

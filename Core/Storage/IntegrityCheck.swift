@@ -6,26 +6,26 @@ import HearthWire
 /// Reads everything once, in one snapshot, and holds little of it: index entries are computed from each document and
 /// looked up; the same number of entries is then no more and no less than what belongs there. Only when the numbers
 /// differ are all entries walked over to name those that belong to no document.
-public struct IntegrityCheck {
-    public struct Report: Sendable {
-        public var documents = 0
-        public var entries = 0
-        public var feedRecords = 0
-        public var tombstones = 0
+package struct IntegrityCheck {
+    package struct Report: Sendable {
+        package var documents = 0
+        package var entries = 0
+        package var feedRecords = 0
+        package var tombstones = 0
         /// What is wrong, as far as it was noted.
-        public var problems: [String] = []
+        package var problems: [String] = []
         /// How much is wrong; may be more than was noted.
-        public var problemCount = 0
+        package var problemCount = 0
         /// How much of it is a matter of index entries, which `IndexRepair` mends.
-        public var entryProblemCount = 0
+        package var entryProblemCount = 0
 
-        public init() {}
+        package init() {}
 
-        public var isSound: Bool { problemCount == 0 }
+        package var isSound: Bool { problemCount == 0 }
     }
 
     /// Problems that a report names.
-    public static let problemsMax = 100
+    package static let problemsMax = 100
 
     private let snapshot: any Snapshot
     private var catalog = IndexCatalog()
@@ -37,7 +37,7 @@ public struct IntegrityCheck {
     private var recordsFound = 0
 
     /// - Throws: UNAVAILABLE when the store can't be read. What is damaged is reported, not thrown.
-    public static func run(
+    package static func run(
         _ database: Database, check: @escaping () throws(Status) -> Void = {}
     ) throws(Status) -> Report {
         try run(database.store, check: check)
@@ -45,7 +45,7 @@ public struct IntegrityCheck {
 
     /// - Parameter check: called for every document; throws to end the check.
     /// - Throws: UNAVAILABLE when the store can't be read. What is damaged is reported, not thrown.
-    public static func run(
+    package static func run(
         _ store: any Store, check: @escaping () throws(Status) -> Void = {}
     ) throws(Status) -> Report {
         let snapshot = try store.snapshot()

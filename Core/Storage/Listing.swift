@@ -5,18 +5,18 @@ import HearthModel
 ///
 /// At present both skip from one id to the next: their cost is that of their answer. In the past everything below the
 /// place is looked at, because an id counts by what existed then.
-public enum Listing {
+package enum Listing {
     /// A document of a collection, or the place of one.
-    public struct Item: Sendable {
-        public var key: [UInt8]
-        public var document: StoredDocument?
+    package struct Item: Sendable {
+        package var key: [UInt8]
+        package var document: StoredDocument?
     }
 
     /// The ids of the collections directly below a document or the root, in the order of their UTF-8 bytes.
     /// - Parameters:
     ///   - after: ids up to and with this one are left out.
     ///   - limit: at most so many ids.
-    public static func collectionIDs(
+    package static func collectionIDs(
         below parent: ResourcePath, after: String?, limit: Int, view: ReadView
     ) throws(Status) -> [String] {
         let prefix = DocumentKey.encodeSegments(parent)
@@ -41,7 +41,7 @@ public enum Listing {
     ///   - after: the key of the item to begin behind.
     ///   - limit: at most so many items.
     ///   - bytesMax: the last item is the first behind documents of so many bytes.
-    public static func items(
+    package static func items(
         of collection: ResourcePath, after: [UInt8]?, limit: Int, bytesMax: Int, view: ReadView
     ) throws(Status) -> [Item] {
         let below = DocumentKey.encodeSegments(collection)

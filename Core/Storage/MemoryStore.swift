@@ -5,11 +5,11 @@ import Synchronization
 ///
 /// The present state is four trees that share nodes with the states before (`MemoryStoreTree`). A snapshot retains them;
 /// a transaction changes a copy, which becomes the present state when it succeeds.
-public final class MemoryStore: Store {
+package final class MemoryStore: Store {
     private let contents: MemoryStoreContents
     private let life = MemoryStoreLife()
 
-    public convenience init() {
+    package convenience init() {
         self.init(MemoryStoreContents())
     }
 
@@ -17,12 +17,12 @@ public final class MemoryStore: Store {
         self.contents = contents
     }
 
-    public func snapshot() throws(Status) -> any Snapshot {
+    package func snapshot() throws(Status) -> any Snapshot {
         try life.check()
         return MemoryStoreSnapshot(contents.trees.withLock { $0 }, life)
     }
 
-    public func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
+    package func write<Result>(_ body: (any StoreTransaction) throws(Status) -> Result) throws(Status) -> Result {
         // Mutex can't return what isn't Sendable.
         var result: Result?
         try contents.writer.withLock { _ throws(Status) in
@@ -39,10 +39,10 @@ public final class MemoryStore: Store {
         return result
     }
 
-    public func maintain() {}
+    package func maintain() {}
 
-    public func close() { life.end() }
-    public func close(because reason: Status) { life.end(reason) }
+    package func close() { life.end() }
+    package func close(because reason: Status) { life.end(reason) }
 
     /// A store of its own with the same contents, in constant time.
     func copied() -> MemoryStore {
@@ -61,13 +61,13 @@ public final class MemoryStore: Store {
 }
 
 /// The stores of `--memory`: like those of a folder, a database keeps its contents while its store is closed.
-public final class MemoryStoreProvider: StoreProvider {
+package final class MemoryStoreProvider: StoreProvider {
     // By the bytes of the name: to Swift, two spellings of "é" are one string.
     private let entries = Mutex<[[UInt8]: (name: DatabaseName, store: MemoryStore)]>([:])
 
-    public init() {}
+    package init() {}
 
-    public func open(_ database: DatabaseName) throws(Status) -> any Store {
+    package func open(_ database: DatabaseName) throws(Status) -> any Store {
         entries.withLock { entries in
             let key = Array(database.text.utf8)
             if let store = entries[key]?.store, store.isOpen { return store }
@@ -77,15 +77,15 @@ public final class MemoryStoreProvider: StoreProvider {
         }
     }
 
-    public func contains(_ database: DatabaseName) throws(Status) -> Bool {
+    package func contains(_ database: DatabaseName) throws(Status) -> Bool {
         entries.withLock { $0[Array(database.text.utf8)] != nil }
     }
 
-    public func databases() throws(Status) -> [DatabaseName] {
+    package func databases() throws(Status) -> [DatabaseName] {
         entries.withLock { $0.values.map(\.name) }
     }
 
-    public func delete(_ database: DatabaseName) throws(Status) {
+    package func delete(_ database: DatabaseName) throws(Status) {
         try entries.withLock { entries throws(Status) in
             let key = Array(database.text.utf8)
             guard let store = entries[key]?.store else {

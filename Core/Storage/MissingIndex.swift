@@ -2,8 +2,8 @@ import HearthModel
 import HearthWire
 
 /// The refusal of a query for want of an index, as production words it, for `--require-indexes`.
-public enum MissingIndex {
-    public static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
+package enum MissingIndex {
+    package static func status(_ index: IndexDefinition, database: DatabaseName) -> Status {
         let payload = Self.payload(index, database: database)
         let place =
             database.database == DatabaseName.defaultDatabase
@@ -15,7 +15,7 @@ public enum MissingIndex {
     }
 
     /// The entry of `firestore.indexes.json` that defines an index.
-    public static func definitionJSON(_ index: IndexDefinition) -> String {
+    package static func definitionJSON(_ index: IndexDefinition) -> String {
         let fields = index.fields.map { field in
             let kind =
                 switch field.kind {

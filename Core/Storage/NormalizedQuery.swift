@@ -3,7 +3,7 @@ import HearthWire
 
 /// A query that is checked and brought into the form in which it is planned and matched: disjunctive normal form, the
 /// completed order, cursors as order-key bounds.
-public struct NormalizedQuery: Sendable {
+package struct NormalizedQuery: Sendable {
     /// A filter that can't be taken apart further; IN and ARRAY_CONTAINS_ANY have become alternatives.
     enum Predicate: Sendable {
         case field(FieldPath, Filter.Operator, Value)
@@ -23,7 +23,7 @@ public struct NormalizedQuery: Sendable {
     /// Predicates that must all hold.
     typealias Conjunction = [Predicate]
 
-    public private(set) var query: Query
+    package private(set) var query: Query
     /// One of these must hold. A query without filter has one empty conjunction.
     let disjunction: [Conjunction]
     /// The completed order; its last field is `__name__`.
@@ -74,7 +74,7 @@ public struct NormalizedQuery: Sendable {
     /// - Parameter existing: further fields that results must have, which the order has behind those of inequalities;
     ///   aggregations name theirs here.
     /// - Throws: INVALID_ARGUMENT, with Google's wordings, in Google's order of checks.
-    public init(_ query: Query, existing: [FieldPath] = []) throws(Status) {
+    package init(_ query: Query, existing: [FieldPath] = []) throws(Status) {
         self.query = query
         if case .collection(let id) = query.scope {
             namePrefix = DocumentKey.encodeSegments(query.parent.path.appending(id))
@@ -315,12 +315,12 @@ public struct NormalizedQuery: Sendable {
     /// - Parameters:
     ///   - remaining: what is left of the limit.
     ///   - offset: what is left to be skipped.
-    public func continued(after result: QueryResult, remaining: Int?, offset: Int) throws(Status) -> NormalizedQuery {
+    package func continued(after result: QueryResult, remaining: Int?, offset: Int) throws(Status) -> NormalizedQuery {
         guard let last = try orderKey(fields: result.document.fields, key: result.key) else { return self }
         return continued(after: last, remaining: remaining, offset: offset)
     }
 
-    public func continued(after orderKey: [UInt8], remaining: Int?, offset: Int) -> NormalizedQuery {
+    package func continued(after orderKey: [UInt8], remaining: Int?, offset: Int) -> NormalizedQuery {
         var rest = self
         rest.query.limit = remaining
         rest.query.offset = offset
@@ -338,7 +338,7 @@ public struct NormalizedQuery: Sendable {
     }
 
     /// Where a result stands in this query's order; can be given to `continued` later.
-    public func position(of result: QueryResult) throws(Status) -> [UInt8] {
+    package func position(of result: QueryResult) throws(Status) -> [UInt8] {
         try orderKey(fields: result.document.fields, key: result.key) ?? []
     }
 

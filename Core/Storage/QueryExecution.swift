@@ -2,11 +2,11 @@ import HearthModel
 import HearthWire
 
 /// One document of a query's results.
-public struct QueryResult: Sendable {
-    public var key: [UInt8]
-    public var document: StoredDocument
+package struct QueryResult: Sendable {
+    package var key: [UInt8]
+    package var document: StoredDocument
     /// The distance of a nearest-neighbour search.
-    public var distance: Double?
+    package var distance: Double?
 
     package init(key: [UInt8], document: StoredDocument, distance: Double? = nil) {
         self.key = key
@@ -18,11 +18,11 @@ public struct QueryResult: Sendable {
 /// A running query: gives its results one after the other, in order, from one view.
 ///
 /// Used by one thread at a time. It holds the view's snapshot open, so its owner lets go of it when nobody reads.
-public final class QueryExecution {
-    public let query: NormalizedQuery
+package final class QueryExecution {
+    package let query: NormalizedQuery
     let plan: QueryPlan
-    public let view: ReadView
-    public let meter: WorkMeter
+    package let view: ReadView
+    package let meter: WorkMeter
     private let keysOnly: Bool
     /// Made by the first step: of a state of the past it costs a walk over what has changed since, which is no work for
     /// those who only plan.
@@ -30,20 +30,20 @@ public final class QueryExecution {
     private var remaining: Int
     private var toSkip: Int
     /// Results that the query's offset has passed over so far.
-    public private(set) var skippedResults = 0
-    public private(set) var resultsReturned = 0
+    package private(set) var skippedResults = 0
+    package private(set) var resultsReturned = 0
     private var nearest: [Neighbour]?
 
     /// - Parameter requireIndexes: refuse, as production does, what only an index that is not defined would serve well.
     /// - Throws: FAILED_PRECONDITION for a missing index when `requireIndexes`.
-    public convenience init(
+    package convenience init(
         _ query: NormalizedQuery, view: ReadView, meter: WorkMeter = WorkMeter(), requireIndexes: Bool = false
     ) throws(Status) {
         try self.init(query, view: view, meter: meter, requireIndexes: requireIndexes, keysOnly: false)
     }
 
     /// - Parameter keysOnly: only `nextKey` and `count` will be called.
-    public init(
+    package init(
         _ query: NormalizedQuery, view: ReadView, meter: WorkMeter, requireIndexes: Bool = false, keysOnly: Bool
     ) throws(Status) {
         self.query = query
@@ -77,10 +77,10 @@ public final class QueryExecution {
     }
 
     /// Whether the work is proportional to the results, so that it may run in slices on an event loop.
-    public var isLight: Bool { plan.isLight(query) && !view.isPast }
+    package var isLight: Bool { plan.isLight(query) && !view.isPast }
 
     /// The next result; nil at the end, or when the query gives way (`WorkMeter.isPaused`).
-    public func next() throws(Status) -> QueryResult? {
+    package func next() throws(Status) -> QueryResult? {
         if query.query.findNearest != nil { return try nextNearest() }
         guard remaining > 0 else { return nil }
         let (context, stream) = try start()
@@ -100,7 +100,7 @@ public final class QueryExecution {
     }
 
     /// The next result's key alone, without reading the document. Not for nearest-neighbour searches.
-    public func nextKey() throws(Status) -> [UInt8]? {
+    package func nextKey() throws(Status) -> [UInt8]? {
         guard remaining > 0 else { return nil }
         let stream = try start().stream
         while toSkip > 0 {
@@ -114,7 +114,7 @@ public final class QueryExecution {
     }
 
     /// The number of results, counted up to a limit: from the store's own count where the plan's ranges hold nothing else.
-    public func count(limit: Int) throws(Status) -> Int {
+    package func count(limit: Int) throws(Status) -> Int {
         let limit = min(limit, remaining)
         guard !view.isPast, plan.isDisjoint, plan.branches.allSatisfy({ $0.sources.count == 1 && $0.isExact }) else {
             var count = 0
@@ -137,12 +137,12 @@ public final class QueryExecution {
     }
 
     /// An index that the plan reads, as explain shows it.
-    public struct IndexUse: Sendable {
-        public var properties: String
-        public var isGroupScope: Bool
+    package struct IndexUse: Sendable {
+        package var properties: String
+        package var isGroupScope: Bool
     }
 
-    public var indexesUsed: [IndexUse] { plan.indexesUsed(query) }
+    package var indexesUsed: [IndexUse] { plan.indexesUsed(query) }
 
     /// Whether no result is known before all of them have been found and sorted.
     package var isSorted: Bool {

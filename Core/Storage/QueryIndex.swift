@@ -7,7 +7,7 @@ import HearthWire
 /// of a field's values or of names. A document concerns only those that are filed under what it has, so a commit costs what
 /// the queries that it may touch cost, and its own fields, however many other queries there are and whatever fields they name.
 /// Queries that demand nothing of the kind are always looked at.
-public struct QueryIndex<Element: AnyObject> {
+package struct QueryIndex<Element: AnyObject> {
     private typealias Elements = [ObjectIdentifier: Element]
 
     private struct FieldAnchors {
@@ -56,13 +56,13 @@ public struct QueryIndex<Element: AnyObject> {
     /// What each element is filed under.
     private var anchors: [ObjectIdentifier: QueryAnchors] = [:]
 
-    public var count: Int { anchors.count }
+    package var count: Int { anchors.count }
 
-    public init() {}
+    package init() {}
 
-    public var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
-    public mutating func insert(_ element: Element, for live: LiveQuery) {
+    package mutating func insert(_ element: Element, for live: LiveQuery) {
         insert(element, for: live.query, withinCursors: true)
     }
 
@@ -89,7 +89,7 @@ public struct QueryIndex<Element: AnyObject> {
         file(&fields[path, default: FieldAnchors()])
     }
 
-    public mutating func remove(_ element: Element) {
+    package mutating func remove(_ element: Element) {
         let id = ObjectIdentifier(element)
         guard let anchors = anchors.removeValue(forKey: id) else { return }
         if anchors.isAlways {
@@ -116,7 +116,7 @@ public struct QueryIndex<Element: AnyObject> {
     // MARK: Changes
 
     /// Those that may match the document before or after the change.
-    public func candidates(for change: Change) throws(Status) -> [Element] {
+    package func candidates(for change: Change) throws(Status) -> [Element] {
         var found = always
         _ = try look(at: change) { value, anchors in
             Self.look(up: value, in: anchors, &found)
@@ -129,7 +129,7 @@ public struct QueryIndex<Element: AnyObject> {
     }
 
     /// Whether there are candidates: the first one decides.
-    public func hasCandidates(for change: Change) throws(Status) -> Bool {
+    package func hasCandidates(for change: Change) throws(Status) -> Bool {
         if !always.isEmpty { return true }
         if names.count > 0, let key = DocumentKey.toPathKey(change.key), names.holds(key) { return true }
         return try look(at: change) { value, anchors in Self.isAnchored(value, in: anchors) }

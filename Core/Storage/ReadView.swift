@@ -4,15 +4,15 @@ import HearthModel
 ///
 /// The version is that of the snapshot beneath, or an earlier one: then the documents that changed since are taken from
 /// the feed, which keeps the state before each change.
-public final class ReadView {
-    public let snapshot: any Snapshot
+package final class ReadView {
+    package let snapshot: any Snapshot
     /// Commits up to and with this version are seen.
-    public let version: Int64
+    package let version: Int64
     /// The version of the last commit in the snapshot.
     let snapshotVersion: Int64
     /// The time that an answer gives as its read time; a later read at it sees the same.
-    public let readTime: Timestamp
-    public let catalog: IndexCatalog
+    package let readTime: Timestamp
+    package let catalog: IndexCatalog
     /// Which collections recent commits changed; without it the feed alone tells.
     let history: FeedIndex?
     private var cachedOverlay: (scope: ScopeChanges.Scope, overlay: PastOverlay)?
@@ -44,7 +44,7 @@ public final class ReadView {
         longRead = read
     }
 
-    public var isPast: Bool { version < snapshotVersion }
+    package var isPast: Bool { version < snapshotVersion }
 
     /// The documents of a scope that changed after the view's version, nil when it is the present.
     /// - Throws: RESOURCE_EXHAUSTED when they are too many.
@@ -59,14 +59,14 @@ public final class ReadView {
         return overlay
     }
 
-    public func document(key: [UInt8]) throws(Status) -> StoredDocument? {
+    package func document(key: [UInt8]) throws(Status) -> StoredDocument? {
         let current = try snapshot.document(key)
         guard isPast else { return current }
         if let current, current.updateVersion <= version { return current }
         return try Feed.document(key: key, current: current, at: version, in: snapshot)
     }
 
-    public func document(_ path: ResourcePath) throws(Status) -> StoredDocument? {
+    package func document(_ path: ResourcePath) throws(Status) -> StoredDocument? {
         try document(key: DocumentKey.encode(path))
     }
 }
@@ -76,7 +76,7 @@ extension ReadView {
     /// - Parameters:
     ///   - collectionID: nil for all.
     ///   - position: a key that an earlier call gave last.
-    public func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]]
+    package func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]]
     {
         if let collectionID {
             return try IndexBuilder.documentKeys(of: collectionID, after: position, limit: limit, in: snapshot)

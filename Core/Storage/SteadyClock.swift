@@ -7,9 +7,9 @@ import Synchronization
 /// compares the time of day with the time that has passed since it was right: while the two go together, it tells the time of
 /// day; when the time of day steps, it goes on as if nothing had happened. A step that stands for some minutes is
 /// taken for a correction, except one that leads far into the future: then the process must be started again.
-public final class SteadyClock: Clock {
+package final class SteadyClock: Clock {
     /// What happened to the system's clock. Every event is told once.
-    public enum Event: Equatable, Sendable {
+    package enum Event: Equatable, Sendable {
         /// It has stepped by so many microseconds, which aren't followed for now.
         case stepped(microseconds: Int64)
         /// It has come back.
@@ -43,7 +43,7 @@ public final class SteadyClock: Clock {
     /// - Parameters:
     ///   - source: the system's clock.
     ///   - passedNanoseconds: goes on while the machine sleeps, and never steps.
-    public init(
+    package init(
         _ source: any Clock = SystemClock(),
         passedNanoseconds: @escaping @Sendable () -> UInt64 = { SystemClock().bootNanoseconds() }
     ) {
@@ -54,16 +54,16 @@ public final class SteadyClock: Clock {
         state = Mutex(State(greatestOffset: offset))
     }
 
-    public func now() -> Timestamp {
+    package func now() -> Timestamp {
         let time = source.now()
         let steady = Int64(passedNanoseconds() / 1000) &+ offset.load(ordering: .relaxed)
         return abs(time.microseconds - steady) <= Self.toleranceMicroseconds ? time : Timestamp(microseconds: steady)
     }
 
-    public func monotonicNanoseconds() -> UInt64 { source.monotonicNanoseconds() }
+    package func monotonicNanoseconds() -> UInt64 { source.monotonicNanoseconds() }
 
     /// Follows what the clock's corrections do slowly, and looks for steps. To be called some times a second.
-    public func tick() -> Event? {
+    package func tick() -> Event? {
         let passed = passedNanoseconds()
         let present = source.now().microseconds - Int64(passed / 1000)
         let difference = present - offset.load(ordering: .relaxed)
@@ -93,7 +93,7 @@ public final class SteadyClock: Clock {
 }
 
 /// What is done when a database holds commits of the future, because the clock was or is wrong.
-public enum ClockSkew {
+package enum ClockSkew {
     /// Seconds from which on it is worth a warning.
     static let warningSeconds: Int64 = 5
     /// Seconds from which on the database isn't opened, unless that is allowed.

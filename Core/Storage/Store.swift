@@ -9,7 +9,7 @@ import HearthModel
 /// - `Store.write` applies all changes of its body or none; when it returns they are durable (as far as the engine
 ///   promises durability at all) and every later snapshot shows them.
 /// - One writer at a time; readers neither wait for the writer nor hold it up.
-public protocol Store: AnyObject, Sendable {
+package protocol Store: AnyObject, Sendable {
     /// A view of the present state. Costs microseconds; close it soon, it holds old pages alive.
     func snapshot() throws(Status) -> any Snapshot
 
@@ -43,7 +43,7 @@ public protocol Store: AnyObject, Sendable {
 }
 
 /// How long a snapshot is kept.
-public enum SnapshotUse: Sendable {
+package enum SnapshotUse: Sendable {
     /// Closed before the thread turns to something else: within one turn of an event loop.
     case short
     /// Kept across turns of a loop, or read by a worker. Who takes one has a `LongRead`.
@@ -51,19 +51,19 @@ public enum SnapshotUse: Sendable {
 }
 
 extension Store {
-    public func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try snapshot() }
-    public func close(because reason: Status) { close() }
+    package func snapshot(_ use: SnapshotUse) throws(Status) -> any Snapshot { try snapshot() }
+    package func close(because reason: Status) { close() }
 
-    public var sizeBytes: Int? { nil }
+    package var sizeBytes: Int? { nil }
 
-    public var statistics: StoreStatistics { StoreStatistics() }
+    package var statistics: StoreStatistics { StoreStatistics() }
 
-    public func damage(max: Int) throws(Status) -> [String] { [] }
+    package func damage(max: Int) throws(Status) -> [String] { [] }
 }
 
 /// The ordered maps of a store. Their key formats are described in `DocumentKey.swift`, `IndexKey.swift` and
 /// `Feed.swift`.
-public enum Keyspace: Int, CaseIterable, Sendable {
+package enum Keyspace: Int, CaseIterable, Sendable {
     /// Document key to create time, update time, and fields in wire form.
     case documents
     /// Index entries; the value is empty or holds what a covering read needs. Many and small.
@@ -75,32 +75,32 @@ public enum Keyspace: Int, CaseIterable, Sendable {
 }
 
 /// Keys from `lower` on, up to but without `upper`; nil for no bound.
-public struct KeyRange: Sendable, Equatable {
-    public var lower: [UInt8]
-    public var upper: [UInt8]?
+package struct KeyRange: Sendable, Equatable {
+    package var lower: [UInt8]
+    package var upper: [UInt8]?
 
-    public init(lower: [UInt8], upper: [UInt8]?) {
+    package init(lower: [UInt8], upper: [UInt8]?) {
         self.lower = lower
         self.upper = upper
     }
 
     /// All keys that begin with `prefix`.
-    public init(prefix: [UInt8]) {
+    package init(prefix: [UInt8]) {
         lower = prefix
         upper = Self.successor(ofPrefix: prefix)
     }
 
-    public var isEmpty: Bool {
+    package var isEmpty: Bool {
         guard let upper else { return false }
         return UTF8Order.compare(lower, upper) >= 0
     }
 
-    public func contains(_ key: [UInt8]) -> Bool {
+    package func contains(_ key: [UInt8]) -> Bool {
         UTF8Order.compare(key, lower) >= 0 && (upper.map { UTF8Order.compare(key, $0) < 0 } ?? true)
     }
 
     /// The first key after all keys that begin with `prefix`; nil when there is none.
-    public static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
+    package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
         var bound = prefix
         while let last = bound.last {
             if last < 0xFF {
@@ -114,7 +114,7 @@ public struct KeyRange: Sendable, Equatable {
 }
 
 /// A consistent view of a store. Used by one thread at a time, but may be handed from one to another.
-public protocol Snapshot: AnyObject {
+package protocol Snapshot: AnyObject {
     func get(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status) -> [UInt8]?
 
     /// A document's stored form, split as it is read.
@@ -139,14 +139,14 @@ public protocol Snapshot: AnyObject {
 }
 
 extension Snapshot {
-    public func becomeLong() {}
+    package func becomeLong() {}
 
-    public func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
+    package func document(_ key: [UInt8]) throws(Status) -> StoredDocument? {
         guard let bytes = try get(.documents, key) else { return nil }
         return try StoredDocument(stored: bytes)
     }
 
-    public func scan(
+    package func scan(
         _ keyspace: Keyspace, _ range: KeyRange, reverse: Bool, values: Bool
     ) throws(Status) -> any KeyCursor {
         try scan(keyspace, range, reverse: reverse, values: values, dropping: 0)
@@ -154,7 +154,7 @@ extension Snapshot {
 }
 
 /// A position in a walk over a range.
-public protocol KeyCursor: AnyObject {
+package protocol KeyCursor: AnyObject {
     /// Moves to the next key; false at the end.
     func next() throws(Status) -> Bool
     /// The key at the present position, without what the walk leaves out. Valid after `next` returned true.
@@ -169,7 +169,7 @@ public protocol KeyCursor: AnyObject {
 }
 
 /// The writer's view: sees what was written through it.
-public protocol StoreTransaction: Snapshot {
+package protocol StoreTransaction: Snapshot {
     func put(_ keyspace: Keyspace, _ key: [UInt8], _ value: [UInt8]) throws(Status)
     func delete(_ keyspace: Keyspace, _ key: [UInt8]) throws(Status)
     /// Deletes at most `limit` keys of a range, from its lower end; returns how many there were.
@@ -178,7 +178,7 @@ public protocol StoreTransaction: Snapshot {
 }
 
 /// Opens the stores of databases and knows which exist.
-public protocol StoreProvider: Sendable {
+package protocol StoreProvider: Sendable {
     /// The store of a database, made when it does not exist.
     func open(_ database: DatabaseName) throws(Status) -> any Store
     /// Whether a database exists.
@@ -192,5 +192,5 @@ public protocol StoreProvider: Sendable {
 }
 
 extension StoreProvider {
-    public func close() {}
+    package func close() {}
 }

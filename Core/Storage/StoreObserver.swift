@@ -106,23 +106,23 @@ package final class StoreHealth: Sendable {
 }
 
 /// What a store has done since it was opened, and how it stands.
-public struct StoreStatistics: Sendable {
+package struct StoreStatistics: Sendable {
     /// Snapshots that are open, by `SnapshotUse`.
-    public var shortSnapshots = 0
-    public var longSnapshots = 0
-    public var revokedSnapshots = 0
+    package var shortSnapshots = 0
+    package var longSnapshots = 0
+    package var revokedSnapshots = 0
     /// Bytes of the log that hold commits.
-    public var logBytes = 0
-    public var checkpoints = 0
-    public var failedCheckpoints = 0
+    package var logBytes = 0
+    package var checkpoints = 0
+    package var failedCheckpoints = 0
     /// Checkpoints that were begun beside the writer on a log that was fully copied: must stay 0, see docs/sqlite.md.
-    public var unsafeCheckpoints = 0
+    package var unsafeCheckpoints = 0
     /// Transactions that the engine refused.
-    public var failedCommits = 0
+    package var failedCommits = 0
 
-    public init() {}
+    package init() {}
 
-    public static func + (a: StoreStatistics, b: StoreStatistics) -> StoreStatistics {
+    package static func + (a: StoreStatistics, b: StoreStatistics) -> StoreStatistics {
         var sum = a
         sum.shortSnapshots += b.shortSnapshots
         sum.longSnapshots += b.longSnapshots

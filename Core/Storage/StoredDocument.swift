@@ -6,14 +6,14 @@ import HearthWire
 ///     create version (8 bytes) · update version (8 bytes) · the `fields` entries of google.firestore.v1.Document
 ///
 /// A version is a commit's time in microseconds since 1970; numbers are big-endian.
-public struct StoredDocument: Sendable, Equatable {
-    public var createVersion: Int64
-    public var updateVersion: Int64
-    public var fields: [UInt8]
+package struct StoredDocument: Sendable, Equatable {
+    package var createVersion: Int64
+    package var updateVersion: Int64
+    package var fields: [UInt8]
 
     static let headerSizeBytes = 16
 
-    public init(createVersion: Int64, updateVersion: Int64, fields: [UInt8]) {
+    package init(createVersion: Int64, updateVersion: Int64, fields: [UInt8]) {
         self.createVersion = createVersion
         self.updateVersion = updateVersion
         self.fields = fields
@@ -29,7 +29,7 @@ public struct StoredDocument: Sendable, Equatable {
     }
 
     /// - Throws: DATA_LOSS for bytes that are no stored document.
-    public init(stored bytes: UnsafeRawBufferPointer) throws(Status) {
+    package init(stored bytes: UnsafeRawBufferPointer) throws(Status) {
         guard bytes.count >= Self.headerSizeBytes else {
             throw Status(.dataLoss, "A stored document is shorter than its header.")
         }
@@ -51,7 +51,7 @@ public struct StoredDocument: Sendable, Equatable {
         bytes.append(contentsOf: fields)
     }
 
-    public func encoded(name: String) -> EncodedDocument {
+    package func encoded(name: String) -> EncodedDocument {
         EncodedDocument(
             name: name, fields: fields, createTime: Timestamp(microseconds: createVersion),
             updateTime: Timestamp(microseconds: updateVersion))

@@ -3,7 +3,7 @@ import HearthModel
 import Synchronization
 
 /// How a transaction was begun. Source: google.firestore.v1.TransactionOptions.
-public enum TransactionMode: Sendable {
+package enum TransactionMode: Sendable {
     /// - Parameter retry: the id of an earlier attempt, whose age the new one inherits.
     case readWrite(retry: [UInt8]?, concurrency: TransactionConcurrency = .pessimistic)
     /// - Parameter readTime: nil for the time of the beginning.
@@ -12,7 +12,7 @@ public enum TransactionMode: Sendable {
 
 /// What a read-write transaction does about others that change what it has read. Its commit fails with ABORTED when that was
 /// changed, in both modes. Source: google.firestore.v1.TransactionOptions.ConcurrencyMode.
-public enum TransactionConcurrency: Sendable {
+package enum TransactionConcurrency: Sendable {
     /// Keeps nobody waiting.
     case optimistic
     /// Locks what it reads: others wait to write it, for a bounded time.

@@ -2,9 +2,9 @@ import HearthConcurrency
 import HearthModel
 
 /// Counts what a query looks at, and stops it when its caller is gone or its time is over.
-public final class WorkMeter {
-    public private(set) var entriesScanned = 0
-    public private(set) var documentsRead = 0
+package final class WorkMeter {
+    package private(set) var entriesScanned = 0
+    package private(set) var documentsRead = 0
     /// Entries at which it is asked again.
     private var nextLook = WorkMeter.lookEntries
     private var entriesMax = Int.max
@@ -23,7 +23,7 @@ public final class WorkMeter {
     /// It has given way: that there was no next result doesn't say that there are no more. It goes on when it is asked again.
     package var isPaused = false
 
-    public init(check: @escaping () throws(Status) -> Void = {}) {
+    package init(check: @escaping () throws(Status) -> Void = {}) {
         self.check = check
         memory = nil
     }

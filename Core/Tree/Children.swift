@@ -3,8 +3,8 @@
 /// A value that shares structure: up to `ChildStorage.chunkCountMax` children are one array, more are an array of such. A
 /// change copies one of the inner arrays and the references to the others, so that in a node of a hundred thousand children
 /// it costs some microseconds.
-public struct Children: Sendable {
-    public typealias Element = (key: TreeKey, node: Node)
+package struct Children: Sendable {
+    package typealias Element = (key: TreeKey, node: Node)
 
     /// Nil without children.
     private(set) var storage: ChildStorage?
@@ -37,7 +37,7 @@ public struct Children: Sendable {
     init(chunks: [[Element]]) { storage = ChildStorage(chunks: chunks) }
 
     /// Nil where there is none; assigning nil removes.
-    public internal(set) subscript(key: TreeKey) -> Node? {
+    package internal(set) subscript(key: TreeKey) -> Node? {
         get {
             guard let storage else { return nil }
             let (chunk, offset) = storage.find(key)
@@ -53,22 +53,22 @@ public struct Children: Sendable {
     }
 
     /// Of the first child whose key isn't before `key`.
-    public func place(of key: TreeKey) -> Int { storage?.place(of: key) ?? 0 }
+    package func place(of key: TreeKey) -> Int { storage?.place(of: key) ?? 0 }
 }
 
 extension Children: RandomAccessCollection {
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { storage?.count ?? 0 }
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { storage?.count ?? 0 }
 
-    public subscript(position: Int) -> Element {
+    package subscript(position: Int) -> Element {
         guard let storage else { preconditionFailure("no child at \(position)") }
         return storage.element(at: position)
     }
 
-    public func makeIterator() -> Iterator { Iterator(storage) }
+    package func makeIterator() -> Iterator { Iterator(storage) }
 
     /// Goes from chunk to chunk, which costs less than to find each by its position.
-    public struct Iterator: IteratorProtocol {
+    package struct Iterator: IteratorProtocol {
         private var chunk: [Element] = []
         private var offset = 0
         private var others: ArraySlice<[Element]> = []
@@ -83,7 +83,7 @@ extension Children: RandomAccessCollection {
             }
         }
 
-        public mutating func next() -> Element? {
+        package mutating func next() -> Element? {
             if offset == chunk.count {
                 guard let next = others.popFirst() else { return nil }
                 chunk = next
@@ -96,7 +96,7 @@ extension Children: RandomAccessCollection {
 }
 
 extension Children: Equatable {
-    public static func == (lhs: Children, rhs: Children) -> Bool {
+    package static func == (lhs: Children, rhs: Children) -> Bool {
         if lhs.storage === rhs.storage { return true }
         return lhs.count == rhs.count && zip(lhs, rhs).allSatisfy { $0.key == $1.key && $0.node == $1.node }
     }

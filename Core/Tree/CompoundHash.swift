@@ -6,14 +6,14 @@ import HearthModel
 /// children, are cut into ranges. A range ends with a leaf, whose path is said, and has the hash of a text that says its leaves;
 /// the last, empty hash is for what lies behind the last path. Source: rtdb-protocol §5.2, after the SDKs for Apple and
 /// Android.
-public struct CompoundHash: Hashable, Sendable {
+package struct CompoundHash: Hashable, Sendable {
     /// Of the last leaf of each range, ascending.
-    public let paths: [TreePath]
+    package let paths: [TreePath]
     /// One more than paths.
-    public let hashes: [String]
+    package let hashes: [String]
 
     /// Of what a client holds.
-    public init(of node: Node) {
+    package init(of node: Node) {
         let size = Double(Self.estimatedSize(of: node))
         self.init(of: node, splittingOver: max(512, Int((size * 100).squareRoot())))
     }
@@ -39,7 +39,7 @@ public struct CompoundHash: Hashable, Sendable {
     }
 
     /// Whether a node is so large that its compound hash is worth sending.
-    public static func isWorthwhile(for node: Node) -> Bool { estimatedSize(of: node) > 1024 }
+    package static func isWorthwhile(for node: Node) -> Bool { estimatedSize(of: node) > 1024 }
 
     /// About the size of the node as JSON; both sides have to find the same, because ranges depend on it.
     static func estimatedSize(of node: Node) -> Int {
@@ -65,7 +65,7 @@ public struct CompoundHash: Hashable, Sendable {
 
 extension CompoundHash {
     /// - Parameter wire: the object under `ch`.
-    public init(wire: JSONValue) throws(TreeDataError) {
+    package init(wire: JSONValue) throws(TreeDataError) {
         guard let hashes = wire["hs"]?.array, let paths = wire["ps"]?.array, hashes.count == paths.count + 1,
             paths.count <= Limits.treeHashRangesMax
         else { throw Self.invalid }
@@ -88,7 +88,7 @@ extension CompoundHash {
     private static let invalid = TreeDataError(
         "Invalid compound hash: it needs ascending paths ps and one hash hs more")
 
-    public var wire: JSONValue {
+    package var wire: JSONValue {
         [
             "hs": .array(hashes.map { .string($0) }),
             "ps": .array(paths.map { .string($0.isRoot ? "/" : $0.text) }),
@@ -97,7 +97,7 @@ extension CompoundHash {
 
     /// The ranges in which `node`, the server's data, is not what the client holds: applied to that one after another they
     /// make it `node`.
-    public func differences(from node: Node) -> [TreeRange] {
+    package func differences(from node: Node) -> [TreeRange] {
         let sha1 = SHA1()
         var own: [String] = []
         var range = RangeText()

@@ -1,9 +1,9 @@
 import HearthModel
 
 /// Entry points for fuzzing trees and queries: any bytes are refused or keep every promise. A broken promise traps.
-public enum TreeFuzzing {
+package enum TreeFuzzing {
     /// Three lines of JSON: a tree that a client holds, the server's, and an update of that.
-    public static func fuzzTree(_ bytes: [UInt8]) {
+    package static func fuzzTree(_ bytes: [UInt8]) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
             .map { Array($0) }
         let trees = lines.map { fuzzText($0) }
@@ -110,7 +110,7 @@ public enum TreeFuzzing {
 
 extension TreeFuzzing {
     /// A line with a query, of the wire or as parameters of REST, and a tree that it is asked of.
-    public static func fuzzQuery(_ bytes: [UInt8]) {
+    package static func fuzzQuery(_ bytes: [UInt8]) {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
             .map { Array($0) }
         guard lines.count == 2, let query = wireQuery(lines[0]) ?? parameterQuery(lines[0]),

@@ -8,4 +8,4 @@
 /// with it.
 ///
 /// Source: the documentation of the Realtime Database ("Structure data", REST reference) and the behaviour of its SDKs.
-public enum HearthTree {}
+package enum HearthTree {}

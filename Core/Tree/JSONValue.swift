@@ -1,5 +1,5 @@
 /// Any JSON: for envelopes, queries, tokens and other small things. Data is a `Node`.
-public enum JSONValue: Sendable {
+package enum JSONValue: Sendable {
     case null
     case bool(Bool)
     /// A number without fraction and exponent that fits.
@@ -12,14 +12,14 @@ public enum JSONValue: Sendable {
 }
 
 extension JSONValue {
-    public var string: String? { if case .string(let value) = self { value } else { nil } }
-    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
-    public var object: [(name: String, value: JSONValue)]? { if case .object(let value) = self { value } else { nil } }
-    public var isNull: Bool { if case .null = self { true } else { false } }
+    package var string: String? { if case .string(let value) = self { value } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+    package var object: [(name: String, value: JSONValue)]? { if case .object(let value) = self { value } else { nil } }
+    package var isNull: Bool { if case .null = self { true } else { false } }
 
     /// A number that is whole, however it is written.
-    public var integer: Int64? {
+    package var integer: Int64? {
         switch self {
         case .integer(let value): value
         case .double(let value): Int64(exactly: value)
@@ -27,7 +27,7 @@ extension JSONValue {
         }
     }
 
-    public var number: Double? {
+    package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .double(let value): value
@@ -36,7 +36,7 @@ extension JSONValue {
     }
 
     /// The value of a leaf; nil for null, arrays and objects.
-    public var scalar: Scalar? {
+    package var scalar: Scalar? {
         switch self {
         case .bool(let value): .bool(value)
         case .integer(let value): .integer(value)
@@ -46,7 +46,7 @@ extension JSONValue {
         }
     }
 
-    public init(_ scalar: Scalar?) {
+    package init(_ scalar: Scalar?) {
         switch scalar {
         case nil: self = .null
         case .bool(let value): self = .bool(value)
@@ -58,7 +58,7 @@ extension JSONValue {
     }
 
     /// A member of an object; nil where there is none.
-    public subscript(name: String) -> JSONValue? {
+    package subscript(name: String) -> JSONValue? {
         object?.last { TreeKey($0.name) == TreeKey(name) }?.value
     }
 }
@@ -91,7 +91,7 @@ extension ServerValue {
 
 extension JSONValue: Hashable {
     /// Of one kind and one value; strings byte by byte, objects with the same members in the same order.
-    public static func == (lhs: JSONValue, rhs: JSONValue) -> Bool {
+    package static func == (lhs: JSONValue, rhs: JSONValue) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true
         case (.array(let left), .array(let right)): left == right
@@ -106,7 +106,7 @@ extension JSONValue: Hashable {
         }
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0)
         case .array(let elements): hasher.combine(elements)
@@ -123,13 +123,13 @@ extension JSONValue: Hashable {
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByFloatLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    public init(stringLiteral value: String) { self = .string(value) }
-    public init(integerLiteral value: Int64) { self = .integer(value) }
-    public init(booleanLiteral value: Bool) { self = .bool(value) }
-    public init(floatLiteral value: Double) { self = .double(value) }
-    public init(nilLiteral: ()) { self = .null }
-    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(integerLiteral value: Int64) { self = .integer(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(floatLiteral value: Double) { self = .double(value) }
+    package init(nilLiteral: ()) { self = .null }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(elements.map { (name: $0.0, value: $0.1) })
     }
 }

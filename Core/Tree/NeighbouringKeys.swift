@@ -10,7 +10,7 @@ extension TreeKey {
     private static let greatest: Unicode.Scalar = "\u{FFFF}"
     private static let greatestInteger = TreeKey(Int(Int32.max))
 
-    public var successor: TreeQuery.BoundKey {
+    package var successor: TreeQuery.BoundKey {
         if let integer {
             return .key(integer == .max ? TreeKey(String(Self.least)) : TreeKey(Int(integer) + 1))
         }
@@ -22,7 +22,7 @@ extension TreeKey {
         return .max
     }
 
-    public var predecessor: TreeQuery.BoundKey {
+    package var predecessor: TreeQuery.BoundKey {
         if let integer { return integer == .min ? .min : .key(TreeKey(Int(integer) - 1)) }
         var scalars = Array(text.unicodeScalars)
         guard let last = scalars.popLast() else { return .min }

@@ -1,5 +1,5 @@
 /// A tree of data: empty, a leaf, or a node with children. A value; copies share structure.
-public struct Node: Sendable {
+package struct Node: Sendable {
     enum Content: Sendable {
         case empty
         case leaf(Scalar)
@@ -8,22 +8,22 @@ public struct Node: Sendable {
 
     let content: Content
     /// Nil for none; empty nodes have none.
-    public let priority: Scalar?
+    package let priority: Scalar?
 
     private init(_ content: Content, priority: Scalar?) {
         self.content = content
         self.priority = priority
     }
 
-    public static let empty = Node(.empty, priority: nil)
+    package static let empty = Node(.empty, priority: nil)
 
     /// A leaf.
-    public init(_ value: Scalar, priority: Scalar? = nil) {
+    package init(_ value: Scalar, priority: Scalar? = nil) {
         self.init(.leaf(value), priority: priority)
     }
 
     /// An inner node; children that are empty are left out, and without children it is empty. Of equal keys the last holds.
-    public init(children: some Sequence<(TreeKey, Node)>, priority: Scalar? = nil) {
+    package init(children: some Sequence<(TreeKey, Node)>, priority: Scalar? = nil) {
         self = Node.inner(Children(children), priority: priority)
     }
 
@@ -31,22 +31,22 @@ public struct Node: Sendable {
         children.isEmpty ? .empty : Node(.inner(children), priority: priority)
     }
 
-    public var isEmpty: Bool { if case .empty = content { true } else { false } }
-    public var isLeaf: Bool { if case .leaf = content { true } else { false } }
+    package var isEmpty: Bool { if case .empty = content { true } else { false } }
+    package var isLeaf: Bool { if case .leaf = content { true } else { false } }
     /// A leaf's value.
-    public var value: Scalar? { if case .leaf(let value) = content { value } else { nil } }
+    package var value: Scalar? { if case .leaf(let value) = content { value } else { nil } }
 
-    public var childCount: Int { inner?.count ?? 0 }
+    package var childCount: Int { inner?.count ?? 0 }
     var inner: Children? { if case .inner(let children) = content { children } else { nil } }
 
     /// In the order of keys.
-    public var children: Children { inner ?? Children() }
+    package var children: Children { inner ?? Children() }
 
     /// Empty where there is none.
-    public func child(_ key: TreeKey) -> Node { inner?[key] ?? .empty }
+    package func child(_ key: TreeKey) -> Node { inner?[key] ?? .empty }
 
     /// The node at a place below; empty where there is none.
-    public func node(at path: TreePath) -> Node {
+    package func node(at path: TreePath) -> Node {
         var node = self
         for key in path.keys {
             guard let children = node.inner else { return .empty }
@@ -56,10 +56,10 @@ public struct Node: Sendable {
     }
 
     /// Itself with another priority; an empty node stays empty.
-    public func with(priority: Scalar?) -> Node { isEmpty ? self : Node(content, priority: priority) }
+    package func with(priority: Scalar?) -> Node { isEmpty ? self : Node(content, priority: priority) }
 
     /// Itself with another child. A leaf becomes an inner node that keeps its priority, unless the child is empty.
-    public func setting(_ key: TreeKey, to child: Node) -> Node {
+    package func setting(_ key: TreeKey, to child: Node) -> Node {
         if child.isEmpty {
             guard var children = inner, children[key] != nil else { return self }
             children[key] = nil
@@ -71,7 +71,7 @@ public struct Node: Sendable {
     }
 
     /// Itself with another node at a place below.
-    public func setting(_ path: TreePath, to node: Node) -> Node { setting(path.keys[...], to: node) }
+    package func setting(_ path: TreePath, to node: Node) -> Node { setting(path.keys[...], to: node) }
 
     private func setting(_ keys: ArraySlice<TreeKey>, to node: Node) -> Node {
         guard let key = keys.first else { return node }
@@ -81,7 +81,7 @@ public struct Node: Sendable {
 
 extension Node: Equatable {
     /// Of one shape with equal values and priorities.
-    public static func == (lhs: Node, rhs: Node) -> Bool {
+    package static func == (lhs: Node, rhs: Node) -> Bool {
         guard lhs.priority == rhs.priority else { return false }
         switch (lhs.content, rhs.content) {
         case (.empty, .empty): return true

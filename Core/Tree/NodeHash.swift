@@ -2,7 +2,7 @@
 /// base64. Source: rtdb-protocol §5.1, after the SDKs.
 extension Node {
     /// Of what is in it, priorities too. Empty for an empty node.
-    public var hash: String {
+    package var hash: String {
         var hasher = NodeHasher()
         return hasher.hash(self)
     }

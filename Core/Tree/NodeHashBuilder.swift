@@ -1,6 +1,6 @@
 /// The hash of a node that is told of in the order of keys (`Node.hash`), without the node: what is kept are the open nodes, and
 /// of their children those with priorities.
-public struct NodeHashBuilder {
+package struct NodeHashBuilder {
     private struct Level {
         var key: TreeKey?
         var priority: Scalar?
@@ -20,18 +20,18 @@ public struct NodeHashBuilder {
     /// Of all open nodes, one behind the other.
     private var text: [UInt8] = []
     /// Empty until the node is told to its end, and for an empty node.
-    public private(set) var hash = ""
+    package private(set) var hash = ""
 
-    public init() {}
+    package init() {}
 
     /// An inner node begins.
     /// - Parameter key: nil for the node whose hash is wanted.
-    public mutating func open(_ key: TreeKey?, priority: Scalar?) {
+    package mutating func open(_ key: TreeKey?, priority: Scalar?) {
         levels.append(Level(key: key, priority: priority, start: text.count))
         NodeText.append(priority: priority, to: &text)
     }
 
-    public mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
+    package mutating func leaf(_ key: TreeKey?, _ value: Scalar, priority: Scalar?) {
         let start = text.count
         NodeText.append(priority: priority, to: &text)
         NodeText.append(value, to: &text, isQuoted: false)
@@ -41,7 +41,7 @@ public struct NodeHashBuilder {
     }
 
     /// The inner node that was opened last ends.
-    public mutating func close() {
+    package mutating func close() {
         guard var level = levels.popLast() else { preconditionFailure("what is closed was opened") }
         level.behind.sort { lhs, rhs in
             let order = TreeIndexValue.compare(lhs.priority, rhs.priority)

@@ -1,19 +1,19 @@
 /// Keys whose order is that of the times at which they were made: eight characters of time, twelve of chance.
 /// Source: rtdb-protocol §3, after the SDKs.
-public enum PushID {
+package enum PushID {
     /// In the order of ASCII, which makes the order of keys that of times.
     private static let alphabet = Array("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz".utf8)
     private static let randomCount = 12
 
     /// Makes ids, each behind all that it made before, also within one millisecond and when the clock goes back.
-    public struct Generator: Sendable {
+    package struct Generator: Sendable {
         private var lastMilliseconds: Int64 = -1
         private var random = [UInt8](repeating: 0, count: PushID.randomCount)
 
-        public init() {}
+        package init() {}
 
         /// - Parameter nowMilliseconds: since 1970; clients take the server's time as they know it.
-        public mutating func next(
+        package mutating func next(
             nowMilliseconds: Int64, using source: inout some RandomNumberGenerator
         ) -> TreeKey {
             if nowMilliseconds > lastMilliseconds {
@@ -26,7 +26,7 @@ public enum PushID {
             return id
         }
 
-        public mutating func next(nowMilliseconds: Int64) -> TreeKey {
+        package mutating func next(nowMilliseconds: Int64) -> TreeKey {
             var source = SystemRandomNumberGenerator()
             return next(nowMilliseconds: nowMilliseconds, using: &source)
         }

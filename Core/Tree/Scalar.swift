@@ -1,5 +1,5 @@
 /// The value of a leaf, or a priority.
-public enum Scalar: Sendable {
+package enum Scalar: Sendable {
     case bool(Bool)
     case integer(Int64)
     /// Finite and not -0.0: make it by `number`.
@@ -9,19 +9,19 @@ public enum Scalar: Sendable {
     case deferred(ServerValue)
 
     /// - Returns: nil for NaN and infinities, which the database doesn't have.
-    public static func number(_ value: Double) -> Scalar? {
+    package static func number(_ value: Double) -> Scalar? {
         guard value.isFinite else { return nil }
         return .double(value == 0 ? 0 : value)
     }
 
     /// The number as its JSON is read again: a whole one below 2⁵³ is an integer.
     /// - Returns: nil for NaN and infinities.
-    public static func canonical(_ value: Double) -> Scalar? {
+    package static func canonical(_ value: Double) -> Scalar? {
         if value.magnitude < 0x1p53, let whole = Int64(exactly: value) { return .integer(whole) }
         return number(value)
     }
 
-    public var number: Double? {
+    package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .double(let value): value
@@ -29,13 +29,13 @@ public enum Scalar: Sendable {
         }
     }
 
-    public var string: String? { if case .string(let value) = self { value } else { nil } }
-    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    public var isDeferred: Bool { if case .deferred = self { true } else { false } }
+    package var string: String? { if case .string(let value) = self { value } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var isDeferred: Bool { if case .deferred = self { true } else { false } }
 }
 
 /// What a write may have where a value stands, for the server to work out. Source: `ServerValue` of the SDKs.
-public enum ServerValue: Sendable, Hashable {
+package enum ServerValue: Sendable, Hashable {
     /// Milliseconds since 1970; one instant for all of a request.
     case timestamp
     /// Adds to the number at the place; the sum of integers that fit is an integer.
@@ -45,7 +45,7 @@ public enum ServerValue: Sendable, Hashable {
 
 extension Scalar: Hashable {
     /// Of one kind and one value; strings byte by byte. 15 and 15.0 are not equal: they add differently.
-    public static func == (lhs: Scalar, rhs: Scalar) -> Bool {
+    package static func == (lhs: Scalar, rhs: Scalar) -> Bool {
         switch (lhs, rhs) {
         case (.bool(let left), .bool(let right)): left == right
         case (.integer(let left), .integer(let right)): left == right
@@ -56,7 +56,7 @@ extension Scalar: Hashable {
         }
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         switch self {
         case .bool(let value): hasher.combine(value)
         case .integer(let value): hasher.combine(value)
@@ -71,7 +71,7 @@ extension Scalar {
     /// The order of values: false, true, numbers, strings by UTF-16 code units. Numbers are compared as doubles, integers too:
     /// an order in which some are exact and some are rounded would not be one. What stands before and after, nothing and
     /// inner nodes, is `TreeQuery`'s to know. Priorities have the same order.
-    public static func compare(_ lhs: Scalar, _ rhs: Scalar) -> Int {
+    package static func compare(_ lhs: Scalar, _ rhs: Scalar) -> Int {
         let ranks = (lhs.rank, rhs.rank)
         if ranks.0 != ranks.1 { return ranks.0 - ranks.1 }
         switch (lhs, rhs) {
@@ -96,8 +96,8 @@ extension Scalar {
 extension Scalar: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByFloatLiteral
 {
-    public init(stringLiteral value: String) { self = .string(value) }
-    public init(integerLiteral value: Int64) { self = .integer(value) }
-    public init(booleanLiteral value: Bool) { self = .bool(value) }
-    public init(floatLiteral value: Double) { self = .double(value == 0 ? 0 : value) }
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(integerLiteral value: Int64) { self = .integer(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(floatLiteral value: Double) { self = .double(value == 0 ? 0 : value) }
 }

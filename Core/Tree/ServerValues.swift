@@ -3,7 +3,7 @@ import HearthModel
 /// What deferred values become. Source: `ServerValue` of the SDKs.
 extension ServerValue {
     /// - Parameter old: what is at the place when the write is made.
-    public func resolved(nowMilliseconds: Int64, old: Scalar?) -> Scalar {
+    package func resolved(nowMilliseconds: Int64, old: Scalar?) -> Scalar {
         switch (self, old) {
         case (.timestamp, _): return .integer(nowMilliseconds)
         case (.increment(let delta), .integer(let value)):
@@ -28,7 +28,7 @@ extension Node {
     /// - Parameters:
     ///   - old: what the write finds: increments add to it.
     ///   - path: where the node is written to in `old`.
-    public func resolved(
+    package func resolved(
         nowMilliseconds: Int64, old: any TreeData, at path: TreePath
     ) throws(Status) -> Node {
         guard hasDeferred else { return self }
@@ -53,7 +53,7 @@ extension Node {
     }
 
     /// Whether anything in it is for the server to work out.
-    public var hasDeferred: Bool {
+    package var hasDeferred: Bool {
         if priority?.isDeferred == true || value?.isDeferred == true { return true }
         return inner?.contains { $0.node.hasDeferred } ?? false
     }
@@ -61,7 +61,7 @@ extension Node {
 
 extension TreeChange {
     /// Itself with values in the place of deferred ones.
-    public func resolved(nowMilliseconds: Int64, old: any TreeData) throws(Status) -> TreeChange {
+    package func resolved(nowMilliseconds: Int64, old: any TreeData) throws(Status) -> TreeChange {
         guard isPriority else {
             return TreeChange(
                 path: path, node: try node.resolved(nowMilliseconds: nowMilliseconds, old: old, at: path))

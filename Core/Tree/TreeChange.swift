@@ -2,29 +2,29 @@ import HearthModel
 
 /// A node that stands at a place from now on, or, where the path's last key is `.priority`, a priority: a leaf, or empty for
 /// none.
-public struct TreeChange: Equatable, Sendable {
-    public var path: TreePath
-    public var node: Node
+package struct TreeChange: Equatable, Sendable {
+    package var path: TreePath
+    package var node: Node
 
-    public init(path: TreePath, node: Node) {
+    package init(path: TreePath, node: Node) {
         self.path = path
         self.node = node
     }
 
-    public var isPriority: Bool { path.last == .priority }
+    package var isPriority: Bool { path.last == .priority }
 
     /// Where something changes: for a priority the place whose priority it is.
-    public var place: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
+    package var place: TreePath { isPriority ? TreePath(keys: Array(path.keys.dropLast())) : path }
 }
 
 /// What one write does, whole or not at all.
-public struct TreeUpdate: Equatable, Sendable {
+package struct TreeUpdate: Equatable, Sendable {
     /// Where it was written to.
-    public let path: TreePath
+    package let path: TreePath
     /// At absolute paths, none of which contains another.
-    public let changes: [TreeChange]
+    package let changes: [TreeChange]
     /// Whether it replaces children of `path` and leaves the others.
-    public let isMerge: Bool
+    package let isMerge: Bool
 
     private init(path: TreePath, changes: [TreeChange], isMerge: Bool) {
         self.path = path
@@ -33,12 +33,12 @@ public struct TreeUpdate: Equatable, Sendable {
     }
 
     /// Replaces what is at a place.
-    public static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
+    package static func set(_ path: TreePath, _ node: Node) -> TreeUpdate {
         TreeUpdate(path: path, changes: [TreeChange(path: path, node: node)], isMerge: false)
     }
 
     /// Replaces what is at places below `path`. A name is a key or a path; its last key may be `.priority`.
-    public static func merge(
+    package static func merge(
         at path: TreePath, members: [(name: String, node: Node)], limits: TreeLimits = .standard
     ) throws(TreeDataError) -> TreeUpdate {
         let limits = limits.below(path)
@@ -79,7 +79,7 @@ public struct TreeUpdate: Equatable, Sendable {
 
 extension Node {
     /// Itself after a change, whose path is relative to it.
-    public func applying(_ change: TreeChange) -> Node {
+    package func applying(_ change: TreeChange) -> Node {
         guard change.isPriority else { return setting(change.path, to: change.node) }
         let place = change.place
         let node = node(at: place)
@@ -87,7 +87,7 @@ extension Node {
     }
 
     /// Itself after changes that are made at once: see `TreeOverlay`.
-    public func applying(_ changes: [TreeChange]) -> Node {
+    package func applying(_ changes: [TreeChange]) -> Node {
         if changes.count == 1 { return applying(changes[0]) }
         return ChangeTree(changes).applied(to: self)
     }

@@ -2,7 +2,7 @@ import HearthModel
 
 /// A tree that need not be in memory: that of a store, or one with changes that are not made yet. Places that aren't there
 /// are empty.
-public protocol TreeData {
+package protocol TreeData {
     /// The value of the leaf at a place; nil for an inner or an empty node.
     func value(at path: TreePath) throws(Status) -> Scalar?
     /// The same, without a string that is large: `value(at:)` reads it.
@@ -20,15 +20,15 @@ public protocol TreeData {
 }
 
 /// What a leaf holds, as far as it is told at once.
-public enum Leaf: Sendable, Equatable {
+package enum Leaf: Sendable, Equatable {
     case value(Scalar)
     /// A string of so many bytes of UTF-8.
     case largeString(sizeBytes: Int)
 
     /// Strings of more bytes are large, in UTF-8.
-    public static let stringSizeBytesMax = 512
+    package static let stringSizeBytesMax = 512
 
-    public init(_ value: Scalar) {
+    package init(_ value: Scalar) {
         if case .string(let text) = value, text.utf8.count > Self.stringSizeBytesMax {
             self = .largeString(sizeBytes: text.utf8.count)
         } else {
@@ -39,19 +39,19 @@ public enum Leaf: Sendable, Equatable {
 
 extension TreeData {
     /// For trees that know no cheaper way than to look at all that is there.
-    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         try node(at: path).keys(at: .root, after: key, limit: limit)
     }
 }
 
 extension Node: TreeData {
-    public func value(at path: TreePath) -> Scalar? { node(at: path).value }
-    public func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
-    public func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
-    public func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
-    public func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
+    package func value(at path: TreePath) -> Scalar? { node(at: path).value }
+    package func leaf(at path: TreePath) -> Leaf? { value(at: path).map(Leaf.init) }
+    package func priority(at path: TreePath) -> Scalar? { node(at: path).priority }
+    package func hasChildren(at path: TreePath) -> Bool { node(at: path).childCount > 0 }
+    package func exists(at path: TreePath) -> Bool { !node(at: path).isEmpty }
 
-    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) -> [TreeKey] {
+    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) -> [TreeKey] {
         let children = node(at: path).children
         var first = 0
         if let key {

@@ -1,19 +1,19 @@
 /// What is wrong with data, a path or a query that somebody sent.
-public struct TreeDataError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct TreeDataError: Error, Hashable, Sendable, CustomStringConvertible {
     /// For who sent it. Where the service's own words are known they stand here exactly: programs compare them.
-    public let message: String
+    package let message: String
 
-    public init(_ message: String) { self.message = message }
+    package init(_ message: String) { self.message = message }
 
-    public var description: String { message }
+    package var description: String { message }
 }
 
 extension TreeDataError {
-    public static let invalidJSON = TreeDataError("Invalid data; couldn't parse JSON object, array, or value.")
+    package static let invalidJSON = TreeDataError("Invalid data; couldn't parse JSON object, array, or value.")
     /// An update has to be an object.
-    public static let notAnObject = TreeDataError(
+    package static let notAnObject = TreeDataError(
         "Invalid data; couldn't parse JSON object. Are you sending a JSON object with valid key names?")
-    public static let invalidPath = TreeDataError("Invalid path: Invalid token in path")
+    package static let invalidPath = TreeDataError("Invalid path: Invalid token in path")
 
     static func invalidKey(_ position: TextPosition) -> TreeDataError {
         TreeDataError(

@@ -1,10 +1,10 @@
 /// What a child is ordered by: nothing, a value, or a node with children, which are all alike.
-public enum TreeIndexValue: Hashable, Sendable {
+package enum TreeIndexValue: Hashable, Sendable {
     case null
     case scalar(Scalar)
     case inner
 
-    public init(_ scalar: Scalar?) {
+    package init(_ scalar: Scalar?) {
         self = if let scalar { .scalar(scalar) } else { .null }
     }
 
@@ -13,7 +13,7 @@ public enum TreeIndexValue: Hashable, Sendable {
     }
 
     /// Nothing, then the order of `Scalar`, then nodes with children. 15 and 15.0 stand at one place.
-    public static func compare(_ lhs: TreeIndexValue, _ rhs: TreeIndexValue) -> Int {
+    package static func compare(_ lhs: TreeIndexValue, _ rhs: TreeIndexValue) -> Int {
         switch (lhs, rhs) {
         case (.scalar(let left), .scalar(let right)): Scalar.compare(left, right)
         default: lhs.rank - rhs.rank
@@ -31,7 +31,7 @@ public enum TreeIndexValue: Hashable, Sendable {
 
 extension TreeQuery.Index {
     /// What a child is ordered by before its key; nothing on the key index.
-    public func value(of child: Node) -> TreeIndexValue {
+    package func value(of child: Node) -> TreeIndexValue {
         switch self {
         case .priority: TreeIndexValue(child.priority)
         case .key: .null
@@ -41,7 +41,7 @@ extension TreeQuery.Index {
     }
 
     /// Negative, zero or positive, as one child stands before, at or after another.
-    public func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
+    package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
         let order = TreeIndexValue.compare(value(of: lhs.node), value(of: rhs.node))
         return order != 0 ? order : TreeKey.compare(lhs.key, rhs.key)
     }

@@ -6,15 +6,15 @@ import HearthModel
 /// priority is its member `.priority`, and there are no arrays. The plain form leaves priorities out, and a node whose keys
 /// are mostly the numbers from 0 is an array. Both are read, arrays as nodes with the keys 0, 1, …; in writes `.sv` stands for
 /// values that the server works out.
-public enum TreeJSON {
-    public enum Form: Sendable, Hashable {
+package enum TreeJSON {
+    package enum Form: Sendable, Hashable {
         case plain
         case export
     }
 
     /// The tree that a text says, in export or plain form. Keys, depth and strings are checked.
     /// - Parameter range: of the text; all of it when nil. Positions in errors are counted from its start.
-    public static func node(
+    package static func node(
         _ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> Node {
         try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
@@ -24,7 +24,7 @@ public enum TreeJSON {
     }
 
     /// The update that a text says: an object whose names are keys or paths below `path`.
-    public static func merge(
+    package static func merge(
         _ text: [UInt8], in range: Range<Int>? = nil, at path: TreePath, limits: TreeLimits = .standard
     ) throws(TreeDataError) -> TreeUpdate {
         let members = try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
@@ -41,7 +41,7 @@ public enum TreeJSON {
     }
 
     /// The members of an object as slices of its text, which are well formed and not taken apart yet. For envelopes.
-    public static func members(
+    package static func members(
         _ text: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [(name: String, value: Range<Int>)] {
         try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
@@ -59,7 +59,7 @@ public enum TreeJSON {
     }
 
     /// Any JSON. For small things.
-    public static func value(_ text: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
+    package static func value(_ text: [UInt8], in range: Range<Int>? = nil) throws(TreeDataError) -> JSONValue {
         try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in
             var cursor = JSONCursor(bytes, in: range ?? 0..<bytes.count)
             return try cursor.whole { (cursor) throws(TreeDataError) in try cursor.value() }

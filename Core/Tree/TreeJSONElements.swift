@@ -1,6 +1,6 @@
 extension TreeJSON {
     /// The elements of an array as slices of its text, which are well formed and not taken apart yet. For envelopes.
-    public static func elements(
+    package static func elements(
         _ text: [UInt8], in range: Range<Int>? = nil
     ) throws(TreeDataError) -> [Range<Int>] {
         try text.withUnsafeBufferPointer { (bytes) throws(TreeDataError) in

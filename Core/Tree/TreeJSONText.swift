@@ -1,7 +1,7 @@
 /// Writing JSON.
 extension TreeJSON {
     /// - Parameter pretty: with a line a member, two spaces a level, in the service's own style.
-    public static func append(
+    package static func append(
         _ node: Node, to text: inout [UInt8], form: Form, pretty: Bool = false
     ) {
         var writer = TreeJSONWriter(text: text, form: form, isPretty: pretty)
@@ -19,7 +19,7 @@ extension TreeJSON {
         if !writer.text.isEmpty { sink(&writer.text) }
     }
 
-    public static func append(_ value: JSONValue, to text: inout [UInt8]) {
+    package static func append(_ value: JSONValue, to text: inout [UInt8]) {
         switch value {
         case .array(let elements):
             text.append(UInt8(ascii: "["))
@@ -42,7 +42,7 @@ extension TreeJSON {
     }
 
     /// A leaf's value or a priority; nil is null.
-    public static func append(_ scalar: Scalar?, to text: inout [UInt8]) {
+    package static func append(_ scalar: Scalar?, to text: inout [UInt8]) {
         switch scalar {
         case nil: text.append(contentsOf: "null".utf8)
         case .bool(let value): text.append(contentsOf: (value ? "true" : "false").utf8)
@@ -67,7 +67,7 @@ extension TreeJSON {
     }
 
     /// A text in quotes.
-    public static func appendString(_ string: String, to text: inout [UInt8]) {
+    package static func appendString(_ string: String, to text: inout [UInt8]) {
         var string = string
         text.append(UInt8(ascii: "\""))
         string.withUTF8 { bytes in

@@ -5,15 +5,15 @@ import HearthModel
 /// Two names are equal when their bytes are: to Swift's `String`, two spellings of "é" are one. The order is the database's
 /// own: names that look like 32-bit integers come first, by number, and of one number the shorter spelling ("-0" before "00"); all others
 /// follow by UTF-16 code units.
-public struct TreeKey: Sendable {
-    public let text: String
+package struct TreeKey: Sendable {
+    package let text: String
 
-    public init(_ text: String) { self.text = text }
+    package init(_ text: String) { self.text = text }
 
-    public init(_ number: Int) { text = String(number) }
+    package init(_ number: Int) { text = String(number) }
 
     /// Its number when it looks like a 32-bit integer: `-`, zeros, then at most ten digits.
-    public var integer: Int32? { Self.withBytes(text) { Self.integer($0) } }
+    package var integer: Int32? { Self.withBytes(text) { Self.integer($0) } }
 
     private static func integer(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
         guard let first = bytes.first else { return nil }
@@ -43,7 +43,7 @@ public struct TreeKey: Sendable {
     }
 
     /// Its number when it can be an index of an array: canonical, not negative.
-    public var arrayIndex: Int? {
+    package var arrayIndex: Int? {
         guard let first = text.utf8.first, first >= 0x30, first <= 0x39, first != 0x30 || text.utf8.count == 1,
             let integer
         else { return nil }
@@ -52,19 +52,19 @@ public struct TreeKey: Sendable {
 }
 
 extension TreeKey: Hashable {
-    public static func == (lhs: TreeKey, rhs: TreeKey) -> Bool { UTF8Order.compare(lhs.text, rhs.text) == 0 }
+    package static func == (lhs: TreeKey, rhs: TreeKey) -> Bool { UTF8Order.compare(lhs.text, rhs.text) == 0 }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }
 }
 
 extension TreeKey: Comparable {
-    public static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
+    package static func < (lhs: TreeKey, rhs: TreeKey) -> Bool { compare(lhs, rhs) < 0 }
 
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
-    public static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
+    package static func compare(_ lhs: TreeKey, _ rhs: TreeKey) -> Int {
         withBytes(lhs.text) { left in withBytes(rhs.text) { right in compare(left, right) } }
     }
 
@@ -83,14 +83,14 @@ extension TreeKey: Comparable {
 }
 
 extension TreeKey: ExpressibleByStringLiteral, CustomStringConvertible {
-    public init(stringLiteral value: String) { self.init(value) }
-    public var description: String { text }
+    package init(stringLiteral value: String) { self.init(value) }
+    package var description: String { text }
 }
 
 /// Comparison of texts by UTF-16 code units, in which characters beyond U+FFFF stand before U+E000 to U+FFFF.
-public enum UTF16Order {
+package enum UTF16Order {
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
-    public static func compare(_ lhs: String, _ rhs: String) -> Int {
+    package static func compare(_ lhs: String, _ rhs: String) -> Int {
         TreeKey.withBytes(lhs) { left in TreeKey.withBytes(rhs) { right in compare(left, right) } }
     }
 
@@ -103,5 +103,5 @@ public enum UTF16Order {
     }
 
     /// UTF-8 has the order of code points; with its lead bytes EE and EF (U+E000 to U+FFFF) behind F0 to F4, that of UTF-16.
-    public static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
+    package static func rank(_ byte: UInt8) -> UInt8 { byte == 0xEE || byte == 0xEF ? byte + 7 : byte }
 }

@@ -1,34 +1,34 @@
 import HearthModel
 
 /// How large keys, paths and values may be. Source: "Limits" of the Realtime Database's documentation, and the SDKs' checks.
-public struct TreeLimits: Sendable {
+package struct TreeLimits: Sendable {
     /// Keys from the root down to any leaf.
-    public var depthMax = Limits.treeDepthMax
-    public var keySizeBytesMax = Limits.treeKeySizeBytesMax
+    package var depthMax = Limits.treeDepthMax
+    package var keySizeBytesMax = Limits.treeKeySizeBytesMax
     /// The UTF-8 length of a path with its slashes.
-    public var pathSizeBytesMax = Limits.treeDepthMax * (Limits.treeKeySizeBytesMax + 1)
-    public var stringSizeBytesMax = Limits.treeStringSizeBytesMax
+    package var pathSizeBytesMax = Limits.treeDepthMax * (Limits.treeKeySizeBytesMax + 1)
+    package var stringSizeBytesMax = Limits.treeStringSizeBytesMax
 
     /// What the server takes.
-    public static let standard = TreeLimits()
+    package static let standard = TreeLimits()
     /// What SDKs let their users write: paths are shorter.
-    public static let client: TreeLimits = {
+    package static let client: TreeLimits = {
         var limits = TreeLimits()
         limits.pathSizeBytesMax = Limits.treeClientPathSizeBytesMax
         return limits
     }()
 
-    public init() {}
+    package init() {}
 
     /// For data that goes to `path`, which has used up some of the depth.
-    public func below(_ path: TreePath) -> TreeLimits {
+    package func below(_ path: TreePath) -> TreeLimits {
         var limits = self
         limits.depthMax -= path.count
         return limits
     }
 
     /// Whether a key may be stored: not empty, not too long, without `.` `$` `#` `[` `]` `/` and control characters.
-    public func isValid(_ key: TreeKey) -> Bool {
+    package func isValid(_ key: TreeKey) -> Bool {
         TreeKey.withBytes(key.text) { bytes in
             !bytes.isEmpty && bytes.count <= keySizeBytesMax && bytes.allSatisfy(Self.isAllowed)
         }
@@ -46,7 +46,7 @@ public struct TreeLimits: Sendable {
 
     /// Refuses a path with a key that can't be, and one that is too deep or too long.
     /// - Parameter allowingPriority: whether its last key may be `.priority`.
-    public func check(_ path: TreePath, allowingPriority: Bool = false) throws(TreeDataError) {
+    package func check(_ path: TreePath, allowingPriority: Bool = false) throws(TreeDataError) {
         let place = allowingPriority && path.last == .priority ? path.keys.dropLast() : path.keys[...]
         guard place.allSatisfy(isValid) else { throw .invalidPath }
         guard place.count <= depthMax else {
@@ -58,7 +58,7 @@ public struct TreeLimits: Sendable {
     }
 
     /// The path that a text means, checked.
-    public func path(_ text: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
+    package func path(_ text: String, allowingPriority: Bool = false) throws(TreeDataError) -> TreePath {
         try checkSize(of: text)
         let path = TreePath(text)
         try check(path, allowingPriority: allowingPriority)
@@ -81,5 +81,5 @@ public struct TreeLimits: Sendable {
 
 extension TreeKey {
     /// As the last key of a path it stands for the priority of the place above.
-    public static let priority: TreeKey = ".priority"
+    package static let priority: TreeKey = ".priority"
 }

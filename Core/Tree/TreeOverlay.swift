@@ -5,17 +5,17 @@ import HearthModel
 /// The changes are made at once. A later one replaces earlier ones at and below its place. What is put below a leaf takes the
 /// leaf's value away and leaves its priority; taking away below a leaf does nothing; a node that is left without children is
 /// gone, with its priority. A priority is set where something is in the end.
-public struct TreeOverlay: TreeData {
+package struct TreeOverlay: TreeData {
     private let base: any TreeData
     private let changes: ChangeTree
 
     /// - Parameter changes: at paths from the root of `base`, without deferred values.
-    public init(base: any TreeData, changes: [TreeChange]) {
+    package init(base: any TreeData, changes: [TreeChange]) {
         self.base = base
         self.changes = ChangeTree(changes)
     }
 
-    public func value(at path: TreePath) throws(Status) -> Scalar? {
+    package func value(at path: TreePath) throws(Status) -> Scalar? {
         switch changes.descend(path) {
         case .untouched: try base.value(at: path)
         case .replaced(let node): node.value
@@ -23,7 +23,7 @@ public struct TreeOverlay: TreeData {
         }
     }
 
-    public func leaf(at path: TreePath) throws(Status) -> Leaf? {
+    package func leaf(at path: TreePath) throws(Status) -> Leaf? {
         switch changes.descend(path) {
         case .untouched: try base.leaf(at: path)
         case .replaced(let node): node.value.map(Leaf.init)
@@ -31,7 +31,7 @@ public struct TreeOverlay: TreeData {
         }
     }
 
-    public func priority(at path: TreePath) throws(Status) -> Scalar? {
+    package func priority(at path: TreePath) throws(Status) -> Scalar? {
         switch changes.descend(path) {
         case .untouched: return try base.priority(at: path)
         case .replaced(let node): return node.priority
@@ -42,7 +42,7 @@ public struct TreeOverlay: TreeData {
         }
     }
 
-    public func hasChildren(at path: TreePath) throws(Status) -> Bool {
+    package func hasChildren(at path: TreePath) throws(Status) -> Bool {
         switch changes.descend(path) {
         case .untouched: try base.hasChildren(at: path)
         case .replaced(let node): node.childCount > 0
@@ -50,7 +50,7 @@ public struct TreeOverlay: TreeData {
         }
     }
 
-    public func exists(at path: TreePath) throws(Status) -> Bool {
+    package func exists(at path: TreePath) throws(Status) -> Bool {
         switch changes.descend(path) {
         case .untouched: try base.exists(at: path)
         case .replaced(let node): !node.isEmpty
@@ -58,7 +58,7 @@ public struct TreeOverlay: TreeData {
         }
     }
 
-    public func node(at path: TreePath) throws(Status) -> Node {
+    package func node(at path: TreePath) throws(Status) -> Node {
         switch changes.descend(path) {
         case .untouched: try base.node(at: path)
         case .replaced(let node): node
@@ -66,7 +66,7 @@ public struct TreeOverlay: TreeData {
         }
     }
 
-    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         switch changes.descend(path) {
         case .untouched: return try base.keys(at: path, after: key, limit: limit)
         case .replaced(let node): return node.keys(at: .root, after: key, limit: limit)

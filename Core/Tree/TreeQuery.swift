@@ -1,6 +1,6 @@
 /// Which children of a place are asked for, and in which order.
-public struct TreeQuery: Hashable, Sendable {
-    public enum Index: Hashable, Sendable {
+package struct TreeQuery: Hashable, Sendable {
+    package enum Index: Hashable, Sendable {
         case priority
         case key
         case value
@@ -9,7 +9,7 @@ public struct TreeQuery: Hashable, Sendable {
     }
 
     /// A key that a bound names: one of the tree's, or a sentinel before or after all of them.
-    public enum BoundKey: Hashable, Sendable {
+    package enum BoundKey: Hashable, Sendable {
         case min
         case max
         /// Need not be a valid key: SDKs make up the next possible one.
@@ -17,30 +17,30 @@ public struct TreeQuery: Hashable, Sendable {
     }
 
     /// One end of the window: a value on the index and a key. On the key index only `key` counts.
-    public struct Bound: Hashable, Sendable {
+    package struct Bound: Hashable, Sendable {
         /// Nil for null.
-        public var value: Scalar?
-        public var key: BoundKey
+        package var value: Scalar?
+        package var key: BoundKey
         /// Whether what stands exactly at value and key belongs to the window.
-        public var isInclusive: Bool
+        package var isInclusive: Bool
 
-        public init(value: Scalar?, key: BoundKey, isInclusive: Bool = true) {
+        package init(value: Scalar?, key: BoundKey, isInclusive: Bool = true) {
             self.value = value
             self.key = key
             self.isInclusive = isInclusive
         }
     }
 
-    public var index: Index = .priority
-    public var start: Bound?
-    public var end: Bound?
+    package var index: Index = .priority
+    package var start: Bound?
+    package var end: Bound?
     /// At most so many children, 1 to 2³¹ − 1.
-    public var limit: Int?
+    package var limit: Int?
     /// Whether the limit counts from the end.
-    public var isLimitedToLast = false
+    package var isLimitedToLast = false
 
-    public init() {}
+    package init() {}
 
     /// Whether the window has all children: no bounds, no limit. Such a query is listened to as a place without one.
-    public var isUnfiltered: Bool { start == nil && end == nil && limit == nil }
+    package var isUnfiltered: Bool { start == nil && end == nil && limit == nil }
 }

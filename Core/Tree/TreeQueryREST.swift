@@ -5,7 +5,7 @@ extension TreeQuery {
     /// - Parameter parameters: of the request, percent-decoded; others than a query's are ignored. Of equal names the last
     ///   holds.
     /// - Returns: nil when there is nothing of a query among them.
-    public init?(rest parameters: [(name: String, value: String)]) throws(TreeDataError) {
+    package init?(rest parameters: [(name: String, value: String)]) throws(TreeDataError) {
         let reader = RESTQueryReader(parameters)
         guard reader.hasQuery else { return nil }
         self.init()

@@ -1,18 +1,18 @@
 /// Which children a query's window has. Source: rtdb-protocol §2, after the SDKs.
 extension TreeQuery {
-    public func indexValue(of child: Node) -> TreeIndexValue { index.value(of: child) }
+    package func indexValue(of child: Node) -> TreeIndexValue { index.value(of: child) }
 
     /// The order of the children by the index.
-    public func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
+    package func compare(_ lhs: (key: TreeKey, node: Node), _ rhs: (key: TreeKey, node: Node)) -> Int {
         index.compare(lhs, rhs)
     }
 
     /// Whether a child lies within the bounds. The limit is not looked at: it depends on the other children.
-    public func contains(_ key: TreeKey, _ child: Node) -> Bool {
+    package func contains(_ key: TreeKey, _ child: Node) -> Bool {
         contains(key, value: index.value(of: child))
     }
 
-    public func contains(_ key: TreeKey, value: TreeIndexValue) -> Bool {
+    package func contains(_ key: TreeKey, value: TreeIndexValue) -> Bool {
         if let start {
             let order = compare(key, value, to: start)
             if order < 0 || order == 0 && !start.isInclusive { return false }
@@ -37,13 +37,13 @@ extension TreeQuery {
     }
 
     /// The children of the window, in the order of the index.
-    public func orderedChildren(of node: Node) -> [(key: TreeKey, node: Node)] {
+    package func orderedChildren(of node: Node) -> [(key: TreeKey, node: Node)] {
         index == .key ? window(inOrderOfKeys: node.children) : window(sorting: node.children)
     }
 
     /// The window as a node. All of the node for a query that filters nothing; otherwise children alone: a leaf has none, and
     /// the priority isn't part of a window.
-    public func result(of node: Node) -> Node {
+    package func result(of node: Node) -> Node {
         isUnfiltered ? node : Node(children: orderedChildren(of: node).map { ($0.key, $0.node) })
     }
 

@@ -3,7 +3,7 @@ import HearthModel
 /// Queries as the WebSocket protocol has them. Source: rtdb-protocol §10.1, after the SDKs.
 extension TreeQuery {
     /// - Parameter wire: the object under `q`.
-    public init(wire: JSONValue) throws(TreeDataError) {
+    package init(wire: JSONValue) throws(TreeDataError) {
         self.init()
         guard case .object = wire else { throw Self.invalid("has to be an object") }
         if let name = wire["i"] {
@@ -26,7 +26,7 @@ extension TreeQuery {
     }
 
     /// What SDKs for Apple send: `init(wire:)` takes it back to an equal query.
-    public var wire: JSONValue {
+    package var wire: JSONValue {
         var members: [(name: String, value: JSONValue)] = []
         if let start { append(start, Self.startNames, to: &members) }
         if let end { append(end, Self.endNames, to: &members) }
@@ -137,7 +137,7 @@ extension TreeQuery.Index {
     }
 
     /// Nil for the priority, which isn't named.
-    public var wire: String? {
+    package var wire: String? {
         switch self {
         case .priority: nil
         case .key: ".key"

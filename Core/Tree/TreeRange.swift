@@ -2,15 +2,15 @@
 ///
 /// What lies below `start` is behind it, and what lies below `end` is behind that: of a node at `end` only a leaf belongs to the
 /// range. Priorities of inner nodes are leaves `.priority`, as in `CompoundHash`.
-public struct TreeRange: Equatable, Sendable {
+package struct TreeRange: Equatable, Sendable {
     /// Exclusive; nil: from the beginning.
-    public let start: TreePath?
+    package let start: TreePath?
     /// Inclusive; nil: to the end.
-    public let end: TreePath?
+    package let end: TreePath?
     /// What is in the range now.
-    public let node: Node
+    package let node: Node
 
-    public init(start: TreePath?, end: TreePath?, node: Node) {
+    package init(start: TreePath?, end: TreePath?, node: Node) {
         self.start = start
         self.end = end
         self.node = node
@@ -24,14 +24,14 @@ public struct TreeRange: Equatable, Sendable {
     }
 
     /// `old` with this range replaced.
-    public func applied(to old: Node) -> Node {
+    package func applied(to old: Node) -> Node {
         Bounds(start: start, end: end).replace(in: old, by: node, at: [])
     }
 }
 
 extension TreeRange {
     /// One element of the list that a push `rm` has.
-    public init(_ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard) throws(TreeDataError) {
+    package init(_ text: [UInt8], in range: Range<Int>? = nil, limits: TreeLimits = .standard) throws(TreeDataError) {
         var start: TreePath?
         var end: TreePath?
         var node = Node.empty
@@ -53,7 +53,7 @@ extension TreeRange {
         return path
     }
 
-    public func append(to text: inout [UInt8]) {
+    package func append(to text: inout [UInt8]) {
         text.append(UInt8(ascii: "{"))
         for (name, path) in [("s", start), ("e", end)] {
             guard let path else { continue }

@@ -27,4 +27,4 @@
 /// | last version, indexes, journal | meta | names | `TreeMeta` |
 ///
 /// The store has to hold nothing else.
-public enum HearthTreeStorage {}
+package enum HearthTreeStorage {}

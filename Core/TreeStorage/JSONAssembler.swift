@@ -166,7 +166,7 @@ struct JSONAssembler: SubtreeVisitor {
 extension TreeView {
     /// Appends the JSON of all that is at a place, `null` of nothing.
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
-    public func appendJSON(at path: TreePath, to text: inout [UInt8], form: TreeJSON.Form) throws(Status) {
+    package func appendJSON(at path: TreePath, to text: inout [UInt8], form: TreeJSON.Form) throws(Status) {
         let start = text.count
         var assembler = JSONAssembler(appendingTo: text, form: form)
         text = []

@@ -66,7 +66,7 @@ extension TreeView {
     /// Writes the JSON of all that is at a place, `null` of nothing, without having all of it in memory.
     /// - Parameter sink: takes a piece, and empties it. What it throws ends the walk.
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
-    public func writeJSON(
+    package func writeJSON(
         at path: TreePath, form: TreeJSON.Form, _ sink: @escaping (inout [UInt8]) throws(Status) -> Void
     ) throws(Status) {
         try writeJSON(

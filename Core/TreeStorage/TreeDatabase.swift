@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// Reads are views, taken by anyone at any time. Writes queue for the writer's thread, and are answered from it when they
 /// are durable.
-public final class TreeDatabase: Sendable {
-    public let name: String
+package final class TreeDatabase: Sendable {
+    package let name: String
     private let store: any Store
     private let writer: TreeWriter
     private let deferred: DeferredStore?
@@ -20,7 +20,7 @@ public final class TreeDatabase: Sendable {
 
     /// - Parameter store: holds nothing but this tree; closed with it.
     /// - Throws: what the store throws; DATA_LOSS when it is damaged.
-    public convenience init(name: String, store: any Store, clock: any Clock) throws(Status) {
+    package convenience init(name: String, store: any Store, clock: any Clock) throws(Status) {
         try self.init(name: name, store: store, clock: clock, options: TreeWriterOptions())
     }
 
@@ -50,16 +50,16 @@ public final class TreeDatabase: Sendable {
     deinit { close() }
 
     /// Whether there is a store: a tree that nobody has written to has none.
-    public var exists: Bool { deferred?.isMade ?? true }
+    package var exists: Bool { deferred?.isMade ?? true }
 
     /// Makes the tree's store when there is none: what belongs to the tree is kept elsewhere, and needs it.
-    public func makeStore() throws(Status) { try deferred?.keep() }
+    package func makeStore() throws(Status) { try deferred?.keep() }
 
     /// Whether writes wait, for which nobody need hold the tree.
-    public var isBusy: Bool { writer.statistics.queuedWrites > 0 }
+    package var isBusy: Bool { writer.statistics.queuedWrites > 0 }
 
     /// Whether a store holds what only clients can have put there: leaves, or what is to be written at their end.
-    public static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
+    package static func hasContent(_ snapshot: any Snapshot) throws(Status) -> Bool {
         let records = KeyRange(prefix: [PathCode.Space.records])
         if try snapshot.count(.entries, records, limit: 1) > 0 { return true }
         // The first write may be a large one.
@@ -68,7 +68,7 @@ public final class TreeDatabase: Sendable {
     }
 
     /// The tree with all that has been answered so far.
-    public func view() throws(Status) -> TreeView { try writer.view() }
+    package func view() throws(Status) -> TreeView { try writer.view() }
 
     /// The same for a long read, which ends with the view.
     package func view(under read: LongRead) throws(Status) -> TreeView {
@@ -80,7 +80,7 @@ public final class TreeDatabase: Sendable {
     /// Queues a write.
     /// - Parameter completion: called once: on the writer's thread, or on this one when the write isn't even queued, for it
     ///   holds something invalid or too much is waiting.
-    public func submit(_ write: TreeWrite, completion: @escaping @Sendable (TreeOutcome) -> Void) {
+    package func submit(_ write: TreeWrite, completion: @escaping @Sendable (TreeOutcome) -> Void) {
         submit(write, for: .server, completion: completion)
     }
 
@@ -98,7 +98,7 @@ public final class TreeDatabase: Sendable {
     ///   it throws that error.
     /// - Returns: false when the database is closed: the job isn't run.
     @discardableResult
-    public func perform(_ job: @escaping @Sendable (TreeView) -> Void) -> Bool { perform(for: .server, job) }
+    package func perform(_ job: @escaping @Sendable (TreeView) -> Void) -> Bool { perform(for: .server, job) }
 
     @discardableResult
     package func perform(for requester: Requester, _ job: @escaping @Sendable (TreeView) -> Void) -> Bool {
@@ -106,12 +106,12 @@ public final class TreeDatabase: Sendable {
     }
 
     /// Whom commits are told to, from the next group of writes on; nil for nobody.
-    public func setObserver(_ observer: (any TreeObserver)?) { writer.setObserver(observer) }
+    package func setObserver(_ observer: (any TreeObserver)?) { writer.setObserver(observer) }
 
     /// Which indexes there shall be, instead of those before. New ones are filled in the background, and are used when they
     /// are complete; entries of old ones are deleted in the background.
     /// - Parameter completion: told on the writer's thread when the definitions are durable.
-    public func setIndexes(
+    package func setIndexes(
         _ definitions: [TreeIndexDefinition],
         completion: @escaping @Sendable (Result<Void, Status>) -> Void = { _ in }
     ) {
@@ -119,15 +119,15 @@ public final class TreeDatabase: Sendable {
     }
 
     /// Whether there are any definitions, complete or not.
-    public var hasIndexes: Bool { !writer.indexes.all.isEmpty }
+    package var hasIndexes: Bool { !writer.indexes.all.isEmpty }
 
     /// Definitions whose entries are complete.
-    public var readyIndexes: [TreeIndexDefinition] {
+    package var readyIndexes: [TreeIndexDefinition] {
         writer.indexes.all.filter { $0.state == .ready }.map(\.definition)
     }
 
     /// Whether entries of indexes are being made or deleted in the background.
-    public var isBuilding: Bool { !writer.indexes.all.allSatisfy { $0.state == .ready } }
+    package var isBuilding: Bool { !writer.indexes.all.allSatisfy { $0.state == .ready } }
 
     /// Whether nothing is left to be done in the background for a large write.
     var isSettled: Bool { writer.isSettled }
@@ -135,19 +135,19 @@ public final class TreeDatabase: Sendable {
     /// Whether a wide update is being made on a shadow, for tests.
     var isMakingWideUpdate: Bool { writer.isMakingWideUpdate }
 
-    public var statistics: TreeStatistics {
+    package var statistics: TreeStatistics {
         var statistics = writer.statistics
         statistics.store = store.statistics
         return statistics
     }
 
     /// Bytes of the store; nil when it can't tell.
-    public var sizeBytes: Int? { store.sizeBytes }
+    package var sizeBytes: Int? { store.sizeBytes }
 
     /// Ends the writer's thread, which works off what is queued, and closes the store. Once: the store may be somebody else's by
     /// the time that this object goes.
     /// - Parameter reason: what readers fail with that still use it.
-    public func close(because reason: Status = .unavailable("The database is closed.")) {
+    package func close(because reason: Status = .unavailable("The database is closed.")) {
         if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         writer.stop()
         thread?.stop()
@@ -156,16 +156,16 @@ public final class TreeDatabase: Sendable {
 }
 
 /// What a tree's writer has done since it was opened.
-public struct TreeStatistics: Sendable {
-    public init() {}
+package struct TreeStatistics: Sendable {
+    package init() {}
 
-    public var commits = 0
+    package var commits = 0
     /// Groups of writes that were made durable together.
-    public var groups = 0
+    package var groups = 0
     /// Groups that the store refused.
-    public var failedGroups = 0
+    package var failedGroups = 0
     /// Writes that wait.
-    public var queuedWrites = 0
-    public var queuedBytes = 0
-    public var store = StoreStatistics()
+    package var queuedWrites = 0
+    package var queuedBytes = 0
+    package var store = StoreStatistics()
 }

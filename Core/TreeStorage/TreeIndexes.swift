@@ -3,23 +3,23 @@ import HearthStorage
 import HearthTree
 
 /// Children of which places have entries by what: an `.indexOn` of the rules.
-public struct TreeIndexDefinition: Hashable, Sendable {
+package struct TreeIndexDefinition: Hashable, Sendable {
     /// The places whose children are indexed, key by key; what begins with `$` stands for any key.
-    public var pattern: [String]
+    package var pattern: [String]
     /// `.value` or `.child`: keys and priorities need no definition.
-    public var index: TreeQuery.Index
+    package var index: TreeQuery.Index
 
-    public init(pattern: [String], index: TreeQuery.Index) {
+    package init(pattern: [String], index: TreeQuery.Index) {
         self.pattern = pattern
         self.index = index
     }
 
-    public static func == (lhs: TreeIndexDefinition, rhs: TreeIndexDefinition) -> Bool {
+    package static func == (lhs: TreeIndexDefinition, rhs: TreeIndexDefinition) -> Bool {
         lhs.index == rhs.index && lhs.pattern.count == rhs.pattern.count
             && zip(lhs.pattern, rhs.pattern).allSatisfy { UTF8Order.equal($0, $1) }
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(index)
         for part in pattern { UTF8Order.hash(part, into: &hasher) }
     }

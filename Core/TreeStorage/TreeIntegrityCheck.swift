@@ -3,7 +3,7 @@ import HearthStorage
 import HearthTree
 
 /// Looks whether everything that is stored agrees: for tools, and after crashes. Reads everything once.
-public struct TreeIntegrityCheck {
+package struct TreeIntegrityCheck {
     private let view: TreeView
     private let max: Int
     private var findings: [String] = []
@@ -25,7 +25,7 @@ public struct TreeIntegrityCheck {
     }
 
     /// - Returns: what is wrong, at most `max` sentences; empty when all is well.
-    public static func run(_ view: TreeView, max: Int) throws(Status) -> [String] {
+    package static func run(_ view: TreeView, max: Int) throws(Status) -> [String] {
         var check = TreeIntegrityCheck(view, max: max)
         try check.walk()
         if check.findings.count < max { try check.compareCounts() }

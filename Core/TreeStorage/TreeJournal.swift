@@ -2,15 +2,15 @@ import HearthModel
 import HearthStorage
 
 /// A change of the journal: what is to be done for a session that ends, kept so that it can be done after a crash, too.
-public struct JournalChange: Sendable {
+package struct JournalChange: Sendable {
     /// Whose it is; without NUL.
-    public var session: String
+    package var session: String
     /// Which of the session's records; nil for all of them.
-    public var entry: String?
+    package var entry: String?
     /// What is kept in place of anything before; nil to keep nothing any more.
-    public var record: [UInt8]?
+    package var record: [UInt8]?
 
-    public init(session: String, entry: String, record: [UInt8]?) {
+    package init(session: String, entry: String, record: [UInt8]?) {
         self.session = session
         self.entry = entry
         self.record = record
@@ -19,7 +19,7 @@ public struct JournalChange: Sendable {
     private init(session: String) { self.session = session }
 
     /// Nothing is kept of a session any more.
-    public static func end(_ session: String) -> JournalChange { JournalChange(session: session) }
+    package static func end(_ session: String) -> JournalChange { JournalChange(session: session) }
 
     func apply(to transaction: any StoreTransaction) throws(Status) {
         guard let entry else {
@@ -32,12 +32,12 @@ public struct JournalChange: Sendable {
 }
 
 /// What the journal keeps of one session.
-public struct JournalSession: Sendable {
-    public var session: String
+package struct JournalSession: Sendable {
+    package var session: String
     /// In the order of entries' bytes.
-    public var records: [(entry: String, record: [UInt8])]
+    package var records: [(entry: String, record: [UInt8])]
 
-    public init(session: String, records: [(entry: String, record: [UInt8])]) {
+    package init(session: String, records: [(entry: String, record: [UInt8])]) {
         self.session = session
         self.records = records
     }
@@ -45,7 +45,7 @@ public struct JournalSession: Sendable {
 
 extension TreeView {
     /// Everything that the journal keeps.
-    public func journal() throws(Status) -> [JournalSession] { try journal(KeyRange(prefix: TreeMeta.journalPrefix)) }
+    package func journal() throws(Status) -> [JournalSession] { try journal(KeyRange(prefix: TreeMeta.journalPrefix)) }
 
     /// What the journal keeps of one session; nil for nothing.
     package func journal(of session: String) throws(Status) -> JournalSession? {

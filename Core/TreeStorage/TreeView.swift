@@ -5,12 +5,12 @@ import HearthTree
 /// The tree at one moment, whatever is written meanwhile.
 ///
 /// Used by one thread at a time, but may be handed from one to another. Close it soon: it holds old pages alive.
-public final class TreeView: TreeData, @unchecked Sendable {
+package final class TreeView: TreeData, @unchecked Sendable {
     // The snapshot's contract and the rule above: whoever holds the view owns it.
     let snapshot: any Snapshot
     let indexes: TreeIndexes
     /// That of the last commit that is seen; 0 before the first.
-    public let version: Int64
+    package let version: Int64
     private let isOwner: Bool
     private var longRead: LongRead?
     private(set) var check: ReadCheck?
@@ -28,7 +28,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
     deinit { close() }
 
     /// Frees the view; calls after it are a programmer's error. A second `close` does nothing.
-    public func close() {
+    package func close() {
         if isOwner { snapshot.close() }
         longRead?.end()
         longRead = nil
@@ -69,36 +69,36 @@ public final class TreeView: TreeData, @unchecked Sendable {
         }
     }
 
-    public func value(at path: TreePath) throws(Status) -> Scalar? {
+    package func value(at path: TreePath) throws(Status) -> Scalar? {
         let place = PathCode.place(path)
         guard let record = try record(place) else { return nil }
         return try value(record, place)
     }
 
-    public func leaf(at path: TreePath) throws(Status) -> Leaf? {
+    package func leaf(at path: TreePath) throws(Status) -> Leaf? {
         let place = PathCode.place(path)
         guard let record = try record(place) else { return nil }
         if record.isKeptElsewhere { return .largeString(sizeBytes: try record.valueSizeBytes) }
         return try value(record, place).map(Leaf.init)
     }
 
-    public func priority(at path: TreePath) throws(Status) -> Scalar? {
+    package func priority(at path: TreePath) throws(Status) -> Scalar? {
         guard let record = try record(PathCode.place(path)) else { return nil }
         return try record.priority
     }
 
-    public func hasChildren(at path: TreePath) throws(Status) -> Bool {
+    package func hasChildren(at path: TreePath) throws(Status) -> Bool {
         try snapshot.count(.entries, PathCode.below(PathCode.place(path)), limit: 1) > 0
     }
 
-    public func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.place(path)) }
+    package func exists(at path: TreePath) throws(Status) -> Bool { try exists(PathCode.place(path)) }
 
     func exists(_ place: [UInt8]) throws(Status) -> Bool {
         try snapshot.count(.entries, KeyRange(prefix: place), limit: 1) > 0
     }
 
     /// - Throws: RESOURCE_EXHAUSTED when it is more than `Limits.treeReadSizeBytesMax`.
-    public func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.place(path)) }
+    package func node(at path: TreePath) throws(Status) -> Node { try node(PathCode.place(path)) }
 
     func node(_ place: [UInt8]) throws(Status) -> Node {
         var assembler = NodeAssembler()
@@ -107,7 +107,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
         return assembler.result
     }
 
-    public func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
+    package func keys(at path: TreePath, after key: TreeKey?, limit: Int) throws(Status) -> [TreeKey] {
         try children(of: path, after: key, limit: limit)
     }
 
@@ -115,7 +115,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
 
     /// The hash of all that is at a place, as clients compute it; "" of nothing.
     /// - Throws: RESOURCE_EXHAUSTED when that is more than `Limits.treeReadSizeBytesMax`.
-    public func hash(at path: TreePath) throws(Status) -> String {
+    package func hash(at path: TreePath) throws(Status) -> String {
         try hash(at: path, sizeBytesMax: Limits.treeReadSizeBytesMax)
     }
 
@@ -128,7 +128,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
 
     /// The keys of children, in order, without a look at what is below them.
     /// - Parameter key: those behind it; nil from the first on.
-    public func children(of path: TreePath, after key: TreeKey? = nil, limit: Int) throws(Status) -> [TreeKey] {
+    package func children(of path: TreePath, after key: TreeKey? = nil, limit: Int) throws(Status) -> [TreeKey] {
         let place = PathCode.place(path)
         var range = PathCode.below(place)
         if let key { range.lower = PathCode.after(PathCode.bound(place, key)) }
@@ -141,7 +141,7 @@ public final class TreeView: TreeData, @unchecked Sendable {
 
     /// Bytes of what is at a place: keys, values and a little for each leaf, about that of its text. Counting stops beyond
     /// `limit`.
-    public func sizeEstimate(at path: TreePath, upTo limit: Int) throws(Status) -> Int {
+    package func sizeEstimate(at path: TreePath, upTo limit: Int) throws(Status) -> Int {
         let place = PathCode.place(path)
         let cursor = try snapshot.scan(
             .entries, KeyRange(prefix: place), reverse: false, values: true, dropping: place.count)

@@ -3,23 +3,23 @@ import HearthStorage
 import HearthTree
 
 /// The children of a query's window, in the order of its index.
-public struct TreeWindow: Sendable {
-    public var children: [(key: TreeKey, node: Node)]
+package struct TreeWindow: Sendable {
+    package var children: [(key: TreeKey, node: Node)]
     /// Whether an index served it: by key and by priority always; else all children were read and sorted.
-    public var isIndexed: Bool
+    package var isIndexed: Bool
 }
 
 /// The same without what is in the children.
-public struct TreeWindowKeys: Sendable {
+package struct TreeWindowKeys: Sendable {
     /// Values are nothing on the key index. A number may come back as a double.
-    public var children: [(key: TreeKey, value: TreeIndexValue)]
-    public var isIndexed: Bool
+    package var children: [(key: TreeKey, value: TreeIndexValue)]
+    package var isIndexed: Bool
 }
 
 extension TreeView {
     /// The children that a query asks for. With an index it costs what the window has; without one, all children.
     /// - Throws: RESOURCE_EXHAUSTED when more would have to be read than `Limits.treeReadSizeBytesMax`.
-    public func result(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindow {
+    package func result(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindow {
         let place = PathCode.place(path)
         switch try source(of: query, path, place) {
         case .keys(let bounds):
@@ -77,7 +77,7 @@ extension TreeView {
     }
 
     /// Their keys and what they are ordered by.
-    public func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
+    package func keys(of query: TreeQuery, at path: TreePath) throws(Status) -> TreeWindowKeys {
         try keys(of: query, at: path, looksMax: .max)
     }
 

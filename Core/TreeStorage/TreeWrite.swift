@@ -2,17 +2,17 @@ import HearthModel
 import HearthTree
 
 /// What one request changes: all of it or nothing.
-public struct TreeWrite: Sendable {
+package struct TreeWrite: Sendable {
     /// Asks for the present state of a place.
-    public struct Condition: Sendable {
-        public var path: TreePath
+    package struct Condition: Sendable {
+        package var path: TreePath
         /// Of what has to be there (`Node.hash`); "" for nothing.
-        public var hash: String
+        package var hash: String
         /// Whether it is looked at before the guard is asked. Whoever may not read the place would learn from it what is
         /// there, so only for those who may.
-        public var reveals: Bool
+        package var reveals: Bool
 
-        public init(path: TreePath, hash: String, reveals: Bool) {
+        package init(path: TreePath, hash: String, reveals: Bool) {
             self.path = path
             self.hash = hash
             self.reveals = reveals
@@ -21,19 +21,19 @@ public struct TreeWrite: Sendable {
 
     /// At absolute places, made one after the other. Values may be deferred; a place whose last key is `.priority` is a
     /// priority.
-    public var changes: [TreeChange]
-    public var condition: Condition?
+    package var changes: [TreeChange]
+    package var condition: Condition?
     /// Asked before the write is made; nil for those who may do everything.
-    public var `guard`: (any TreeGuard)?
+    package var `guard`: (any TreeGuard)?
     /// What a deferred timestamp becomes; milliseconds since 1970.
-    public var nowMilliseconds: Int64
+    package var nowMilliseconds: Int64
     /// Changes of the journal that become durable with it. A write may have nothing else.
-    public var journal: [JournalChange]
+    package var journal: [JournalChange]
     /// Where the request was made as an update of children; nil for one that replaces. Says nothing to the tree; those who
     /// hear of the commit may want to tell it in the same form.
-    public var base: TreePath?
+    package var base: TreePath?
 
-    public init(
+    package init(
         changes: [TreeChange], condition: Condition? = nil, guard: (any TreeGuard)? = nil, nowMilliseconds: Int64,
         journal: [JournalChange] = [], base: TreePath? = nil
     ) {
@@ -50,7 +50,7 @@ public struct TreeWrite: Sendable {
 ///
 /// Asked on the writer's thread at the point where the write is worked out, or beside it: then the write is made when what
 /// the guard has looked at is still the same. Nothing can come between the decision and the write. It must not wait.
-public protocol TreeGuard: Sendable {
+package protocol TreeGuard: Sendable {
     /// What it decides by besides the data; as long as this is the same object it says the same of the same data.
     var basis: (any AnyObject & Sendable)? { get }
 
@@ -66,21 +66,21 @@ public protocol TreeGuard: Sendable {
 }
 
 extension TreeGuard {
-    public var basis: (any AnyObject & Sendable)? { nil }
+    package var basis: (any AnyObject & Sendable)? { nil }
 }
 
 /// A write that was made.
-public struct TreeCommit: Sendable {
+package struct TreeCommit: Sendable {
     /// Greater than those of all commits before. Microseconds since 1970, unless the clock was set back.
-    public var version: Int64
+    package var version: Int64
     /// With everything worked out.
-    public var changes: [TreeChange]
+    package var changes: [TreeChange]
     /// Whether the tree is as it was before.
-    public var isNoChange: Bool
+    package var isNoChange: Bool
     /// That of the write.
-    public var base: TreePath?
+    package var base: TreePath?
 
-    public init(version: Int64, changes: [TreeChange], isNoChange: Bool, base: TreePath? = nil) {
+    package init(version: Int64, changes: [TreeChange], isNoChange: Bool, base: TreePath? = nil) {
         self.base = base
         self.version = version
         self.changes = changes
@@ -89,7 +89,7 @@ public struct TreeCommit: Sendable {
 }
 
 /// What became of a write.
-public enum TreeOutcome: Sendable {
+package enum TreeOutcome: Sendable {
     case committed(TreeCommit)
     /// The condition didn't hold; nothing was changed.
     case stale
@@ -100,7 +100,7 @@ public enum TreeOutcome: Sendable {
 }
 
 /// Watches what is committed. All calls come on the writer's thread, which they hold up.
-public protocol TreeObserver: Sendable {
+package protocol TreeObserver: Sendable {
     /// Changes that are about to be made: `prepare` follows, unless they change nothing or the store fails.
     /// - Parameter before: the tree without them. Only valid during the call.
     func willChange(_ changes: [TreeChange], before: TreeView)
@@ -114,5 +114,5 @@ public protocol TreeObserver: Sendable {
 }
 
 extension TreeObserver {
-    public func willChange(_ changes: [TreeChange], before: TreeView) {}
+    package func willChange(_ changes: [TreeChange], before: TreeView) {}
 }

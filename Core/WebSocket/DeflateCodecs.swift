@@ -6,13 +6,13 @@ import CZlib
 /// rest of it. Without context takeover a message needs them only from its first byte to its last.
 ///
 /// Not Sendable: has one owner, a thread or what guards it.
-public final class DeflateCodecs {
+package final class DeflateCodecs {
     private var inflaters: [Inflater] = []
     private var deflaters: [Deflater] = []
     /// Those beyond this number are freed.
     private static let idleMax = 4
 
-    public init() {}
+    package init() {}
 
     func takeInflater() -> Inflater? { inflaters.popLast() ?? Inflater() }
 

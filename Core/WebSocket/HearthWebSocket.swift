@@ -6,7 +6,7 @@
 ///
 /// What holds at all times: nothing that a peer sends is kept beyond `WebSocketLimits`, however it is cut, fragmented
 /// or compressed; a text that is handed out is valid UTF-8; after a violation or the peer's close nothing more is read.
-public enum HearthWebSocket {
+package enum HearthWebSocket {
     /// The only version there is. Source: RFC 6455, 4.1.
-    public static let version = "13"
+    package static let version = "13"
 }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A message that a server sends to many clients: framed once, and compressed at most once.
-public final class SharedWebSocketMessage: Sendable {
+package final class SharedWebSocketMessage: Sendable {
     let opcode: WebSocketOpcode
     let plainFrame: [UInt8]
     let payloadBytes: Int
@@ -9,7 +9,7 @@ public final class SharedWebSocketMessage: Sendable {
     private let compressed = Mutex<[UInt8]?>(nil)
 
     /// - Parameter text: valid UTF-8.
-    public init(text: [UInt8]) {
+    package init(text: [UInt8]) {
         opcode = .text
         payloadBytes = text.count
         plainFrame = SharedWebSocketMessage.frame(.text, text, isCompressed: false)

@@ -1,23 +1,23 @@
 /// Why a connection ends. Source: RFC 6455, 7.4, and IANA's registry of close codes.
-public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
-    public var rawValue: UInt16
+package struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
+    package var rawValue: UInt16
 
-    public init(rawValue: UInt16) { self.rawValue = rawValue }
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    public static let normal = WebSocketCloseCode(rawValue: 1000)
+    package static let normal = WebSocketCloseCode(rawValue: 1000)
     /// The server goes down, or the page is left.
-    public static let goingAway = WebSocketCloseCode(rawValue: 1001)
-    public static let protocolError = WebSocketCloseCode(rawValue: 1002)
-    public static let unsupportedData = WebSocketCloseCode(rawValue: 1003)
-    public static let invalidPayload = WebSocketCloseCode(rawValue: 1007)
-    public static let policyViolation = WebSocketCloseCode(rawValue: 1008)
-    public static let messageTooBig = WebSocketCloseCode(rawValue: 1009)
-    public static let internalError = WebSocketCloseCode(rawValue: 1011)
-    public static let tryAgainLater = WebSocketCloseCode(rawValue: 1013)
+    package static let goingAway = WebSocketCloseCode(rawValue: 1001)
+    package static let protocolError = WebSocketCloseCode(rawValue: 1002)
+    package static let unsupportedData = WebSocketCloseCode(rawValue: 1003)
+    package static let invalidPayload = WebSocketCloseCode(rawValue: 1007)
+    package static let policyViolation = WebSocketCloseCode(rawValue: 1008)
+    package static let messageTooBig = WebSocketCloseCode(rawValue: 1009)
+    package static let internalError = WebSocketCloseCode(rawValue: 1011)
+    package static let tryAgainLater = WebSocketCloseCode(rawValue: 1013)
 
     /// May stand in a frame: 1004, 1005, 1006 and 1015 are for programs' own use, 1016–2999 aren't given out, and
     /// nothing below 1000 is a code.
-    public var isSendable: Bool {
+    package var isSendable: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true
         default: false
@@ -26,12 +26,12 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
 }
 
 /// The peer broke the protocol, or went over a limit: the connection is to be closed with this code.
-public struct WebSocketFailure: Error, Hashable, Sendable {
-    public var code: WebSocketCloseCode
+package struct WebSocketFailure: Error, Hashable, Sendable {
+    package var code: WebSocketCloseCode
     /// Short enough for a close frame.
-    public var reason: String
+    package var reason: String
 
-    public init(_ code: WebSocketCloseCode, _ reason: String) {
+    package init(_ code: WebSocketCloseCode, _ reason: String) {
         self.code = code
         self.reason = reason
     }

@@ -5,13 +5,13 @@
 /// after either it reads nothing more. Without context takeover an idle connection owns no memory but the object.
 ///
 /// Not Sendable: has one owner, a thread or what guards it.
-public final class WebSocketConnection {
-    public enum Role: Sendable {
+package final class WebSocketConnection {
+    package enum Role: Sendable {
         case client
         case server
     }
 
-    public enum Event: Equatable, Sendable {
+    package enum Event: Equatable, Sendable {
         /// Valid UTF-8.
         case text([UInt8])
         case binary([UInt8])
@@ -33,9 +33,9 @@ public final class WebSocketConnection {
         var receivedBytes = 0
     }
 
-    public let role: Role
-    public let limits: WebSocketLimits
-    public let deflate: WebSocketDeflate?
+    package let role: Role
+    package let limits: WebSocketLimits
+    package let deflate: WebSocketDeflate?
 
     private var reader = WebSocketFrameReader()
     /// The frame whose payload is being read, and how much of that has come.
@@ -45,9 +45,9 @@ public final class WebSocketConnection {
     private var control: [UInt8] = []
     private var failure: WebSocketFailure?
     /// The peer has said that it sends no more.
-    public private(set) var hasReceivedClose = false
+    package private(set) var hasReceivedClose = false
     /// Nothing may be sent any more.
-    public private(set) var hasSentClose = false
+    package private(set) var hasSentClose = false
 
     private let codecs: DeflateCodecs
     private var inflater: Inflater?
@@ -58,7 +58,7 @@ public final class WebSocketConnection {
     ///   - deflate: what the handshake has agreed on; nil: no compression.
     ///   - codecs: shared with other connections of the same owner.
     ///   - nextMask: of a client's frames. It must not be foreseen by whoever writes the messages (RFC 6455, 10.3).
-    public init(
+    package init(
         role: Role, limits: WebSocketLimits = WebSocketLimits(), deflate: WebSocketDeflate? = nil,
         codecs: DeflateCodecs = DeflateCodecs(), nextMask: @escaping () -> UInt32 = WebSocketConnection.randomMask
     ) {
@@ -69,16 +69,16 @@ public final class WebSocketConnection {
         self.nextMask = nextMask
     }
 
-    public static func randomMask() -> UInt32 {
+    package static func randomMask() -> UInt32 {
         var generator = SystemRandomNumberGenerator()
         return generator.next()
     }
 
     /// Bytes kept of a message that isn't complete.
-    public var bufferedBytes: Int { (message?.bytes.count ?? 0) + control.count }
+    package var bufferedBytes: Int { (message?.bytes.count ?? 0) + control.count }
 
     /// The peer has begun something that it must go on with.
-    public var isWithinMessage: Bool { message != nil || frame != nil || reader.isUnfinished }
+    package var isWithinMessage: Bool { message != nil || frame != nil || reader.isUnfinished }
 
     // MARK: Input
 
@@ -86,7 +86,7 @@ public final class WebSocketConnection {
     /// last byte. To be called until it returns nil.
     ///
     /// - Throws: the failure with which to close; the same again from then on.
-    public func next(
+    package func next(
         _ input: UnsafeRawBufferPointer, _ position: inout Int
     ) throws(WebSocketFailure) -> Event? {
         if let failure { throw failure }
@@ -112,7 +112,7 @@ public final class WebSocketConnection {
     }
 
     /// All events of the input, for those who needn't stop between them and don't care what came before a failure.
-    public func receive(_ bytes: [UInt8]) throws(WebSocketFailure) -> [Event] {
+    package func receive(_ bytes: [UInt8]) throws(WebSocketFailure) -> [Event] {
         try bytes.withUnsafeBufferPointer { input throws(WebSocketFailure) in
             let input = UnsafeRawBufferPointer(input)
             var events: [Event] = []
@@ -293,12 +293,12 @@ public final class WebSocketConnection {
 
     /// - Parameter text: valid UTF-8.
     /// - Returns: what to send; nothing after `close`.
-    public func send(text: [UInt8]) -> [UInt8] { send(.text, text) }
+    package func send(text: [UInt8]) -> [UInt8] { send(.text, text) }
 
-    public func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
+    package func send(binary: [UInt8]) -> [UInt8] { send(.binary, binary) }
 
     /// A message that many connections get. Only a server can share: a client's frames have a mask each.
-    public func send(_ message: SharedWebSocketMessage) -> [UInt8] {
+    package func send(_ message: SharedWebSocketMessage) -> [UInt8] {
         precondition(role == .server, "a client's frames can't be shared")
         guard !hasSentClose else { return [] }
         guard let deflate, message.payloadBytes >= limits.compressionThresholdBytes else { return message.plainFrame }
@@ -308,13 +308,13 @@ public final class WebSocketConnection {
     }
 
     /// - Parameter payload: at most 125 bytes.
-    public func ping(_ payload: [UInt8] = []) -> [UInt8] { sendControl(.ping, payload) }
+    package func ping(_ payload: [UInt8] = []) -> [UInt8] { sendControl(.ping, payload) }
 
-    public func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
+    package func pong(_ payload: [UInt8]) -> [UInt8] { sendControl(.pong, payload) }
 
     /// The last frame. A reason that is too long is cut.
     /// - Parameter code: nil sends none.
-    public func close(_ code: WebSocketCloseCode?, reason: String = "") -> [UInt8] {
+    package func close(_ code: WebSocketCloseCode?, reason: String = "") -> [UInt8] {
         guard !hasSentClose else { return [] }
         var payload: [UInt8] = []
         if let code {

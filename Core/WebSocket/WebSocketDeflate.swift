@@ -1,17 +1,17 @@
 /// What two ends have agreed on for permessage-deflate. Source: RFC 7692, 7.1.
-public struct WebSocketDeflate: Equatable, Sendable {
+package struct WebSocketDeflate: Equatable, Sendable {
     /// The server's messages refer to its earlier ones, for which both ends keep a window of 32 KB and more.
-    public var serverTakesOverContext: Bool
-    public var clientTakesOverContext: Bool
+    package var serverTakesOverContext: Bool
+    package var clientTakesOverContext: Bool
     /// Of the window of the server's compressor, 9 to 15.
-    public var serverWindowBits: Int
-    public var clientWindowBits: Int
+    package var serverWindowBits: Int
+    package var clientWindowBits: Int
 
-    public static let windowBitsMax = 15
+    package static let windowBitsMax = 15
     /// zlib can't compress without wrapper into a window of 8 bits.
     static let windowBitsMin = 9
 
-    public init(
+    package init(
         serverTakesOverContext: Bool = false, clientTakesOverContext: Bool = false,
         serverWindowBits: Int = WebSocketDeflate.windowBitsMax, clientWindowBits: Int = WebSocketDeflate.windowBitsMax
     ) {

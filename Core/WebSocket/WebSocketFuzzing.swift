@@ -1,5 +1,5 @@
 /// An entry point for fuzzing. A broken promise traps.
-public enum WebSocketFuzzing {
+package enum WebSocketFuzzing {
     private struct Reading: Equatable {
         var events: [WebSocketConnection.Event] = []
         var failure: WebSocketFailure?
@@ -18,7 +18,7 @@ public enum WebSocketFuzzing {
 
     /// The first byte chooses the role and what was agreed on; the rest is what the peer sends. However it is cut, the
     /// connection must say the same, and keep no more than it may.
-    public static func fuzz(_ bytes: [UInt8]) {
+    package static func fuzz(_ bytes: [UInt8]) {
         guard let first = bytes.first else { return }
         let input = Array(bytes.dropFirst())
         let whole = read(input, first, pieceBytes: max(1, input.count))

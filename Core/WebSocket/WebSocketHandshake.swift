@@ -1,26 +1,26 @@
 import COpenSSL
 
 /// Why a handshake isn't one, in the terms of HTTP.
-public struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
+package struct WebSocketHandshakeFailure: Error, Hashable, Sendable {
     /// 400, 405 or 426.
-    public var status: Int
-    public var reason: String
+    package var status: Int
+    package var reason: String
 
-    public init(status: Int, reason: String) {
+    package init(status: Int, reason: String) {
         self.status = status
         self.reason = reason
     }
 }
 
 /// A client's wish to speak WebSocket, as a server reads it from a request's head. Source: RFC 6455, 4.2.1.
-public struct WebSocketUpgradeRequest: Sendable {
+package struct WebSocketUpgradeRequest: Sendable {
     private let key: String
     private let extensions: [WebSocketExtension]
     /// The subprotocols that the client would speak, the best first.
-    public let protocols: [String]
+    package let protocols: [String]
 
     /// - Parameter values: of all fields with a (lowercase) name, in order.
-    public init(
+    package init(
         method: String, isHTTP1_1: Bool, values: (String) -> [String]
     ) throws(WebSocketHandshakeFailure) {
         guard isHTTP1_1 else {
@@ -55,7 +55,7 @@ public struct WebSocketUpgradeRequest: Sendable {
 
     /// - Parameter takesOverContext: see `WebSocketDeflate`; nil: no compression.
     /// - Returns: the fields of the answer 101, and what has been agreed on.
-    public func answer(
+    package func answer(
         takesOverContext: Bool?, subprotocol: String? = nil
     ) -> (fields: [(name: String, value: String)], deflate: WebSocketDeflate?) {
         var fields = [
@@ -72,14 +72,14 @@ public struct WebSocketUpgradeRequest: Sendable {
 }
 
 /// A client's half of the handshake. Source: RFC 6455, 4.1.
-public struct WebSocketUpgradeOffer: Sendable {
+package struct WebSocketUpgradeOffer: Sendable {
     private let key: String
     private let offersCompression: Bool
     /// What belongs into the request besides `host` and fields of the user.
-    public let fields: [(name: String, value: String)]
+    package let fields: [(name: String, value: String)]
 
     /// - Parameter keyBytes: 16 random bytes.
-    public init(keyBytes: [UInt8], offersCompression: Bool) {
+    package init(keyBytes: [UInt8], offersCompression: Bool) {
         precondition(keyBytes.count == 16, "a key is 16 bytes")
         key = WebSocketKey.base64(keyBytes)
         self.offersCompression = offersCompression
@@ -92,7 +92,7 @@ public struct WebSocketUpgradeOffer: Sendable {
         self.fields = fields
     }
 
-    public init(offersCompression: Bool) {
+    package init(offersCompression: Bool) {
         var generator = SystemRandomNumberGenerator()
         self.init(
             keyBytes: (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) },
@@ -102,7 +102,7 @@ public struct WebSocketUpgradeOffer: Sendable {
     /// Checks an answer 101: whatever the server says that wasn't asked for ends the connection.
     ///
     /// - Parameter values: of all fields with a (lowercase) name, in order.
-    public func check(values: (String) -> [String]) throws(WebSocketHandshakeFailure) -> WebSocketDeflate? {
+    package func check(values: (String) -> [String]) throws(WebSocketHandshakeFailure) -> WebSocketDeflate? {
         func refuse(_ reason: String) -> WebSocketHandshakeFailure {
             WebSocketHandshakeFailure(status: 400, reason: reason)
         }

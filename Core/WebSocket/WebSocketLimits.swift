@@ -1,13 +1,13 @@
 /// What a peer may make a `WebSocketConnection` keep or do.
-public struct WebSocketLimits: Sendable, Equatable {
+package struct WebSocketLimits: Sendable, Equatable {
     /// Bytes of one message; of a compressed one as it is after decompression. Close code 1009 above it.
-    public var messageBytesMax: Int
+    package var messageBytesMax: Int
     /// Frames of one message: empty ones would otherwise let it never end. Close code 1008 above it.
-    public var fragmentsMax: Int
+    package var fragmentsMax: Int
     /// Messages of fewer bytes are sent as they are: compressing them costs more than it saves.
-    public var compressionThresholdBytes: Int
+    package var compressionThresholdBytes: Int
 
-    public init(
+    package init(
         messageBytesMax: Int = 16 << 20, fragmentsMax: Int = 65_536, compressionThresholdBytes: Int = 1_024
     ) {
         precondition(messageBytesMax >= 0 && fragmentsMax > 0 && compressionThresholdBytes >= 0)

@@ -8,7 +8,7 @@ import HearthModel
 /// whenever it is set, and of the lines with one group at most one is set.
 ///
 /// Encoders never fail: their `Failure` is `Never`.
-public protocol FieldVisitor {
+package protocol FieldVisitor {
     associatedtype Failure: Error
 
     mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Failure)
@@ -81,7 +81,7 @@ public protocol FieldVisitor {
 }
 
 /// An enumeration of a proto3 file: open, as a newer peer may send numbers that we don't know.
-public protocol WireEnum: RawRepresentable, Hashable, Sendable where RawValue == Int32 {
+package protocol WireEnum: RawRepresentable, Hashable, Sendable where RawValue == Int32 {
     init(rawValue: Int32)
     /// The proto's full name, for messages about wrong values.
     static var typeName: String { get }
@@ -91,33 +91,33 @@ public protocol WireEnum: RawRepresentable, Hashable, Sendable where RawValue ==
 
 extension WireEnum {
     /// The value's name, or nil for a number that the proto doesn't have.
-    public var name: StaticString? { Self.names.first { $0.number == rawValue }?.name }
+    package var name: StaticString? { Self.names.first { $0.number == rawValue }?.name }
 }
 
 /// map<string, string>, sorted by the UTF-8 bytes of the keys, each key once.
-public struct StringMap: Sendable {
-    public struct Entry: Sendable {
-        public var key: String
-        public var value: String
+package struct StringMap: Sendable {
+    package struct Entry: Sendable {
+        package var key: String
+        package var value: String
 
-        public init(key: String, value: String) {
+        package init(key: String, value: String) {
             self.key = key
             self.value = value
         }
     }
 
-    public private(set) var entries: [Entry] = []
+    package private(set) var entries: [Entry] = []
 
-    public init() {}
+    package init() {}
 
     static func tooMany() -> Status { .invalidArgument("There are more than \(Limits.labelsMax) labels.") }
 
-    public subscript(key: String) -> String? {
+    package subscript(key: String) -> String? {
         entries.first { UTF8Order.equal($0.key, key) }?.value
     }
 
     /// Sets a key's value; a value that was there is replaced.
-    public mutating func set(_ key: String, _ value: String) {
+    package mutating func set(_ key: String, _ value: String) {
         let index = entries.firstIndex { UTF8Order.compare($0.key, key) >= 0 } ?? entries.count
         if index < entries.count, UTF8Order.equal(entries[index].key, key) {
             entries[index].value = value

@@ -2,15 +2,15 @@ import HearthModel
 
 /// Entry points for fuzzing: whatever the bytes are, a decoder answers or throws, and what it accepts survives a round
 /// trip. A broken promise traps, which is what a fuzzer looks for.
-public enum WireFuzzing {
+package enum WireFuzzing {
     /// Feeds the bytes to every binary decoder that faces a network or a file.
-    public static func fuzzProtobuf(_ bytes: [UInt8]) {
+    package static func fuzzProtobuf(_ bytes: [UInt8]) {
         for type in messages { roundTripProtobuf(type, bytes) }
         fuzzFields(bytes)
     }
 
     /// Feeds the text to every JSON decoder that faces a network or a file.
-    public static func fuzzJSON(_ text: [UInt8]) {
+    package static func fuzzJSON(_ text: [UInt8]) {
         for type in messages { roundTripJSON(type, text) }
         _ = RFC3339.parse(String(decoding: text, as: UTF8.self))
         _ = DurationMessage(parsing: String(decoding: text, as: UTF8.self))

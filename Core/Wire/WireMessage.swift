@@ -20,7 +20,7 @@ import HearthModel
 /// `visit` is the only thing that a message has to write down. The four codec methods are requirements, although all
 /// messages but a few well-known ones take the defaults, because through them each message brings codecs that were
 /// specialised here: a caller in another module reaches them by one witness call instead of through generic code.
-public protocol WireMessage: Sendable {
+package protocol WireMessage: Sendable {
     init()
 
     /// The proto's full name, as in `@type` and in messages about malformed JSON.
@@ -40,7 +40,7 @@ public protocol WireMessage: Sendable {
 }
 
 extension WireMessage {
-    public mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
         while !decoder.reader.isAtEnd {
             let tag = try decoder.reader.readTag()
             decoder.tag = tag
@@ -54,12 +54,12 @@ extension WireMessage {
         }
     }
 
-    public func encode(_ encoder: inout BinaryFieldEncoder) {
+    package func encode(_ encoder: inout BinaryFieldEncoder) {
         var copy = self
         copy.visit(&encoder)
     }
 
-    public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
         try decoder.beginMessage(Self.typeName)
         let outer = decoder.oneofsSeen
         decoder.oneofsSeen = []
@@ -70,7 +70,7 @@ extension WireMessage {
         decoder.oneofsSeen = outer
     }
 
-    public func encode(_ encoder: inout JSONFieldEncoder) {
+    package func encode(_ encoder: inout JSONFieldEncoder) {
         encoder.beginObject()
         var copy = self
         copy.visit(&encoder)
@@ -83,7 +83,7 @@ extension WireMessage {
 extension WireMessage {
     /// Reads the binary form.
     /// - Throws: INVALID_ARGUMENT when the bytes are no such message. Unknown fields are skipped.
-    public init(protobuf bytes: [UInt8]) throws(Status) {
+    package init(protobuf bytes: [UInt8]) throws(Status) {
         self.init()
         try bytes.withBytes { buffer throws(Status) in
             var decoder = BinaryFieldDecoder(buffer)
@@ -92,21 +92,21 @@ extension WireMessage {
     }
 
     /// Reads the binary form from borrowed memory.
-    public init(protobuf bytes: UnsafeRawBufferPointer) throws(Status) {
+    package init(protobuf bytes: UnsafeRawBufferPointer) throws(Status) {
         self.init()
         var decoder = BinaryFieldDecoder(bytes)
         try decode(&decoder)
     }
 
     /// The binary form: fields in the order of the declaration, zero values left out.
-    public func protobuf() -> [UInt8] {
+    package func protobuf() -> [UInt8] {
         var encoder = BinaryFieldEncoder()
         encode(&encoder)
         return encoder.writer.bytes
     }
 
     /// Appends the binary form, without a length.
-    public func append(to writer: inout ProtobufWriter) {
+    package func append(to writer: inout ProtobufWriter) {
         var encoder = BinaryFieldEncoder(writer: ProtobufWriter())
         swap(&encoder.writer, &writer)
         encode(&encoder)
@@ -116,7 +116,7 @@ extension WireMessage {
     /// Reads proto3 JSON.
     /// - Parameter path: where the text stands in a larger request, in the proto's names (`document`), for messages.
     /// - Throws: INVALID_ARGUMENT in Google's wording when it isn't JSON, has unknown members, or members of wrong types.
-    public init(json text: [UInt8], at path: String = "") throws(Status) {
+    package init(json text: [UInt8], at path: String = "") throws(Status) {
         self.init()
         try text.withBytes { buffer throws(Status) in
             var decoder = try JSONFieldDecoder(buffer)
@@ -131,7 +131,7 @@ extension WireMessage {
 
     /// Reads proto3 JSON from borrowed memory.
     /// - Throws: INVALID_ARGUMENT, as the other.
-    public init(json text: UnsafeRawBufferPointer, forms: JSONForms) throws(Status) {
+    package init(json text: UnsafeRawBufferPointer, forms: JSONForms) throws(Status) {
         self.init()
         var decoder = try JSONFieldDecoder(text)
         decoder.takesObjectForms = forms == .bundle
@@ -143,12 +143,12 @@ extension WireMessage {
         }
     }
 
-    public init(json text: String, at path: String = "") throws(Status) {
+    package init(json text: String, at path: String = "") throws(Status) {
         try self.init(json: Array(text.utf8), at: path)
     }
 
     /// The message as proto3 JSON.
-    public func json(_ options: JSONOptions = JSONOptions()) -> [UInt8] {
+    package func json(_ options: JSONOptions = JSONOptions()) -> [UInt8] {
         var encoder = JSONFieldEncoder(options: options)
         encode(&encoder)
         return encoder.writer.bytes
@@ -156,7 +156,7 @@ extension WireMessage {
 }
 
 /// Which forms a reader of JSON takes.
-public enum JSONForms: Sendable {
+package enum JSONForms: Sendable {
     /// Those of proto3 JSON.
     case standard
     /// Also times as `{"seconds": "1", "nanos": 2}` and wrapped numbers as `{"value": 1}`, which builders of bundles
@@ -165,11 +165,11 @@ public enum JSONForms: Sendable {
 }
 
 /// How JSON is written.
-public struct JSONOptions: Sendable {
+package struct JSONOptions: Sendable {
     /// Enumerations as numbers, as `$alt=json;enum-encoding=int` asks for.
-    public var enumsAsNumbers: Bool
+    package var enumsAsNumbers: Bool
 
-    public init(enumsAsNumbers: Bool = false) {
+    package init(enumsAsNumbers: Bool = false) {
         self.enumsAsNumbers = enumsAsNumbers
     }
 }

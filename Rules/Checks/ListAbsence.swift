@@ -103,7 +103,7 @@ struct ListAbsence {
 
 extension Ruleset {
     /// What the rules of lists in a source ask that a query may not say. Empty for a source with errors.
-    public static func listWarnings(_ source: String) -> [RulesIssue] {
+    package static func listWarnings(_ source: String) -> [RulesIssue] {
         let bytes = Array(source.utf8)
         if bytes.count >= RulesLimits.sourceSizeBytesMax { return [] }
         let (file, found) = Parser.parse(bytes)

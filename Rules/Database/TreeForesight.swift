@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 
 /// What is known of a write before its data is there.
-public enum TreeWriteScope: Sendable {
+package enum TreeWriteScope: Sendable {
     /// The value or the priority of this location is replaced.
     case location(TreePath)
     /// A child whose key isn't known yet is put here.
@@ -224,7 +224,7 @@ struct TreeForesight {
 extension TreeRuleset {
     /// Whether a write may be allowed with some data: false only when these rules refuse it whatever is there and whatever is
     /// written. For requests that are too large to be received or decoded for nothing.
-    public func mayGrantWrite(_ scope: TreeWriteScope, auth: TreeAuth?) -> Bool {
+    package func mayGrantWrite(_ scope: TreeWriteScope, auth: TreeAuth?) -> Bool {
         var foresight = TreeForesight(auth: auth)
         return foresight.mayGrant(scope, root)
     }

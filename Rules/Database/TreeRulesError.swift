@@ -1,14 +1,14 @@
 /// Why rules of the Realtime Database are refused, and where.
-public struct TreeRulesError: Error, Sendable, Equatable, CustomStringConvertible {
+package struct TreeRulesError: Error, Sendable, Equatable, CustomStringConvertible {
     /// From 1.
-    public var line: Int
+    package var line: Int
     /// From 1; in characters.
-    public var column: Int
+    package var column: Int
     /// The service's own words where they are known.
-    public var message: String
+    package var message: String
 
     /// As a deployment is told: `3:14: Unknown variable 'foo'.`
-    public var description: String { "\(line):\(column): \(message)" }
+    package var description: String { "\(line):\(column): \(message)" }
 }
 
 /// An error whose place is an offset yet.

@@ -3,9 +3,9 @@ import HearthTree
 
 /// Entry points for fuzzing: whatever the bytes are, they compile or are refused with a reason and a place, and judging ends. A
 /// broken promise traps, which is what a fuzzer looks for.
-public enum TreeRulesFuzzing {
+package enum TreeRulesFuzzing {
     /// Takes the bytes for a document, for an expression, for a pattern, and for the path of a child.
-    public static func fuzz(_ bytes: [UInt8]) {
+    package static func fuzz(_ bytes: [UInt8]) {
         compile(bytes)
         var text: [UInt8] = []
         TreeJSON.appendString(String(decoding: bytes, as: UTF8.self), to: &text)

@@ -2,7 +2,7 @@ import HearthModel
 import HearthTree
 
 /// What rules know as `auth`: an object with `uid`, `provider` and `token`.
-public typealias TreeAuth = JSONValue
+package typealias TreeAuth = JSONValue
 
 /// Compiled rules of a Realtime Database: who may read and write where, which data is valid, and what is indexed.
 ///
@@ -11,9 +11,9 @@ public typealias TreeAuth = JSONValue
 /// once are safe. No decision does I/O but for its `TreeData`, and none goes on without a bound.
 ///
 /// Source: "Security Rules" and "API reference" of the Realtime Database's documentation.
-public final class TreeRuleset: Sendable {
+package final class TreeRuleset: Sendable {
     /// As it was given, comments and all.
-    public let text: [UInt8]
+    package let text: [UInt8]
     let root: TreeRulesNode
 
     let lines: LineIndex
@@ -25,7 +25,7 @@ public final class TreeRuleset: Sendable {
     }
 
     /// Compiles a rules document.
-    public static func compile(_ text: [UInt8]) throws(TreeRulesError) -> TreeRuleset {
+    package static func compile(_ text: [UInt8]) throws(TreeRulesError) -> TreeRuleset {
         guard text.count <= TreeRulesLimits.documentSizeBytesMax else {
             throw TreeRulesError(
                 line: 1, column: 1,
@@ -46,12 +46,12 @@ public final class TreeRuleset: Sendable {
     }
 
     /// Whether a text is meant for rules of the Realtime Database, not for those of Firestore: its first word is a brace.
-    public static func isDocument(_ text: [UInt8]) -> Bool { RulesJSONParser.beginsWithObject(text) }
+    package static func isDocument(_ text: [UInt8]) -> Bool { RulesJSONParser.beginsWithObject(text) }
 
     /// Everybody may read and write everything: what an emulator has before it is given rules.
-    public static let open = constant(#"{"rules":{".read":true,".write":true}}"#)
+    package static let open = constant(#"{"rules":{".read":true,".write":true}}"#)
     /// Nobody may read or write anything.
-    public static let locked = constant(#"{"rules":{".read":false,".write":false}}"#)
+    package static let locked = constant(#"{"rules":{".read":false,".write":false}}"#)
 
     private static func constant(_ text: String) -> TreeRuleset {
         do throws(TreeRulesError) {
@@ -69,7 +69,7 @@ public final class TreeRuleset: Sendable {
     ///   - auth: nil when nobody is signed in.
     ///   - now: milliseconds since 1970.
     /// - Throws: when the data can't be read.
-    public func mayRead(
+    package func mayRead(
         _ path: TreePath, query: TreeQuery?, auth: TreeAuth?, data: any TreeData, now: Int64
     ) throws(Status) -> Bool {
         try mayRead(path, query: query, auth: auth, data: data, now: now, stepsMax: TreeRulesLimits.stepsMax) ?? false
@@ -77,7 +77,7 @@ public final class TreeRuleset: Sendable {
 
     /// The same within a number of steps.
     /// - Returns: nil when the decision takes more.
-    public func mayRead(
+    package func mayRead(
         _ path: TreePath, query: TreeQuery?, auth: TreeAuth?, data: any TreeData, now: Int64, stepsMax: Int
     ) throws(Status) -> Bool? {
         let evaluation = TreeEvaluation(
@@ -93,7 +93,7 @@ public final class TreeRuleset: Sendable {
     ///   - after: the tree with all of them.
     ///   - stepsMax: of the decision; what takes more is denied.
     /// - Throws: when the data can't be read.
-    public func mayWrite(
+    package func mayWrite(
         _ changes: [TreeChange], auth: TreeAuth?, before: any TreeData, after: any TreeData, now: Int64,
         stepsMax: Int = TreeRulesLimits.stepsMax
     ) throws(Status) -> TreeVerdict {
@@ -105,7 +105,7 @@ public final class TreeRuleset: Sendable {
     // MARK: Indexes
 
     /// Every `.indexOn`: where it stands, as keys and names of wildcards, and what it asks for.
-    public var indexDefinitions: [(pattern: [String], indexes: [TreeQuery.Index])] {
+    package var indexDefinitions: [(pattern: [String], indexes: [TreeQuery.Index])] {
         var found: [(pattern: [String], indexes: [TreeQuery.Index])] = []
         func visit(_ node: TreeRulesNode, _ pattern: [String]) {
             if !node.indexes.isEmpty { found.append((pattern, node.indexes)) }
@@ -117,7 +117,7 @@ public final class TreeRuleset: Sendable {
     }
 
     /// Whether the children of a place may be queried by an index. By key and by priority they always may.
-    public func hasIndex(_ index: TreeQuery.Index, at path: TreePath) -> Bool {
+    package func hasIndex(_ index: TreeQuery.Index, at path: TreePath) -> Bool {
         switch index {
         case .key, .priority: true
         case .value, .child: root.node(at: path)?.indexes.contains(index) ?? false

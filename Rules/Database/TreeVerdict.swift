@@ -1,16 +1,16 @@
 import HearthTree
 
 /// What rules say of a write.
-public enum TreeVerdict: Sendable {
+package enum TreeVerdict: Sendable {
     case allowed
     case denied(TreeDenial)
 
-    public var isAllowed: Bool { if case .allowed = self { true } else { false } }
+    package var isAllowed: Bool { if case .allowed = self { true } else { false } }
 }
 
 /// Why a write is denied: for logs. Clients are told no more than that it is.
-public struct TreeDenial: Sendable, CustomStringConvertible {
-    public enum Reason: Sendable {
+package struct TreeDenial: Sendable, CustomStringConvertible {
+    package enum Reason: Sendable {
         /// No `.write` at the place or above it holds.
         case notGranted
         /// The `.validate` at a line and a column of the rules doesn't hold.
@@ -19,10 +19,10 @@ public struct TreeDenial: Sendable, CustomStringConvertible {
         case exhausted
     }
 
-    public var path: TreePath
-    public var reason: Reason
+    package var path: TreePath
+    package var reason: Reason
 
-    public var description: String {
+    package var description: String {
         switch reason {
         case .notGranted: "no .write rule at \(path) or above it holds"
         case .invalid(let line, let column): "the .validate rule in line \(line), column \(column) fails for \(path)"

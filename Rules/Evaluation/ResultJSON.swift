@@ -2,7 +2,7 @@ import HearthModel
 
 extension RulesResult {
     /// The value in the form of the emulator's coverage report: `{"boolValue":true}`. Long ones are cut.
-    public var json: String {
+    package var json: String {
         var budget = RulesLimits.reportedValueBytesMax
         return evaluation.json(of: value, &budget)
     }

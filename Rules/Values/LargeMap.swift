@@ -39,14 +39,14 @@ final class LargeMap {
 }
 
 /// The fields of a document too large to be decoded for the sake of one of them.
-public protocol LargeFields: AnyObject {
+package protocol LargeFields: AnyObject {
     /// What is at a path of at least one name; nil when there is nothing.
     func member(_ path: [String]) throws(Status) -> LargeFieldsMember?
     /// The map at a path, whole; that of all fields at an empty one.
     func map(at path: [String]) throws(Status) -> MapValue
 }
 
-public enum LargeFieldsMember {
+package enum LargeFieldsMember {
     case value(Value)
     /// A map that wasn't decoded.
     case largeMap

@@ -1,9 +1,9 @@
 import HearthModel
 
 /// Entry points for fuzzing the parsers that meet a peer's bytes first. A broken promise traps.
-public enum NetworkFuzzing {
+package enum NetworkFuzzing {
     /// However the bytes are cut, the parsers must see the same.
-    public static func fuzzHTTP1(_ bytes: [UInt8]) {
+    package static func fuzzHTTP1(_ bytes: [UInt8]) {
         let whole = events(of: bytes, pieceBytes: max(1, bytes.count))
         for pieceBytes in [1, 2, 3, 7] where pieceBytes < bytes.count {
             let cut = events(of: bytes, pieceBytes: pieceBytes)

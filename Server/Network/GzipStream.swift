@@ -4,10 +4,10 @@ import HearthModel
 /// Compresses a stream piece by piece, for answers of HTTP.
 ///
 /// `@unchecked Sendable`: has one owner, who may hand it to another thread.
-public final class GzipStream: @unchecked Sendable {
+package final class GzipStream: @unchecked Sendable {
     private var stream = z_stream()
 
-    public init() throws(Status) {
+    package init() throws(Status) {
         // The middle of zlib's range: such answers are made once and sent often.
         guard gzip_deflate_start(&stream, 6) == Z_OK else { throw .internalError("Cannot start compression.") }
     }
@@ -16,7 +16,7 @@ public final class GzipStream: @unchecked Sendable {
 
     /// - Parameter isLast: ends the stream; nothing may follow.
     /// - Returns: what can be sent by now; may be empty.
-    public func compress(_ input: [UInt8], isLast: Bool = false) throws(Status) -> [UInt8] {
+    package func compress(_ input: [UInt8], isLast: Bool = false) throws(Status) -> [UInt8] {
         var input = input
         var output: [UInt8] = []
         let result = input.withUnsafeMutableBufferPointer { bytes -> Int32 in

@@ -14,7 +14,7 @@ import Synchronization
 /// come on its loop, and none after the exchange has ended.
 ///
 /// `@unchecked Sendable`: what changes after `start` is atomic, behind the mutex, or on the loops.
-public final class NetworkServer: @unchecked Sendable {
+package final class NetworkServer: @unchecked Sendable {
     private let configuration: ServerConfiguration
     private let http: any HTTPHandler
     private let grpc: any GRPCHandler
@@ -31,21 +31,21 @@ public final class NetworkServer: @unchecked Sendable {
     /// On the first loop's thread.
     private var listeners: [Listener] = []
 
-    public init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
+    package init(configuration: ServerConfiguration, http: any HTTPHandler, grpc: any GRPCHandler) {
         self.configuration = configuration
         self.http = http
         self.grpc = grpc
     }
 
     /// The port that is listened on; 0 before `start`.
-    public var port: Int { state.withLock { $0.port } }
+    package var port: Int { state.withLock { $0.port } }
 
     /// The ports of the further addresses, in their order.
-    public var furtherPorts: [Int] { state.withLock { $0.furtherPorts } }
+    package var furtherPorts: [Int] { state.withLock { $0.furtherPorts } }
 
-    public var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
+    package var loops: [EventLoop] { state.withLock { $0.contexts.map(\.loop) } }
 
-    public var statistics: NetworkStatistics {
+    package var statistics: NetworkStatistics {
         var sum = NetworkStatistics()
         for context in state.withLock({ $0.contexts }) { context.counters.add(to: &sum) }
         return sum
@@ -55,7 +55,7 @@ public final class NetworkServer: @unchecked Sendable {
 
     /// Listens, and returns when clients can connect. Throws UNAVAILABLE or FAILED_PRECONDITION with a sentence that
     /// says which address or file is at fault.
-    public func start() throws {
+    package func start() throws {
         // A peer that closes while we write through OpenSSL would otherwise end the process.
         signal(SIGPIPE, SIG_IGN)
         let tls = try configuration.tls.map { configuration throws(Status) in try TLSContext.server(configuration) }
@@ -168,7 +168,7 @@ public final class NetworkServer: @unchecked Sendable {
 
     /// Reads certificate and key again, for the connections to come: a renewed certificate needs no restart. Throws,
     /// and keeps the old ones, when the files can't be used.
-    public func reloadCertificate() throws(Status) {
+    package func reloadCertificate() throws(Status) {
         guard let tls = configuration.tls else { return }
         let renewed = try TLSContext.server(tls)
         for context in state.withLock({ $0.contexts }) { context.loop.execute { context.tls = renewed } }
@@ -178,7 +178,7 @@ public final class NetworkServer: @unchecked Sendable {
 
     /// Takes no more connections and requests, waits for the open ones, ends those that outlast the grace time (gRPC
     /// calls with UNAVAILABLE), and joins the loops' threads. Not on a loop's thread. Again is harmless.
-    public func shutdown(graceSeconds: Double) {
+    package func shutdown(graceSeconds: Double) {
         let contexts = state.withLock { state -> [LoopContext] in
             if state.isStopped { return [] }
             state.isStopped = true

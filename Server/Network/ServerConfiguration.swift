@@ -1,19 +1,19 @@
 import HearthConcurrency
 
 /// Where and how a `NetworkServer` listens.
-public struct ServerConfiguration: Sendable {
+package struct ServerConfiguration: Sendable {
     /// An address or a host name. A name with several addresses (`localhost`) is listened to on each of them;
     /// an empty string or `*` means every interface.
-    public var host: String
+    package var host: String
     /// 0 lets the system choose; `NetworkServer.port` tells which.
-    public var port: Int
+    package var port: Int
     /// Further addresses at which the same is served.
-    public var furtherAddresses: [ListeningAddress] = []
+    package var furtherAddresses: [ListeningAddress] = []
     /// Event loops, each with a thread. 0 means one for each core.
-    public var loopCount: Int
+    package var loopCount: Int
     /// With TLS the port refuses plaintext.
-    public var tls: TLSConfiguration?
-    public var limits: NetworkLimits
+    package var tls: TLSConfiguration?
+    package var limits: NetworkLimits
     /// What all connections may hold of input that can't be worked on yet; nil: a budget of their own, of
     /// `NetworkLimits.bufferedInputBytesMax`.
     package var receivedBytes: MemoryBudget?
@@ -21,12 +21,12 @@ public struct ServerConfiguration: Sendable {
     /// `NetworkLimits.answersBytesMax` may be used, whatever else is.
     package var pool: MemoryPool?
     /// Value of the `server` field of HTTP answers; nil leaves it out. gRPC answers never carry it.
-    public var serverHeader: String?
+    package var serverHeader: String?
     /// gRPC answers of at least this many bytes are compressed for clients that accept gzip; nil: never. Off by
     /// default: on a local network it costs more than it saves.
-    public var grpcCompressionThresholdBytes: Int?
+    package var grpcCompressionThresholdBytes: Int?
 
-    public init(
+    package init(
         host: String = "127.0.0.1", port: Int = 0, loopCount: Int = 0, tls: TLSConfiguration? = nil,
         limits: NetworkLimits = NetworkLimits(), serverHeader: String? = nil,
         grpcCompressionThresholdBytes: Int? = nil
@@ -42,23 +42,23 @@ public struct ServerConfiguration: Sendable {
 }
 
 /// A host and a port to listen on: see `ServerConfiguration`.
-public struct ListeningAddress: Sendable, Equatable {
-    public var host: String
-    public var port: Int
+package struct ListeningAddress: Sendable, Equatable {
+    package var host: String
+    package var port: Int
 
-    public init(host: String, port: Int) {
+    package init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 }
 
 /// Certificate and key of a server, as paths of PEM files.
-public struct TLSConfiguration: Sendable {
+package struct TLSConfiguration: Sendable {
     /// The server's certificate, followed by the intermediate ones.
-    public var certificatePath: String
-    public var keyPath: String
+    package var certificatePath: String
+    package var keyPath: String
 
-    public init(certificatePath: String, keyPath: String) {
+    package init(certificatePath: String, keyPath: String) {
         self.certificatePath = certificatePath
         self.keyPath = keyPath
     }

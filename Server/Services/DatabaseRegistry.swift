@@ -6,9 +6,9 @@ import Synchronization
 /// The databases of a server, opened when they are first named; see `Registry`.
 ///
 /// One that nobody has written to is there for whoever may create it, and empty: its store is made by the first write.
-public final class DatabaseRegistry: Sendable {
+package final class DatabaseRegistry: Sendable {
     /// Brings a database that is being opened to what configuration says, and calls the closure when it has.
-    public typealias Preparation = @Sendable (Database, @escaping @Sendable () -> Void) -> Void
+    package typealias Preparation = @Sendable (Database, @escaping @Sendable () -> Void) -> Void
 
     private let provider: any StoreProvider
     private let registry: Registry<DatabaseName, Database>
@@ -18,7 +18,7 @@ public final class DatabaseRegistry: Sendable {
     /// - Parameters:
     ///   - allowsClockSkew: whether a database is opened whose commits lie ahead of the clock.
     ///   - prepare: called once with each database that is opened, before anybody else sees it.
-    public convenience init(
+    package convenience init(
         provider: any StoreProvider, clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
         prepare: Preparation? = nil
     ) {
@@ -108,19 +108,19 @@ public final class DatabaseRegistry: Sendable {
     }
 
     /// The database with a name; one that doesn't exist is empty. Waits until it is open: not on an event loop.
-    public func database(_ name: DatabaseName) throws(Status) -> Database { try registry.wait(name) }
+    package func database(_ name: DatabaseName) throws(Status) -> Database { try registry.wait(name) }
 
     /// The databases that are open now.
-    public var openDatabases: [Database] { registry.values }
+    package var openDatabases: [Database] { registry.values }
 
     /// Whether there is a database of this name; asking doesn't make it. May wait for the disk.
-    public func exists(_ name: DatabaseName) throws(Status) -> Bool {
+    package func exists(_ name: DatabaseName) throws(Status) -> Bool {
         if let database = registry.opened(name) { return database.exists }
         return try provider.contains(name)
     }
 
     /// The names of all databases, open or not. May wait for the disk.
-    public func databases() throws(Status) -> [DatabaseName] {
+    package func databases() throws(Status) -> [DatabaseName] {
         let stored = try provider.databases()
         return Array(Set(stored).union(registry.existingNames))
     }
@@ -129,18 +129,18 @@ public final class DatabaseRegistry: Sendable {
     ///
     /// Whoever still uses it fails with NOT_FOUND. Whoever names it afterwards finds an empty one, as of a name that was
     /// never used.
-    public func delete(_ name: DatabaseName) throws(Status) {
+    package func delete(_ name: DatabaseName) throws(Status) {
         let answer = Awaited<Void>()
         registry.delete(name, because: Self.missing(name)) { answer.set($0) }
         try answer.wait()
     }
 
     /// Locks and transactions that have run out of time. To be called some times a second.
-    public func tick() {
+    package func tick() {
         for database in openDatabases { database.tick() }
     }
 
-    public func close() {
+    package func close() {
         registry.close()
         ownThreads?.stop()
         provider.close()

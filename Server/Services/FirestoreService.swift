@@ -8,12 +8,12 @@ import HearthWire
 /// Methods are called on the call's loop with a decoded request, and answer through the call, at once or later. Reads run
 /// where they are called when their cost is that of their answer, else on the worker pool; commits are answered when they
 /// are durable.
-public final class FirestoreService: Sendable {
-    public struct Options: Sendable {
+package final class FirestoreService: Sendable {
+    package struct Options: Sendable {
         /// Refuse queries, as production does, whose index isn't defined.
-        public var requireIndexes = false
+        package var requireIndexes = false
 
-        public init() {}
+        package init() {}
     }
 
     let registry: DatabaseRegistry

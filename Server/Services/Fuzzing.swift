@@ -3,9 +3,9 @@ import HearthStorage
 import HearthWire
 
 /// Entry points for fuzzing requests as REST brings them, up to the model. A broken promise traps.
-public enum ServiceFuzzing {
+package enum ServiceFuzzing {
     /// `METHOD path?query`, a line feed, a body.
-    public static func fuzzREST(_ bytes: [UInt8]) {
+    package static func fuzzREST(_ bytes: [UInt8]) {
         let lineEnd = bytes.firstIndex(of: UInt8(ascii: "\n")) ?? bytes.endIndex
         let body = Array(bytes[min(lineEnd + 1, bytes.endIndex)...])
         guard let line = String(validating: bytes[..<lineEnd], as: UTF8.self) else { return }
@@ -20,7 +20,7 @@ public enum ServiceFuzzing {
     }
 
     /// Whether the input's first line is a request that has a route.
-    public static func isRoute(_ bytes: [UInt8]) -> Bool {
+    package static func isRoute(_ bytes: [UInt8]) -> Bool {
         let words = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self).split(separator: " ")
         guard words.count == 2, let path = words[1].split(separator: "?").first else { return false }
         do throws(Status) {

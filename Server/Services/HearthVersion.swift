@@ -1,4 +1,4 @@
 /// The program's version.
-public enum HearthVersion {
-    public static let text = "0.1.0"
+package enum HearthVersion {
+    package static let text = "0.1.0"
 }

@@ -6,50 +6,50 @@ import HearthStorage
 import Synchronization
 
 /// A Hearth server: data, services and front ends put together.
-public final class Server: Sendable {
-    public struct Configuration: Sendable {
-        public var network = ServerConfiguration()
+package final class Server: Sendable {
+    package struct Configuration: Sendable {
+        package var network = ServerConfiguration()
         /// The data folder; nil keeps everything in memory.
-        public var dataFolder: String? = "hearth-data"
-        public var firestore = FirestoreService.Options()
+        package var dataFolder: String? = "hearth-data"
+        package var firestore = FirestoreService.Options()
         /// Threads for what would hold up an event loop: half of them for work whose cost is that of a request or an
         /// answer, the others for scans.
-        public var workersMax = 4
+        package var workersMax = 4
         /// The length of a database's write-ahead log from which it is copied into the database.
-        public var checkpointBytes = 80 << 20
+        package var checkpointBytes = 80 << 20
         /// Index definitions to bring databases of any project up to, by database id.
-        public var indexes: [String: IndexConfiguration] = [:]
-        public var log = Log()
-        public var logsRequests = false
+        package var indexes: [String: IndexConfiguration] = [:]
+        package var log = Log()
+        package var logsRequests = false
         /// Opens databases also when their commits lie an hour or more ahead of the clock.
-        public var allowsClockSkew = false
+        package var allowsClockSkew = false
         /// Whether the server is for local development: `owner` and unsigned tokens are believed, a database without rules
         /// is open, and anybody may clear a database, replace the rules or end the server over HTTP.
-        public var isEmulator = true
+        package var isEmulator = true
         /// The project whose databases clients may be the first to use, and that of bundles whose address names none;
         /// administrators, and everybody on a server for local development, may use any.
-        public var project = "demo-hearth"
+        package var project = "demo-hearth"
         /// Whether rules of lists take what a query filters for all that its documents have, as Google's emulator does; nil for
         /// local development only.
-        public var emulatesRulesOfLists: Bool?
+        package var emulatesRulesOfLists: Bool?
         /// Files with security rules, by database id.
-        public var rules: [String: String] = [:]
+        package var rules: [String: String] = [:]
         /// Definitions of bundles by name: see `BundleDefinition`.
-        public var bundles: [String: BundleDefinition] = [:]
+        package var bundles: [String: BundleDefinition] = [:]
         /// Origins of web pages, besides those at loopback addresses, that may use a server for local development.
-        public var allowedOrigins: [String] = []
+        package var allowedOrigins: [String] = []
         /// Names of such a server, besides localhost, addresses, and the hosts that it listens on.
-        public var allowedHosts: [String] = []
+        package var allowedHosts: [String] = []
         /// Whose tokens are believed.
-        public var identity = IdentityConfiguration()
+        package var identity = IdentityConfiguration()
         /// Files with rules of the Realtime Database: for all namespaces that have none of their own, and by namespace.
-        public var realtimeRules: String?
-        public var realtimeRulesByName: [String: String] = [:]
+        package var realtimeRules: String?
+        package var realtimeRulesByName: [String: String] = [:]
 
-        public init() {}
+        package init() {}
     }
 
-    public let registry: DatabaseRegistry
+    package let registry: DatabaseRegistry
     private let pool: WorkerPool
     let memory: ServerMemory
     private let longReads: LongReads
@@ -73,7 +73,7 @@ public final class Server: Sendable {
 
     /// - Parameter onShutdownRequest: called when a client asks the server to end (`POST /shutdown`).
     /// - Throws: a status with one plain sentence when the data folder can't be used.
-    public init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
+    package init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
         let provider: any StoreProvider
         let log = configuration.log
         let health = StorageHealth(log: log)
@@ -194,7 +194,7 @@ public final class Server: Sendable {
     }
 
     /// The Realtime Database's data lies beside that of Firestore, in a folder whose name no project's has.
-    public static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
+    package static func realtimeFolder(in dataFolder: String) -> String { dataFolder + "/+realtime" }
 
     private static func realtime(
         _ configuration: Configuration, _ authenticator: Authenticator, _ pool: WorkerPool, _ memory: ServerMemory,
@@ -236,7 +236,7 @@ public final class Server: Sendable {
 
     /// Begins to take connections.
     /// - Throws: a status with one plain sentence when the port or the certificate can't be used.
-    public func start() throws {
+    package func start() throws {
         try network.start()
         let upkeep = Upkeep(
             registry: registry, realtime: realtime, rules: rulesFiles, room: room, threads: self.upkeep)
@@ -250,13 +250,13 @@ public final class Server: Sendable {
         if ticks.value == nil { throw Status.unavailable("The system has no room for another thread.") }
     }
 
-    public var port: Int { network.port }
+    package var port: Int { network.port }
 
     /// The ports of the further addresses, in their order.
-    public var furtherPorts: [Int] { network.furtherPorts }
+    package var furtherPorts: [Int] { network.furtherPorts }
 
     /// Refuses new requests, waits for the open ones, and closes the data.
-    public func shutdown(graceSeconds: Double) {
+    package func shutdown(graceSeconds: Double) {
         streams.close()
         realtime.streams.close()
         network.shutdown(graceSeconds: graceSeconds)

@@ -18,15 +18,15 @@ import HearthWire
 /// their way do; views change by what changed only; a snapshot reaches all listeners of its round before anything else
 /// happens; a cache that can't be written for a while costs the calls that need it, and the rest waits
 /// (`SyncEnginePause.swift`); one that is damaged ends the instance, and everyone who waits hears why.
-public final class SyncClient: Sendable {
-    public struct ListenOptions: Sendable, Equatable {
-        public enum Source: Sendable { case `default`, cache }
-        public var includesDocumentMetadataChanges: Bool
-        public var includesQueryMetadataChanges: Bool
-        public var waitsForSyncWhenOnline: Bool
-        public var source: Source
+package final class SyncClient: Sendable {
+    package struct ListenOptions: Sendable, Equatable {
+        package enum Source: Sendable { case `default`, cache }
+        package var includesDocumentMetadataChanges: Bool
+        package var includesQueryMetadataChanges: Bool
+        package var waitsForSyncWhenOnline: Bool
+        package var source: Source
 
-        public init(
+        package init(
             includesDocumentMetadataChanges: Bool = false, includesQueryMetadataChanges: Bool = false,
             waitsForSyncWhenOnline: Bool = false, source: Source = .default
         ) {
@@ -40,7 +40,7 @@ public final class SyncClient: Sendable {
     /// Stands for one listener until it is removed.
     ///
     /// The lock guards `isMuted`; `query` belongs to the worker queue.
-    public final class Listener: @unchecked Sendable {
+    package final class Listener: @unchecked Sendable {
         private let lock = NSLock()
         private var isMuted = false
         /// Held by the engine while it is told of events: whoever asked for it may have forgotten it.
@@ -52,15 +52,15 @@ public final class SyncClient: Sendable {
         var isHeard: Bool { lock.withLock { !isMuted } }
     }
 
-    public struct BundleProgress: Sendable, Equatable {
-        public enum State: Sendable { case error, inProgress, success }
-        public var documentsLoaded: Int
-        public var totalDocuments: Int
-        public var bytesLoaded: Int64
-        public var totalBytes: Int64
-        public var state: State
+    package struct BundleProgress: Sendable, Equatable {
+        package enum State: Sendable { case error, inProgress, success }
+        package var documentsLoaded: Int
+        package var totalDocuments: Int
+        package var bytesLoaded: Int64
+        package var totalBytes: Int64
+        package var state: State
 
-        public init(
+        package init(
             documentsLoaded: Int, totalDocuments: Int, bytesLoaded: Int64, totalBytes: Int64, state: State
         ) {
             self.documentsLoaded = documentsLoaded
@@ -79,7 +79,7 @@ public final class SyncClient: Sendable {
     /// cannot be opened.
     /// - Parameters:
     ///   - callbacks: runs completions and events, one after another.
-    public init(
+    package init(
         configuration: SyncConfiguration, datastore: any Datastore, credentials: any CredentialsProvider,
         callbacks: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) throws(Status) {
@@ -95,7 +95,7 @@ public final class SyncClient: Sendable {
 
     /// - Parameter onEnd: runs when the client was terminated; no event comes any more.
     ///   A query that the server would always refuse is refused at once, with INVALID_ARGUMENT.
-    public func listen(
+    package func listen(
         to query: ClientQuery, options: ListenOptions, onEnd: @escaping @Sendable () -> Void = {},
         onEvent: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) -> Listener {
@@ -123,7 +123,7 @@ public final class SyncClient: Sendable {
     }
 
     /// Mutes at once, also for events on their way. Harmless when repeated.
-    public func remove(_ listener: Listener) {
+    package func remove(_ listener: Listener) {
         listener.mute()
         core.enqueue { engine throws(Status) in
             engine.eventManager.removeInSyncListener(ObjectIdentifier(listener))
@@ -133,7 +133,7 @@ public final class SyncClient: Sendable {
         }
     }
 
-    public func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> Listener {
+    package func addSnapshotsInSyncListener(_ onSync: @escaping @Sendable () -> Void) -> Listener {
         let listener = Listener()
         let callbacks = callbacks
         core.enqueue { engine throws(Status) in
@@ -147,7 +147,7 @@ public final class SyncClient: Sendable {
     // MARK: Reading once from the cache. What `get` with the other sources means is the API's: it listens once.
 
     /// A found document, a missing one, or UNAVAILABLE when nothing is known of it.
-    public func documentFromCache(
+    package func documentFromCache(
         _ key: ResourcePath, completion: @escaping @Sendable (Result<ClientDocument, Status>) -> Void
     ) {
         let tell = onCallbacks(completion)
@@ -167,7 +167,7 @@ public final class SyncClient: Sendable {
             }, refused: { tell(.failure($0)) })
     }
 
-    public func documentsFromCache(
+    package func documentsFromCache(
         _ query: ClientQuery, completion: @escaping @Sendable (Result<ViewSnapshot, Status>) -> Void
     ) {
         let tell = onCallbacks(completion)
@@ -185,7 +185,7 @@ public final class SyncClient: Sendable {
 
     /// Writes locally at once, together; completes with the server's answer. What the server would always refuse, say for a
     /// reserved name, isn't written at all: INVALID_ARGUMENT.
-    public func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
+    package func write(_ mutations: [Mutation], completion: @escaping @Sendable (Status?) -> Void) {
         let tell = onCallbacks(completion)
         if mutations.isEmpty { return core.enqueue({ _ in tell(nil) }, refused: { tell($0) }) }
         do throws(Status) {
@@ -197,7 +197,7 @@ public final class SyncClient: Sendable {
             { engine throws(Status) in try engine.write(mutations) { tell($0) } }, refused: { tell($0) })
     }
 
-    public func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) {
+    package func waitForPendingWrites(completion: @escaping @Sendable (Status?) -> Void) {
         let tell = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in try engine.waitForPendingWrites { tell($0) } }, refused: { tell($0) })
@@ -206,15 +206,15 @@ public final class SyncClient: Sendable {
     // MARK: The server directly: transactions and aggregations.
 
     /// Reads documents at the server, past the cache.
-    public func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] {
+    package func lookUp(_ keys: [ResourcePath]) async throws(Status) -> [ClientDocument] {
         try await RemoteCalls(core).lookUp(keys)
     }
 
     /// Commits without the local queue: for transactions.
-    public func commit(_ mutations: [Mutation]) async throws(Status) { try await RemoteCalls(core).commit(mutations) }
+    package func commit(_ mutations: [Mutation]) async throws(Status) { try await RemoteCalls(core).commit(mutations) }
 
     /// UNAVAILABLE while the network is disabled.
-    public func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {
+    package func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {
         try await RemoteCalls(core).aggregate(query, aggregations)
     }
 
@@ -222,7 +222,7 @@ public final class SyncClient: Sendable {
 
     /// - Parameter read: gives the next bytes (at most as many as asked), empty at the end; called on a thread of the
     ///   client that may block.
-    public func loadBundle(
+    package func loadBundle(
         read: @escaping @Sendable (Int) throws -> [UInt8],
         onProgress: @escaping @Sendable (BundleProgress, Status?) -> Void
     ) {
@@ -235,7 +235,7 @@ public final class SyncClient: Sendable {
         }.start()
     }
 
-    public func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {
+    package func namedQuery(_ name: String, completion: @escaping @Sendable (ClientQuery?) -> Void) {
         let callbacks = callbacks
         core.enqueue(
             { engine throws(Status) in
@@ -247,7 +247,7 @@ public final class SyncClient: Sendable {
     // MARK: Indexes of the cache. Nothing happens with a memory cache.
 
     /// - Parameter json: the text of a `firestore.indexes.json`. INVALID_ARGUMENT when it can't be read.
-    public func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void) {
+    package func setIndexConfiguration(_ json: String, completion: @escaping @Sendable (Status?) -> Void) {
         let tell = onCallbacks(completion)
         guard hasIndexes else { return tell(nil) }
         do throws(Status) {
@@ -263,17 +263,17 @@ public final class SyncClient: Sendable {
         }
     }
 
-    public func setAutomaticIndexing(_ isEnabled: Bool) {
+    package func setAutomaticIndexing(_ isEnabled: Bool) {
         core.enqueue { engine throws(Status) in engine.localStore.setAutomaticIndexing(isEnabled) }
     }
 
-    public func deleteAllIndexes() {
+    package func deleteAllIndexes() {
         core.enqueue { engine throws(Status) in try engine.localStore.deleteAllIndexes() }
     }
 
     // MARK: Life
 
-    public func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
+    package func enableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
         let tell = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
@@ -282,7 +282,7 @@ public final class SyncClient: Sendable {
             }, refused: { tell($0) })
     }
 
-    public func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
+    package func disableNetwork(completion: @escaping @Sendable (Status?) -> Void) {
         let tell = onCallbacks(completion)
         core.enqueue(
             { engine throws(Status) in
@@ -292,13 +292,13 @@ public final class SyncClient: Sendable {
     }
 
     /// Ends everything; the cache stays on disk.
-    public func terminate(completion: @escaping @Sendable () -> Void) {
+    package func terminate(completion: @escaping @Sendable () -> Void) {
         let callbacks = callbacks
         core.terminate { callbacks(completion) }
     }
 
     /// Deletes the cache's files. FAILED_PRECONDITION when it is in use.
-    public static func clearPersistence(_ configuration: SyncConfiguration) throws(Status) {
+    package static func clearPersistence(_ configuration: SyncConfiguration) throws(Status) {
         if case .persistent(let folder, _) = configuration.cache {
             try SQLitePersistence.clear(
                 folder: folder, appName: configuration.appName, database: configuration.database)

@@ -8,11 +8,11 @@ import HearthWire
 ///                              {"fieldPath": "tags", "arrayConfig": "CONTAINS"}]}]}
 ///
 /// Everything else in it (`queryScope`, `fieldOverrides`) is for servers and ignored.
-public struct ClientIndexConfiguration: Sendable {
-    public var indexes: [FieldIndex]
+package struct ClientIndexConfiguration: Sendable {
+    package var indexes: [FieldIndex]
 
     /// - Throws: INVALID_ARGUMENT, with the place of the first thing that cannot be read.
-    public init(json text: String) throws(Status) {
+    package init(json text: String) throws(Status) {
         let root: StructMessage
         do throws(Status) {
             root = try StructMessage(json: text)

@@ -178,26 +178,26 @@ protocol LRUCollector: AnyObject {
 }
 
 /// One segment list of a client-side index.
-public struct FieldIndex: Sendable, Equatable {
-    public struct Segment: Sendable, Equatable {
-        public enum Kind: UInt8, Sendable { case ascending, descending, contains }
-        public var path: FieldPath
-        public var kind: Kind
+package struct FieldIndex: Sendable, Equatable {
+    package struct Segment: Sendable, Equatable {
+        package enum Kind: UInt8, Sendable { case ascending, descending, contains }
+        package var path: FieldPath
+        package var kind: Kind
 
-        public init(path: FieldPath, kind: Kind) {
+        package init(path: FieldPath, kind: Kind) {
             self.path = path
             self.kind = kind
         }
     }
 
     /// -1 until the index manager gave one.
-    public var id: Int
-    public var collectionGroup: String
-    public var segments: [Segment]
+    package var id: Int
+    package var collectionGroup: String
+    package var segments: [Segment]
     var sequenceNumber: Int64 = 0
     var offset = IndexOffset.none
 
-    public init(id: Int = -1, collectionGroup: String, segments: [Segment]) {
+    package init(id: Int = -1, collectionGroup: String, segments: [Segment]) {
         self.id = id
         self.collectionGroup = collectionGroup
         self.segments = segments

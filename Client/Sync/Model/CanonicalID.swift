@@ -76,11 +76,11 @@ enum CanonicalID {
 }
 
 extension ClientTarget {
-    public var canonicalID: String { CanonicalID.text(of: self) }
+    package var canonicalID: String { CanonicalID.text(of: self) }
 }
 
 extension ClientQuery {
-    public var canonicalID: String {
+    package var canonicalID: String {
         let text = target.canonicalID
         return limit == nil ? text : text + (limitType == .first ? "|lt:f" : "|lt:l")
     }

@@ -3,8 +3,8 @@ import HearthModel
 /// A document as the client knows it: what the server said, what local writes made of it, or that nothing is known.
 ///
 /// Equal when key, kind, version and state are equal and the fields are equal strictly: an integer never equals a double.
-public struct ClientDocument: Sendable {
-    public enum Kind: UInt8, Sendable {
+package struct ClientDocument: Sendable {
+    package enum Kind: UInt8, Sendable {
         /// Nothing is known.
         case invalid
         /// Exists, with `fields`.
@@ -15,23 +15,23 @@ public struct ClientDocument: Sendable {
         case unknown
     }
 
-    public enum State: UInt8, Sendable {
+    package enum State: UInt8, Sendable {
         case synced
         case hasLocalMutations
         case hasCommittedMutations
     }
 
     /// The path below the database's documents.
-    public let key: ResourcePath
-    public var kind: Kind
+    package let key: ResourcePath
+    package var kind: Kind
     /// The server's update time; `Timestamp.none` for what only local writes made.
-    public var version: Timestamp
-    public var readTime: Timestamp
-    public var createTime: Timestamp
-    public var fields: MapValue
-    public var state: State
+    package var version: Timestamp
+    package var readTime: Timestamp
+    package var createTime: Timestamp
+    package var fields: MapValue
+    package var state: State
 
-    public init(
+    package init(
         key: ResourcePath, kind: Kind = .invalid, version: Timestamp = .none, readTime: Timestamp = .none,
         createTime: Timestamp = .none, fields: MapValue = MapValue(), state: State = .synced
     ) {
@@ -44,15 +44,15 @@ public struct ClientDocument: Sendable {
         self.state = state
     }
 
-    public var isFound: Bool { kind == .found }
-    public var isValid: Bool { kind != .invalid }
-    public var hasPendingWrites: Bool { state != .synced }
-    public var hasLocalMutations: Bool { state == .hasLocalMutations }
-    public var hasCommittedMutations: Bool { state == .hasCommittedMutations }
+    package var isFound: Bool { kind == .found }
+    package var isValid: Bool { kind != .invalid }
+    package var hasPendingWrites: Bool { state != .synced }
+    package var hasLocalMutations: Bool { state == .hasLocalMutations }
+    package var hasCommittedMutations: Bool { state == .hasCommittedMutations }
 }
 
 extension ClientDocument: Equatable {
-    public static func == (lhs: ClientDocument, rhs: ClientDocument) -> Bool {
+    package static func == (lhs: ClientDocument, rhs: ClientDocument) -> Bool {
         lhs.kind == rhs.kind && lhs.version == rhs.version && lhs.state == rhs.state && lhs.key == rhs.key
             && StrictEquality.equal(lhs.fields, rhs.fields)
     }
@@ -60,5 +60,5 @@ extension ClientDocument: Equatable {
 
 extension Timestamp {
     /// The version of what no server ever sent: 1970.
-    public static let none = Timestamp(microseconds: 0)
+    package static let none = Timestamp(microseconds: 0)
 }

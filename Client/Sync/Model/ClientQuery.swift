@@ -3,40 +3,40 @@ import HearthModel
 /// A query as the user asked it. `ClientTarget` is what the server is asked.
 ///
 /// Two queries are equal when they are one listen to the server and show the same end of a limit.
-public struct ClientQuery: Sendable {
-    public enum LimitType: UInt8, Sendable {
+package struct ClientQuery: Sendable {
+    package enum LimitType: UInt8, Sendable {
         case first
         case last
     }
 
     /// Values for the first orderings, in their order.
-    public struct Bound: Sendable, Equatable {
-        public var values: [Value]
-        public var isInclusive: Bool
+    package struct Bound: Sendable, Equatable {
+        package var values: [Value]
+        package var isInclusive: Bool
 
-        public init(values: [Value], isInclusive: Bool) {
+        package init(values: [Value], isInclusive: Bool) {
             self.values = values
             self.isInclusive = isInclusive
         }
 
-        public static func == (lhs: Self, rhs: Self) -> Bool {
+        package static func == (lhs: Self, rhs: Self) -> Bool {
             lhs.isInclusive == rhs.isInclusive && StrictEquality.equal(.array(lhs.values), .array(rhs.values))
         }
     }
 
     /// The document (even), or the collection's path (odd); with a `collectionGroup` the parent of all, mostly the root.
-    public var path: ResourcePath
-    public var collectionGroup: String?
+    package var path: ResourcePath
+    package var collectionGroup: String?
     /// All must match. `field` filters compare by value; `isNull` and `isNaN` are equality with null and NaN here.
-    public var filters: [Filter]
+    package var filters: [Filter]
     /// As the user gave them; `normalizedOrders` has the implied ones, too.
-    public var orders: [Query.Order]
-    public var limit: Int?
-    public var limitType: LimitType
-    public var start: Bound?
-    public var end: Bound?
+    package var orders: [Query.Order]
+    package var limit: Int?
+    package var limitType: LimitType
+    package var start: Bound?
+    package var end: Bound?
 
-    public init(
+    package init(
         path: ResourcePath, collectionGroup: String? = nil, filters: [Filter] = [], orders: [Query.Order] = [],
         limit: Int? = nil, limitType: LimitType = .first, start: Bound? = nil, end: Bound? = nil
     ) {
@@ -50,16 +50,16 @@ public struct ClientQuery: Sendable {
         self.end = end
     }
 
-    public var isDocumentQuery: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
+    package var isDocumentQuery: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
 
     /// Whether every document of the collection belongs to the result.
-    public var matchesAllDocuments: Bool {
+    package var matchesAllDocuments: Bool {
         filters.isEmpty && limit == nil && start == nil && end == nil
             && (orders.isEmpty || orders.count == 1 && orders[0].field.isDocumentName)
     }
 
     /// The explicit orders, then the fields with inequalities that have none, then the name.
-    public var normalizedOrders: [Query.Order] {
+    package var normalizedOrders: [Query.Order] {
         var result = orders
         let descending = orders.last?.descending ?? false
         var ordered = Set(orders.map(\.field))
@@ -73,13 +73,13 @@ public struct ClientQuery: Sendable {
     }
 
     /// The order in which the user sees the documents.
-    public var comparator: DocumentComparator { DocumentComparator(orders: normalizedOrders) }
+    package var comparator: DocumentComparator { DocumentComparator(orders: normalizedOrders) }
 
     /// What the server is asked.
-    public var target: ClientTarget { target(orders: normalizedOrders) }
+    package var target: ClientTarget { target(orders: normalizedOrders) }
 
     /// What the server is asked for aggregations: the order doesn't matter to them, so none is implied.
-    public var aggregationTarget: ClientTarget { target(orders: orders) }
+    package var aggregationTarget: ClientTarget { target(orders: orders) }
 
     private func target(orders: [Query.Order]) -> ClientTarget {
         let isTurned = limit != nil && limitType == .last
@@ -99,12 +99,12 @@ public struct ClientQuery: Sendable {
 }
 
 extension ClientQuery: Hashable {
-    public static func == (lhs: ClientQuery, rhs: ClientQuery) -> Bool {
+    package static func == (lhs: ClientQuery, rhs: ClientQuery) -> Bool {
         lhs.path == rhs.path && lhs.limit == rhs.limit && (lhs.limit == nil || lhs.limitType == rhs.limitType)
             && lhs.target == rhs.target
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
         hasher.combine(limit)
         UTF8Order.hash(CanonicalID.text(of: filters.flattened), into: &hasher)

@@ -1,17 +1,17 @@
 import HearthModel
 
 /// A query as the server sees it: orderings normalized, limit-to-last turned round. Several queries can have one target.
-public struct ClientTarget: Sendable {
-    public var path: ResourcePath
-    public var collectionGroup: String?
-    public var filters: [Filter]
+package struct ClientTarget: Sendable {
+    package var path: ResourcePath
+    package var collectionGroup: String?
+    package var filters: [Filter]
     /// Normalized: the implied ones are in it.
-    public var orders: [Query.Order]
-    public var limit: Int?
-    public var start: ClientQuery.Bound?
-    public var end: ClientQuery.Bound?
+    package var orders: [Query.Order]
+    package var limit: Int?
+    package var start: ClientQuery.Bound?
+    package var end: ClientQuery.Bound?
 
-    public init(
+    package init(
         path: ResourcePath, collectionGroup: String? = nil, filters: [Filter] = [], orders: [Query.Order] = [],
         limit: Int? = nil, start: ClientQuery.Bound? = nil, end: ClientQuery.Bound? = nil
     ) {
@@ -24,17 +24,17 @@ public struct ClientTarget: Sendable {
         self.end = end
     }
 
-    public var isDocumentTarget: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
+    package var isDocumentTarget: Bool { path.isDocument && collectionGroup == nil && filters.isEmpty }
 }
 
 extension ClientTarget: Hashable {
-    public static func == (lhs: ClientTarget, rhs: ClientTarget) -> Bool {
+    package static func == (lhs: ClientTarget, rhs: ClientTarget) -> Bool {
         lhs.path == rhs.path && lhs.collectionGroup == rhs.collectionGroup && lhs.limit == rhs.limit
             && lhs.orders == rhs.orders && lhs.start == rhs.start && lhs.end == rhs.end
             && Filter.areEqual(lhs.filters, rhs.filters)
     }
 
-    public func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(path)
         hasher.combine(limit)
         UTF8Order.hash(CanonicalID.text(of: filters), into: &hasher)
@@ -42,26 +42,26 @@ extension ClientTarget: Hashable {
 }
 
 /// What the client knows of a target.
-public struct TargetData: Sendable {
-    public enum Purpose: UInt8, Sendable {
+package struct TargetData: Sendable {
+    package enum Purpose: UInt8, Sendable {
         case listen
         case existenceFilterMismatch
         case existenceFilterMismatchBloom
         case limboResolution
     }
 
-    public var target: ClientTarget
+    package var target: ClientTarget
     /// Even: user targets, from the target cache, first 2. Odd: limbo targets, not in the cache.
-    public var targetID: Int32
-    public var purpose: Purpose
-    public var sequenceNumber: Int64
-    public var snapshotVersion: Timestamp
-    public var lastLimboFreeVersion: Timestamp
-    public var resumeToken: [UInt8]
+    package var targetID: Int32
+    package var purpose: Purpose
+    package var sequenceNumber: Int64
+    package var snapshotVersion: Timestamp
+    package var lastLimboFreeVersion: Timestamp
+    package var resumeToken: [UInt8]
     /// Only for a request: not in the cache.
-    public var expectedCount: Int32?
+    package var expectedCount: Int32?
 
-    public init(
+    package init(
         target: ClientTarget, targetID: Int32, purpose: Purpose = .listen, sequenceNumber: Int64,
         snapshotVersion: Timestamp = .none, lastLimboFreeVersion: Timestamp = .none, resumeToken: [UInt8] = [],
         expectedCount: Int32? = nil

@@ -1,7 +1,7 @@
 import HearthModel
 
 /// Firestore's order of values, with one kind more: pending server timestamps stand between timestamps and strings.
-public enum ClientValueOrder {
+package enum ClientValueOrder {
     /// Twice the place of the type's class, so that there is room between two of them.
     private static func rank(_ value: Value) -> Int {
         if case .map(let map) = value, PendingServerTimestamp.isPending(map) { return pendingRank }
@@ -14,7 +14,7 @@ public enum ClientValueOrder {
     static func areComparable(_ lhs: Value, _ rhs: Value) -> Bool { rank(lhs) == rank(rhs) }
 
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`.
-    public static func compare(_ lhs: Value, _ rhs: Value) -> Int {
+    package static func compare(_ lhs: Value, _ rhs: Value) -> Int {
         switch (lhs, rhs) {
         case (.array(let left), .array(let right)):
             for (x, y) in zip(left, right) {
@@ -36,7 +36,7 @@ public enum ClientValueOrder {
     }
 
     /// 3 and 3.0 are: the server sees it so in `in`, `not-in` and in filters and transforms of arrays.
-    public static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
+    package static func equivalent(_ lhs: Value, _ rhs: Value) -> Bool { compare(lhs, rhs) == 0 }
 
     private static func compareMaps(_ lhs: MapValue, _ rhs: MapValue) -> Int {
         for (x, y) in zip(lhs.fields, rhs.fields) {
@@ -50,8 +50,8 @@ public enum ClientValueOrder {
 }
 
 /// Whether a value changed: an integer never equals a double, 0.0 isn't -0.0, all NaN are the same.
-public enum StrictEquality {
-    public static func equal(_ lhs: Value, _ rhs: Value) -> Bool {
+package enum StrictEquality {
+    package static func equal(_ lhs: Value, _ rhs: Value) -> Bool {
         switch (lhs, rhs) {
         case (.double(let left), .double(let right)): equal(left, right)
         case (.geoPoint(let left), .geoPoint(let right)):
@@ -65,7 +65,7 @@ public enum StrictEquality {
         }
     }
 
-    public static func equal(_ lhs: MapValue, _ rhs: MapValue) -> Bool {
+    package static func equal(_ lhs: MapValue, _ rhs: MapValue) -> Bool {
         lhs.count == rhs.count
             && zip(lhs.fields, rhs.fields).allSatisfy { UTF8Order.equal($0.name, $1.name) && equal($0.value, $1.value) }
     }

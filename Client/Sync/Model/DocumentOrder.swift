@@ -39,11 +39,11 @@ extension ResourcePath {
 }
 
 /// The order of a query's documents. It always ends in the key, so that no two documents are at one place.
-public struct DocumentComparator: Sendable {
-    public let orders: [Query.Order]
+package struct DocumentComparator: Sendable {
+    package let orders: [Query.Order]
 
     /// - Parameter orders: normalized: `__name__` is among them.
-    public init(orders: [Query.Order]) {
+    package init(orders: [Query.Order]) {
         precondition(orders.contains { $0.field.isDocumentName }, "an order that ends in the key")
         self.orders = orders
         isByKey = orders.first.map { $0.field.isDocumentName && !$0.descending } ?? false
@@ -52,11 +52,11 @@ public struct DocumentComparator: Sendable {
     /// The order is that of the keys alone.
     private let isByKey: Bool
 
-    public static let byKey = DocumentComparator(orders: [Query.Order(field: .documentName, descending: false)])
+    package static let byKey = DocumentComparator(orders: [Query.Order(field: .documentName, descending: false)])
 
     /// Negative, zero or positive, as `lhs` stands before, at or after `rhs`. A missing field sorts first; matching
     /// documents have none.
-    public func compare(_ lhs: ClientDocument, _ rhs: ClientDocument) -> Int {
+    package func compare(_ lhs: ClientDocument, _ rhs: ClientDocument) -> Int {
         if isByKey { return ResourcePath.compare(lhs.key, rhs.key) }
         for order in orders {
             var result: Int

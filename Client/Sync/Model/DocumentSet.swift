@@ -4,19 +4,19 @@ import HearthModel
 ///
 /// A small change of a large set is cheap, also while the old set is still held: documents lie in sorted chunks and in
 /// buckets by key, and only those that change are copied.
-public struct DocumentSet: Sendable {
+package struct DocumentSet: Sendable {
     private static var chunkCountMax: Int { 128 }
     private static var bucketLoadMax: Int { 32 }
 
-    public let comparator: DocumentComparator
+    package let comparator: DocumentComparator
     /// None is empty.
     private var chunks: [[ClientDocument]] = []
     /// By the hash of the key; a power of two of them.
     private var buckets: [[ResourcePath: ClientDocument]] = [[:]]
-    public private(set) var count = 0
+    package private(set) var count = 0
 
     /// - Parameter documents: in the comparator's order.
-    public init(sorted documents: [ClientDocument] = [], comparator: DocumentComparator = .byKey) {
+    package init(sorted documents: [ClientDocument] = [], comparator: DocumentComparator = .byKey) {
         self.comparator = comparator
         count = documents.count
         var start = 0
@@ -32,7 +32,7 @@ public struct DocumentSet: Sendable {
         for document in documents { buckets[bucket(of: document.key)][document.key] = document }
     }
 
-    public init(_ documents: some Sequence<ClientDocument>, comparator: DocumentComparator) {
+    package init(_ documents: some Sequence<ClientDocument>, comparator: DocumentComparator) {
         let documents = Array(documents)
         // Positions are sorted: moving documents about costs more than comparing them.
         let order = documents.withUnsafeBufferPointer { documents in
@@ -41,15 +41,15 @@ public struct DocumentSet: Sendable {
         self.init(sorted: order.map { documents[Int($0)] }, comparator: comparator)
     }
 
-    public subscript(key: ResourcePath) -> ClientDocument? { buckets[bucket(of: key)][key] }
+    package subscript(key: ResourcePath) -> ClientDocument? { buckets[bucket(of: key)][key] }
 
-    public func contains(_ key: ResourcePath) -> Bool { self[key] != nil }
+    package func contains(_ key: ResourcePath) -> Bool { self[key] != nil }
 
     /// All, in order: made anew at each call.
-    public var documents: [ClientDocument] { Array(chunks.joined()) }
+    package var documents: [ClientDocument] { Array(chunks.joined()) }
 
     /// The position of a document in the order; nil when it isn't here.
-    public func index(of key: ResourcePath) -> Int? {
+    package func index(of key: ResourcePath) -> Int? {
         guard let document = self[key] else { return nil }
         let (chunk, position, found) = place(of: document)
         precondition(found, "a document is where its order puts it")
@@ -59,7 +59,7 @@ public struct DocumentSet: Sendable {
     // MARK: Changing
 
     /// Adds a document, or replaces the one with its key.
-    public mutating func insert(_ document: ClientDocument) {
+    package mutating func insert(_ document: ClientDocument) {
         remove(document.key)
         let (chunk, position, _) = place(of: document)
         if chunks.isEmpty {
@@ -74,7 +74,7 @@ public struct DocumentSet: Sendable {
     }
 
     @discardableResult
-    public mutating func remove(_ key: ResourcePath) -> ClientDocument? {
+    package mutating func remove(_ key: ResourcePath) -> ClientDocument? {
         guard let document = buckets[bucket(of: key)].removeValue(forKey: key) else { return nil }
         let (chunk, position, found) = place(of: document)
         precondition(found, "a document is where its order puts it")
@@ -125,11 +125,11 @@ public struct DocumentSet: Sendable {
 }
 
 extension DocumentSet: RandomAccessCollection {
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { count }
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { count }
 
     /// Goes through the chunks: iterate where all are wanted.
-    public subscript(position: Int) -> ClientDocument {
+    package subscript(position: Int) -> ClientDocument {
         precondition(position >= 0 && position < count, "a position in the set")
         var rest = position
         for chunk in chunks {
@@ -139,14 +139,14 @@ extension DocumentSet: RandomAccessCollection {
         preconditionFailure("the chunks hold as many as the set counts")
     }
 
-    public func makeIterator() -> FlattenSequence<[[ClientDocument]]>.Iterator { chunks.joined().makeIterator() }
+    package func makeIterator() -> FlattenSequence<[[ClientDocument]]>.Iterator { chunks.joined().makeIterator() }
 
-    public var first: ClientDocument? { chunks.first?.first }
-    public var last: ClientDocument? { chunks.last?.last }
+    package var first: ClientDocument? { chunks.first?.first }
+    package var last: ClientDocument? { chunks.last?.last }
 }
 
 extension DocumentSet: Equatable {
-    public static func == (lhs: DocumentSet, rhs: DocumentSet) -> Bool {
+    package static func == (lhs: DocumentSet, rhs: DocumentSet) -> Bool {
         lhs.count == rhs.count && lhs.elementsEqual(rhs)
     }
 }

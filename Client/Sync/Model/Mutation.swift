@@ -1,8 +1,8 @@
 import HearthModel
 
 /// One write of the user on its way to the server: `set`, `patch`, `delete`, `verify`.
-public struct Mutation: Sendable {
-    public enum Kind: Sendable {
+package struct Mutation: Sendable {
+    package enum Kind: Sendable {
         /// The whole document.
         case set(MapValue)
         /// The fields of the mask: those that the value lacks are removed.
@@ -12,12 +12,12 @@ public struct Mutation: Sendable {
         case verify
     }
 
-    public var key: ResourcePath
-    public var kind: Kind
-    public var transforms: [FieldTransform]
-    public var precondition: Precondition
+    package var key: ResourcePath
+    package var kind: Kind
+    package var transforms: [FieldTransform]
+    package var precondition: Precondition
 
-    public init(key: ResourcePath, kind: Kind, transforms: [FieldTransform] = [], precondition: Precondition = .none) {
+    package init(key: ResourcePath, kind: Kind, transforms: [FieldTransform] = [], precondition: Precondition = .none) {
         self.key = key
         self.kind = kind
         self.transforms = transforms

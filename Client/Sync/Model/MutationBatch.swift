@@ -1,21 +1,21 @@
 import HearthModel
 
 /// Mutations committed together.
-public struct MutationBatch: Sendable {
+package struct MutationBatch: Sendable {
     /// Ascending over all users, from 1.
-    public var id: Int
-    public var localWriteTime: Timestamp
+    package var id: Int
+    package var localWriteTime: Timestamp
     /// Never sent: give transforms that can't be applied twice their base.
-    public var baseMutations: [Mutation]
-    public var mutations: [Mutation]
+    package var baseMutations: [Mutation]
+    package var mutations: [Mutation]
     /// Why what the cache has of it can't be read; it has no mutations then.
     var damage: Status?
     private var damagedKeys: Set<ResourcePath> = []
 
-    public static let unknownID = -1
-    public var keys: Set<ResourcePath> { damage == nil ? Set(mutations.map(\.key)) : damagedKeys }
+    package static let unknownID = -1
+    package var keys: Set<ResourcePath> { damage == nil ? Set(mutations.map(\.key)) : damagedKeys }
 
-    public init(id: Int, localWriteTime: Timestamp, baseMutations: [Mutation], mutations: [Mutation]) {
+    package init(id: Int, localWriteTime: Timestamp, baseMutations: [Mutation], mutations: [Mutation]) {
         self.id = id
         self.localWriteTime = localWriteTime
         self.baseMutations = baseMutations
@@ -32,12 +32,12 @@ public struct MutationBatch: Sendable {
 }
 
 /// The one mutation that turns the remote document into the local one.
-public struct Overlay: Sendable {
+package struct Overlay: Sendable {
     /// The newest batch in it.
-    public var largestBatchID: Int
-    public var mutation: Mutation
+    package var largestBatchID: Int
+    package var mutation: Mutation
 
-    public init(largestBatchID: Int, mutation: Mutation) {
+    package init(largestBatchID: Int, mutation: Mutation) {
         self.largestBatchID = largestBatchID
         self.mutation = mutation
     }

@@ -4,18 +4,18 @@ import HearthModel
 ///
 /// It sorts after all timestamps, by its local write time. Users never see it: reads turn it into null, into the local
 /// write time or into the previous value, as they ask for.
-public struct PendingServerTimestamp: Sendable {
+package struct PendingServerTimestamp: Sendable {
     static let typeKey = "__type__"
     static let typeName = "server_timestamp"
     static let localWriteTimeKey = "__local_write_time__"
     static let previousValueKey = "__previous_value__"
 
-    public var localWriteTime: Timestamp
+    package var localWriteTime: Timestamp
     /// The field's value before the write; never a pending timestamp itself.
-    public var previousValue: Value?
+    package var previousValue: Value?
 
     /// - Parameter previousValue: of one that is pending itself, its own previous value is taken: they never nest.
-    public init(localWriteTime: Timestamp, previousValue: Value?) {
+    package init(localWriteTime: Timestamp, previousValue: Value?) {
         self.localWriteTime = localWriteTime
         if let previousValue, let pending = Self(previousValue) {
             self.previousValue = pending.previousValue
@@ -25,7 +25,7 @@ public struct PendingServerTimestamp: Sendable {
     }
 
     /// nil when the value is something else.
-    public init?(_ value: Value) {
+    package init?(_ value: Value) {
         guard case .map(let map) = value, Self.isPending(map),
             case .timestamp(let time)? = map[Self.localWriteTimeKey]
         else { return nil }
@@ -33,7 +33,7 @@ public struct PendingServerTimestamp: Sendable {
         previousValue = map[Self.previousValueKey]
     }
 
-    public static func isPending(_ value: Value) -> Bool {
+    package static func isPending(_ value: Value) -> Bool {
         if case .map(let map) = value { isPending(map) } else { false }
     }
 
@@ -46,7 +46,7 @@ public struct PendingServerTimestamp: Sendable {
     }
 
     /// As it stands in a document.
-    public var value: Value {
+    package var value: Value {
         var fields = [MapValue.Field(name: Self.localWriteTimeKey, value: .timestamp(localWriteTime))]
         if let previousValue { fields.append(MapValue.Field(name: Self.previousValueKey, value: previousValue)) }
         fields.append(MapValue.Field(name: Self.typeKey, value: .string(Self.typeName)))

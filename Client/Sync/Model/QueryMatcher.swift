@@ -2,18 +2,18 @@ import HearthModel
 
 /// Decides of single documents whether they belong to a query's result, its limit left aside. Make it once for many
 /// documents: what depends on the query only is worked out at the start.
-public struct ClientQueryMatcher: Sendable {
+package struct ClientQueryMatcher: Sendable {
     private let query: ClientQuery
     private let orders: [Query.Order]
     private let filters: [Filter]
 
-    public init(_ query: ClientQuery) {
+    package init(_ query: ClientQuery) {
         self.query = query
         orders = query.normalizedOrders
         filters = query.filters.flattened
     }
 
-    public func matches(_ document: ClientDocument) -> Bool {
+    package func matches(_ document: ClientDocument) -> Bool {
         guard document.isFound, matchesPath(document.key) else { return false }
         for order in orders where !order.field.isDocumentName {
             if document.fields[path: order.field] == nil { return false }
@@ -129,5 +129,5 @@ public struct ClientQueryMatcher: Sendable {
 
 extension ClientQuery {
     /// For a single document; use `ClientQueryMatcher` for many.
-    public func matches(_ document: ClientDocument) -> Bool { ClientQueryMatcher(self).matches(document) }
+    package func matches(_ document: ClientDocument) -> Bool { ClientQueryMatcher(self).matches(document) }
 }

@@ -1,9 +1,9 @@
 import HearthModel
 
 /// What a listener of a query is told.
-public struct ViewSnapshot: Sendable, Equatable {
-    public struct Change: Sendable, Equatable {
-        public enum Kind: UInt8, Sendable {
+package struct ViewSnapshot: Sendable, Equatable {
+    package struct Change: Sendable, Equatable {
+        package enum Kind: UInt8, Sendable {
             case removed
             case added
             case modified
@@ -11,31 +11,31 @@ public struct ViewSnapshot: Sendable, Equatable {
             case metadata
         }
 
-        public var kind: Kind
+        package var kind: Kind
         /// The new document; of a removal the old one.
-        public var document: ClientDocument
+        package var document: ClientDocument
 
-        public init(kind: Kind, document: ClientDocument) {
+        package init(kind: Kind, document: ClientDocument) {
             self.kind = kind
             self.document = document
         }
     }
 
-    public var query: ClientQuery
-    public var documents: DocumentSet
+    package var query: ClientQuery
+    package var documents: DocumentSet
     /// Empty for the first snapshot of a listener.
-    public var oldDocuments: DocumentSet
+    package var oldDocuments: DocumentSet
     /// Removals, then additions, then modifications and metadata; each group in the query's order.
-    public var changes: [Change]
-    public var mutatedKeys: Set<ResourcePath>
-    public var isFromCache: Bool
-    public var syncStateChanged: Bool
-    public var excludesMetadataChanges: Bool
-    public var hasCachedResults: Bool
+    package var changes: [Change]
+    package var mutatedKeys: Set<ResourcePath>
+    package var isFromCache: Bool
+    package var syncStateChanged: Bool
+    package var excludesMetadataChanges: Bool
+    package var hasCachedResults: Bool
 
-    public var hasPendingWrites: Bool { !mutatedKeys.isEmpty }
+    package var hasPendingWrites: Bool { !mutatedKeys.isEmpty }
 
-    public init(
+    package init(
         query: ClientQuery, documents: DocumentSet, oldDocuments: DocumentSet, changes: [Change],
         mutatedKeys: Set<ResourcePath>, isFromCache: Bool, syncStateChanged: Bool, excludesMetadataChanges: Bool,
         hasCachedResults: Bool

@@ -6,7 +6,7 @@ import HearthWire
 ///
 /// Streams have no memory: backing off, idling, resuming and tokens are the engine's (`WatchStream`, `WriteStream`).
 /// Everything here may be called from any thread; events arrive on a thread of the implementation, in order.
-public protocol Datastore: AnyObject, Sendable {
+package protocol Datastore: AnyObject, Sendable {
     /// Opens a Listen stream.
     func openListen(
         headers: RequestHeaders, onEvent: @escaping @Sendable (StreamEvent<ListenResponse>) -> Void
@@ -36,14 +36,14 @@ public protocol Datastore: AnyObject, Sendable {
 }
 
 /// What a request carries besides its message.
-public struct RequestHeaders: Sendable {
+package struct RequestHeaders: Sendable {
     /// `Bearer …` without the word; nil when nobody is signed in.
-    public var authorizationToken: String?
-    public var appCheckToken: String?
+    package var authorizationToken: String?
+    package var appCheckToken: String?
     /// `projects/P/databases/D`: sent as `google-cloud-resource-prefix` and in `x-goog-request-params`.
-    public var database: DatabaseName
+    package var database: DatabaseName
 
-    public init(database: DatabaseName, authorizationToken: String? = nil, appCheckToken: String? = nil) {
+    package init(database: DatabaseName, authorizationToken: String? = nil, appCheckToken: String? = nil) {
         self.database = database
         self.authorizationToken = authorizationToken
         self.appCheckToken = appCheckToken
@@ -51,7 +51,7 @@ public struct RequestHeaders: Sendable {
 }
 
 /// What happens on a stream. After `closed` nothing more comes.
-public enum StreamEvent<Response: Sendable>: Sendable {
+package enum StreamEvent<Response: Sendable>: Sendable {
     /// The connection stands and requests are taken; comes once, before everything else but `closed`.
     case opened
     case response(Response)
@@ -60,7 +60,7 @@ public enum StreamEvent<Response: Sendable>: Sendable {
 }
 
 /// The sending half of a stream.
-public protocol RequestStream<Request>: AnyObject, Sendable {
+package protocol RequestStream<Request>: AnyObject, Sendable {
     associatedtype Request: Sendable
     /// Queues a message; does nothing after the end. Never blocks.
     func send(_ request: Request)

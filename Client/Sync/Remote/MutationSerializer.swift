@@ -3,12 +3,12 @@ import HearthWire
 
 /// Mutations as messages: for the server, and for the cache. What comes from the cache isn't validated: overlays hold
 /// pending server timestamps, which no server would accept.
-public struct MutationSerializer: Sendable {
-    public let database: DatabaseName
+package struct MutationSerializer: Sendable {
+    package let database: DatabaseName
 
-    public init(database: DatabaseName) { self.database = database }
+    package init(database: DatabaseName) { self.database = database }
 
-    public func message(_ mutation: Mutation) -> WriteMessage {
+    package func message(_ mutation: Mutation) -> WriteMessage {
         let operation: Write.Operation =
             switch mutation.kind {
             case .set(let fields): .update(fields: fields, mask: nil)
@@ -23,7 +23,7 @@ public struct MutationSerializer: Sendable {
     }
 
     /// - Throws: INVALID_ARGUMENT for what `message` never writes.
-    public func mutation(_ message: WriteMessage) throws(Status) -> Mutation {
+    package func mutation(_ message: WriteMessage) throws(Status) -> Mutation {
         let precondition = try message.currentDocument?.precondition() ?? .none
         if let update = message.update {
             var transforms: [FieldTransform] = []

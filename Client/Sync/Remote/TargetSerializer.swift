@@ -2,15 +2,15 @@ import HearthModel
 import HearthWire
 
 /// Targets as messages: for requests, for the cache, and from bundles.
-public struct TargetSerializer: Sendable {
-    public let database: DatabaseName
+package struct TargetSerializer: Sendable {
+    package let database: DatabaseName
 
-    public init(database: DatabaseName) { self.database = database }
+    package init(database: DatabaseName) { self.database = database }
 
     // MARK: To messages
 
     /// A target's documents or query, nothing else of the message.
-    public func message(_ target: ClientTarget) -> TargetMessage {
+    package func message(_ target: ClientTarget) -> TargetMessage {
         if target.isDocumentTarget {
             return TargetMessage(documents: TargetMessage.DocumentsTarget(documents: [name(target.path)]))
         }
@@ -21,7 +21,7 @@ public struct TargetSerializer: Sendable {
     }
 
     /// A request to listen.
-    public func message(_ data: TargetData) -> TargetMessage {
+    package func message(_ data: TargetData) -> TargetMessage {
         var message = message(data.target)
         message.targetId = data.targetID
         if !data.resumeToken.isEmpty {
@@ -113,7 +113,7 @@ public struct TargetSerializer: Sendable {
     // MARK: From messages
 
     /// - Throws: INVALID_ARGUMENT for what this serializer never writes.
-    public func target(_ message: TargetMessage) throws(Status) -> ClientTarget {
+    package func target(_ message: TargetMessage) throws(Status) -> ClientTarget {
         if let documents = message.documents {
             guard documents.documents.count == 1 else {
                 throw .invalidArgument("A target of \(documents.documents.count) documents; expected one.")
@@ -129,7 +129,7 @@ public struct TargetSerializer: Sendable {
 
     /// The user's query in a structured one: of a target in the cache, or of a bundle's named query. All its orders
     /// become explicit.
-    public func query(
+    package func query(
         parent: String, _ message: StructuredQueryMessage, limitType: ClientQuery.LimitType
     ) throws(Status) -> ClientQuery {
         let parent = try path(parent)

@@ -1,8 +1,8 @@
 import HearthModel
 
 /// Reads a message's fields from the binary form: each line of the list takes the field at hand if it is its own.
-public struct BinaryFieldDecoder: FieldVisitor {
-    public var reader: ProtobufReader
+package struct BinaryFieldDecoder: FieldVisitor {
+    package var reader: ProtobufReader
     /// The field at hand as it stands on the wire; 0 when a line has taken it, which no line matches.
     var tag: UInt32 = 0
     private var fieldTag: UInt32 = 0
@@ -17,7 +17,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     var clearsSiblings = false
 
     @inline(__always)
-    public init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: UnsafeRawBufferPointer) {
         reader = ProtobufReader(bytes)
     }
 
@@ -66,60 +66,60 @@ public struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(__always)
-    public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
+    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
         if takes(number, 2) { value = try readString() }
     }
 
     @inline(__always)
-    public mutating func string(
+    package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readString() }
     }
 
     @inline(__always)
-    public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
+    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
         if takes(number, 2) { values.append(try readString()) }
     }
 
     @inline(__always)
-    public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
+    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
         if takes(number, 2) { value = try readBytes() }
     }
 
     @inline(__always)
-    public mutating func bytes(
+    package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readBytes() }
     }
 
     @inline(__always)
-    public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if takes(number, 0) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
-    public mutating func bool(
+    package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = try readVarint() != 0 }
     }
 
     @inline(__always)
-    public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
+    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
         if takes(number, 0) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    public mutating func int32(
+    package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = Int32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
+    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
         if takes(number, 2) {
             try readPacked(&values)
         } else if takes(number, 0) {
@@ -138,34 +138,34 @@ public struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
+    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
         if takes(number, 0) { value = Int64(bitPattern: try readVarint()) }
     }
 
     @inline(__always)
-    public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
+    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
         if takes(number, 0) { value = UInt32(truncatingIfNeeded: try readVarint()) }
     }
 
     @inline(__always)
-    public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
+    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
         if takes(number, 0) { value = try readVarint() }
     }
 
     @inline(__always)
-    public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
+    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
         if takes(number, 1) { value = Double(bitPattern: try reader.readFixed64()) }
     }
 
     @inline(__always)
-    public mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if takes(number, 0) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
     }
 
     @inline(__always)
-    public mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
         if takes(number, 0, group, &value) { value = E(rawValue: Int32(truncatingIfNeeded: try readVarint())) }
@@ -188,21 +188,21 @@ public struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Messages
 
     @inline(__always)
-    public mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if takes(number, 2) { try nested(&value) }
     }
 
     @inline(__always)
-    public mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if takes(number, 2, group, &value) { try nested(&value) }
     }
 
     @inline(__always)
-    public mutating func messages<M: WireMessage>(
+    package mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) throws(Status) {
         if takes(number, 2) { try element(&values) }
@@ -265,17 +265,17 @@ public struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(__always)
-    public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
+    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
         if takes(number, 2) { value = Int32(truncatingIfNeeded: try readWrapper(wireType: 0)) }
     }
 
     @inline(__always)
-    public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
+    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
         if takes(number, 2) { value = Int64(bitPattern: try readWrapper(wireType: 0)) }
     }
 
     @inline(__always)
-    public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
+    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
         if takes(number, 2) { value = Double(bitPattern: try readWrapper(wireType: 1)) }
     }
 
@@ -300,7 +300,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
+    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
         if takes(number, 2) { try readFieldMask(&value) }
     }
 
@@ -321,7 +321,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
+    package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
         if takes(number, 2) { try readStringMapEntry(&value) }
     }
 
@@ -349,31 +349,31 @@ public struct BinaryFieldDecoder: FieldVisitor {
     // MARK: Values
 
     @inline(__always)
-    public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
+    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
         if takes(number, 2) { value = try readValue() }
     }
 
     @inline(__always)
-    public mutating func value(
+    package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try readValue() }
     }
 
     @inline(__always)
-    public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
+    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
         if takes(number, 2) { values.append(try readValue()) }
     }
 
     @inline(__always)
-    public mutating func arrayValue(
+    package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
         if takes(number, 2, group, &value) { value = try reader.readNestedArray(depth: depth + 1) }
     }
 
     @inline(__always)
-    public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
+    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
         if takes(number, 2) { try readField(&value) }
     }
 
@@ -409,7 +409,7 @@ public struct BinaryFieldDecoder: FieldVisitor {
     }
 
     @inline(__always)
-    public mutating func presence(
+    package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {
         if takes(number, 2) {

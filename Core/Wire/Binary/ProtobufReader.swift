@@ -4,32 +4,32 @@ import HearthModel
 ///
 /// A reader never reads outside of `position..<end`, whatever the bytes are: every failure is an INVALID_ARGUMENT. It
 /// holds a borrowed pointer and so must not outlive the `withUnsafeBytes` call that it was made in.
-public struct ProtobufReader {
+package struct ProtobufReader {
     /// The low three bits of a tag.
-    public enum WireType {
-        public static let varint: UInt32 = 0
-        public static let fixed64: UInt32 = 1
-        public static let lengthDelimited: UInt32 = 2
-        public static let startGroup: UInt32 = 3
-        public static let endGroup: UInt32 = 4
-        public static let fixed32: UInt32 = 5
+    package enum WireType {
+        package static let varint: UInt32 = 0
+        package static let fixed64: UInt32 = 1
+        package static let lengthDelimited: UInt32 = 2
+        package static let startGroup: UInt32 = 3
+        package static let endGroup: UInt32 = 4
+        package static let fixed32: UInt32 = 5
     }
 
     /// The whole buffer; positions count from its start.
-    public let bytes: UnsafeRawBufferPointer
-    public var position: Int
+    package let bytes: UnsafeRawBufferPointer
+    package var position: Int
     /// Where the message at hand ends; a nested message is read by moving this end.
-    public var end: Int
+    package var end: Int
 
     @inline(__always)
-    public init(_ bytes: UnsafeRawBufferPointer) {
+    package init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
         position = 0
         end = bytes.count
     }
 
     @inline(__always)
-    public init(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
+    package init(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         self.bytes = bytes
         position = range.lowerBound
@@ -37,13 +37,13 @@ public struct ProtobufReader {
     }
 
     @inline(__always)
-    public var isAtEnd: Bool { position >= end }
+    package var isAtEnd: Bool { position >= end }
 
     // MARK: Scalars
 
     /// The next field's number and wire type as they stand on the wire: `number << 3 | wireType`.
     @inline(__always)
-    public mutating func readTag() throws(Status) -> UInt32 {
+    package mutating func readTag() throws(Status) -> UInt32 {
         if position < end {
             let byte = bytes[position]
             if byte < 0x80, byte >= 8 {
@@ -72,7 +72,7 @@ public struct ProtobufReader {
     }
 
     @inline(__always)
-    public mutating func readVarint() throws(Status) -> UInt64 {
+    package mutating func readVarint() throws(Status) -> UInt64 {
         if position < end {
             let byte = bytes[position]
             if byte < 0x80 {
@@ -100,7 +100,7 @@ public struct ProtobufReader {
     }
 
     @inline(__always)
-    public mutating func readFixed64() throws(Status) -> UInt64 {
+    package mutating func readFixed64() throws(Status) -> UInt64 {
         guard end &- position >= 8 else { throw Self.truncated() }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
         position += 8
@@ -108,7 +108,7 @@ public struct ProtobufReader {
     }
 
     @inline(__always)
-    public mutating func readFixed32() throws(Status) -> UInt32 {
+    package mutating func readFixed32() throws(Status) -> UInt32 {
         guard end &- position >= 4 else { throw Self.truncated() }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self)
         position += 4
@@ -119,7 +119,7 @@ public struct ProtobufReader {
 
     /// The range of a length-delimited field's content; the position moves behind it.
     @inline(__always)
-    public mutating func readRange() throws(Status) -> Range<Int> {
+    package mutating func readRange() throws(Status) -> Range<Int> {
         let length = try readVarint()
         // The position never passes the end, so that the difference is no negative number.
         guard length <= UInt64(truncatingIfNeeded: end &- position) else { throw Self.truncated() }
@@ -142,13 +142,13 @@ public struct ProtobufReader {
     }
 
     @inline(__always)
-    public mutating func readString() throws(Status) -> String {
+    package mutating func readString() throws(Status) -> String {
         let range = try readRange()
         return try UTF8Text.string(slice(range))
     }
 
     @inline(__always)
-    public mutating func readBytes() throws(Status) -> [UInt8] {
+    package mutating func readBytes() throws(Status) -> [UInt8] {
         let range = try readRange()
         return Array(slice(range))
     }
@@ -158,7 +158,7 @@ public struct ProtobufReader {
     /// Skips the content of a field whose tag was just read.
     /// - Parameter depth: the levels of messages around the field; groups count as levels.
     @inline(never)
-    public mutating func skip(_ tag: UInt32, depth: Int = 0) throws(Status) {
+    package mutating func skip(_ tag: UInt32, depth: Int = 0) throws(Status) {
         switch tag & 7 {
         case WireType.varint: _ = try readVarint()
         case WireType.fixed64: _ = try readFixed64()

@@ -2,17 +2,17 @@
 ///
 /// A nested message's length is written after its content: one byte is left for it, and the content moves only when the
 /// length needs more, which is rare.
-public struct ProtobufWriter {
-    public var bytes: [UInt8]
+package struct ProtobufWriter {
+    package var bytes: [UInt8]
 
     @inlinable
-    public init(_ bytes: [UInt8] = []) {
+    package init(_ bytes: [UInt8] = []) {
         self.bytes = bytes
     }
 
     /// Makes room for `count` more bytes; the buffer grows by doubling, so that many small calls stay linear.
     @inlinable
-    public mutating func reserve(_ count: Int) {
+    package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }
@@ -22,13 +22,13 @@ public struct ProtobufWriter {
     /// `number << 3 | wireType`
     @inlinable
     @inline(__always)
-    public mutating func tag(_ number: UInt32, _ wireType: UInt32) {
+    package mutating func tag(_ number: UInt32, _ wireType: UInt32) {
         varint(UInt64(number << 3 | wireType))
     }
 
     @inlinable
     @inline(__always)
-    public mutating func varint(_ value: UInt64) {
+    package mutating func varint(_ value: UInt64) {
         if value < 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: value))
         } else {
@@ -48,27 +48,27 @@ public struct ProtobufWriter {
     }
 
     @inlinable
-    public mutating func fixed64(_ value: UInt64) {
+    package mutating func fixed64(_ value: UInt64) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     // MARK: Length-delimited content
 
     @inlinable
-    public mutating func string(_ text: String) {
+    package mutating func string(_ text: String) {
         varint(UInt64(text.utf8.count))
         raw(text)
     }
 
     /// The text's bytes without a length.
     @inlinable
-    public mutating func raw(_ text: String) {
+    package mutating func raw(_ text: String) {
         let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
         if done == nil { bytes.append(contentsOf: text.utf8) }
     }
 
     @inlinable
-    public mutating func lengthDelimited(_ content: [UInt8]) {
+    package mutating func lengthDelimited(_ content: [UInt8]) {
         varint(UInt64(content.count))
         bytes.append(contentsOf: content)
     }
@@ -76,7 +76,7 @@ public struct ProtobufWriter {
     /// Leaves room for a length and says where the content starts; `endLength` takes that.
     @inlinable
     @inline(__always)
-    public mutating func beginLength() -> Int {
+    package mutating func beginLength() -> Int {
         bytes.append(0)
         return bytes.count
     }
@@ -84,7 +84,7 @@ public struct ProtobufWriter {
     /// Writes the length of all that was appended since `beginLength`.
     @inlinable
     @inline(__always)
-    public mutating func endLength(_ start: Int) {
+    package mutating func endLength(_ start: Int) {
         let length = bytes.count - start
         if length < 0x80 {
             bytes[start - 1] = UInt8(truncatingIfNeeded: length)
@@ -115,7 +115,7 @@ public struct ProtobufWriter {
     /// The bytes that a varint takes: 1 to 10.
     @inlinable
     @inline(__always)
-    public static func varintSize(_ value: UInt64) -> Int {
+    package static func varintSize(_ value: UInt64) -> Int {
         (63 - (value | 1).leadingZeroBitCount) / 7 + 1
     }
 }

@@ -4,14 +4,14 @@ import HearthModel
 extension StructuredAggregationQueryMessage {
     /// The query over whose results is aggregated.
     /// - Throws: INVALID_ARGUMENT in the service's wording.
-    public func query(parent: ResourceName) throws(Status) -> HearthModel.Query {
+    package func query(parent: ResourceName) throws(Status) -> HearthModel.Query {
         guard let structuredQuery else { throw .invalidArgument("An aggregation query must have a structured query.") }
         return try structuredQuery.query(parent: parent)
     }
 
     /// The figures, each with its alias: those without one are called `field_1`, `field_2`, … in order.
     /// - Throws: INVALID_ARGUMENT in the service's wording.
-    public func modelAggregations() throws(Status) -> [HearthModel.Aggregation] {
+    package func modelAggregations() throws(Status) -> [HearthModel.Aggregation] {
         if aggregations.isEmpty { throw .invalidArgument("Aggregations can not be empty.") }
         if aggregations.count > Limits.aggregationsMax {
             throw .invalidArgument(

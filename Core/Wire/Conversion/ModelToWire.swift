@@ -2,7 +2,7 @@ import HearthModel
 
 /// The model's writes and queries as messages: what a client sends, and what a bundle holds.
 extension WriteMessage {
-    public init(_ write: Write) {
+    package init(_ write: Write) {
         self.init()
         let name = write.document.text
         switch write.operation {
@@ -18,7 +18,7 @@ extension WriteMessage {
 }
 
 extension DocumentTransformMessage.FieldTransform {
-    public init(_ transform: HearthModel.FieldTransform) {
+    package init(_ transform: HearthModel.FieldTransform) {
         self.init(fieldPath: transform.path.text)
         switch transform.operation {
         case .requestTime: setToServerValue = .requestTime
@@ -33,7 +33,7 @@ extension DocumentTransformMessage.FieldTransform {
 
 extension StructuredQueryMessage {
     /// The query without its parent, which travels beside it.
-    public init(_ query: HearthModel.Query) {
+    package init(_ query: HearthModel.Query) {
         self.init()
         switch query.scope {
         case .collection(let id): from = [CollectionSelector(collectionId: id)]
@@ -55,20 +55,20 @@ extension StructuredQueryMessage {
 }
 
 extension StructuredQueryMessage.FieldReference {
-    public init(_ path: FieldPath) {
+    package init(_ path: FieldPath) {
         self.init(fieldPath: path.text)
     }
 }
 
 extension StructuredQueryMessage.Projection {
     /// An empty list would mean all fields: names only are asked for by the name.
-    public init(_ paths: [FieldPath]) {
+    package init(_ paths: [FieldPath]) {
         self.init(fields: (paths.isEmpty ? [.documentName] : paths).map { StructuredQueryMessage.FieldReference($0) })
     }
 }
 
 extension StructuredQueryMessage.Filter {
-    public init(_ filter: HearthModel.Filter) {
+    package init(_ filter: HearthModel.Filter) {
         self.init()
         switch filter {
         case .and(let members):
@@ -87,7 +87,7 @@ extension StructuredQueryMessage.Filter {
 }
 
 extension StructuredQueryMessage.FindNearest {
-    public init(_ findNearest: HearthModel.Query.FindNearest) {
+    package init(_ findNearest: HearthModel.Query.FindNearest) {
         self.init(
             vectorField: StructuredQueryMessage.FieldReference(findNearest.field),
             queryVector: .vector(findNearest.vector),
@@ -98,13 +98,13 @@ extension StructuredQueryMessage.FindNearest {
 }
 
 extension StructuredAggregationQueryMessage {
-    public init(_ query: HearthModel.Query, _ aggregations: [HearthModel.Aggregation]) {
+    package init(_ query: HearthModel.Query, _ aggregations: [HearthModel.Aggregation]) {
         self.init(structuredQuery: StructuredQueryMessage(query), aggregations: aggregations.map { Aggregation($0) })
     }
 }
 
 extension StructuredAggregationQueryMessage.Aggregation {
-    public init(_ aggregation: HearthModel.Aggregation) {
+    package init(_ aggregation: HearthModel.Aggregation) {
         self.init(alias: aggregation.alias)
         switch aggregation.operator {
         case .count(let upTo): count = Count(upTo: upTo)

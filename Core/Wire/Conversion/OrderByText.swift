@@ -1,9 +1,9 @@
 import HearthModel
 
 /// The `orderBy` of ListDocuments: `a, b desc, __name__`.
-public enum OrderByText {
+package enum OrderByText {
     /// - Throws: INVALID_ARGUMENT `Invalid order by clause "…"` when the text is none; an empty one is no order.
-    public static func parse(_ text: String) throws(Status) -> [Query.Order] {
+    package static func parse(_ text: String) throws(Status) -> [Query.Order] {
         if text.utf8.allSatisfy({ isSpace($0) }) { return [] }
         var orders: [Query.Order] = []
         for clause in clauses(text) { orders.append(try order(clause, in: text)) }

@@ -7,7 +7,7 @@ import HearthModel
 extension StructuredQueryMessage {
     /// - Parameter parent: the database's root or a document.
     /// - Throws: INVALID_ARGUMENT in the service's wording.
-    public func query(parent: ResourceName) throws(Status) -> HearthModel.Query {
+    package func query(parent: ResourceName) throws(Status) -> HearthModel.Query {
         var query = Query(parent: parent, scope: try scope())
         query.filter = try `where`?.topLevelFilter(in: parent.database)
         query.orders = try orders()

@@ -6,7 +6,7 @@ extension WireMessage {
     /// - Parameter path: names joined by dots, in camel or snake case.
     /// - Parameter value: the text, percent-decoded.
     /// - Throws: INVALID_ARGUMENT in Google's wording when there is no such field or the value isn't one of its type.
-    public mutating func set(parameter path: String, _ value: String) throws(Status) {
+    package mutating func set(parameter path: String, _ value: String) throws(Status) {
         let names = path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if names.count > Self.parameterDepthMax { throw Self.unbindable(path) }
         // A parameter is a JSON object that holds nothing else.

@@ -4,7 +4,7 @@ import HearthModel
 extension WriteMessage {
     /// - Parameter database: the request's; every name must lie in it.
     /// - Throws: INVALID_ARGUMENT for a malformed name, value, mask, transform or precondition.
-    public func write(database: DatabaseName) throws(Status) -> Write {
+    package func write(database: DatabaseName) throws(Status) -> Write {
         let operations = [update != nil, delete != nil, verify != nil, transform != nil].count { $0 }
         if operations > 1 { throw .invalidArgument("A write must have exactly one operation.") }
         if let update { return try write(update, in: database) }
@@ -16,7 +16,7 @@ extension WriteMessage {
 
     /// The writes of one commit.
     /// - Throws: INVALID_ARGUMENT as `write(database:)`, and when one document has too many transforms.
-    public static func writes(_ messages: [WriteMessage], database: DatabaseName) throws(Status) -> [Write] {
+    package static func writes(_ messages: [WriteMessage], database: DatabaseName) throws(Status) -> [Write] {
         var writes: [Write] = []
         writes.reserveCapacity(messages.count)
         var transforms: [ResourcePath: Int] = [:]
@@ -84,7 +84,7 @@ extension WriteMessage {
 
 extension PreconditionMessage {
     /// - Throws: INVALID_ARGUMENT when the update time is finer than a microsecond or out of range.
-    public func precondition() throws(Status) -> Precondition {
+    package func precondition() throws(Status) -> Precondition {
         if let exists { return .exists(exists) }
         if let updateTime {
             let time = try updateTime.preciseTimestamp()
@@ -94,7 +94,7 @@ extension PreconditionMessage {
         return .none
     }
 
-    public init?(_ precondition: Precondition) {
+    package init?(_ precondition: Precondition) {
         switch precondition {
         case .none: return nil
         case .exists(let exists): self.init(exists: exists)
@@ -106,23 +106,23 @@ extension PreconditionMessage {
 extension DocumentMaskMessage {
     /// The paths of an update mask, in which the document's name has no place.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
-    public func writePaths() throws(Status) -> [FieldPath] {
+    package func writePaths() throws(Status) -> [FieldPath] {
         try fieldPaths.mapPaths { text throws(Status) in try FieldPath(writable: text) }
     }
 
     /// The paths of a mask that limits an answer. The document's name is always answered and not among them.
     /// - Throws: INVALID_ARGUMENT for a malformed or reserved path.
-    public func readPaths() throws(Status) -> [FieldPath] {
+    package func readPaths() throws(Status) -> [FieldPath] {
         try fieldPaths.mapPaths { text throws(Status) in try FieldPath(parsing: text) }.filter { !$0.isDocumentName }
     }
 
     /// What the mask leaves of stored fields.
-    public func projection() throws(Status) -> Projection { Projection(try readPaths()) }
+    package func projection() throws(Status) -> Projection { Projection(try readPaths()) }
 }
 
 extension DocumentTransformMessage {
     /// - Throws: INVALID_ARGUMENT for a malformed transform, or for one on a path and another one below it.
-    public static func transforms(_ messages: [FieldTransform]) throws(Status) -> [HearthModel.FieldTransform] {
+    package static func transforms(_ messages: [FieldTransform]) throws(Status) -> [HearthModel.FieldTransform] {
         if messages.isEmpty { return [] }
         var transforms: [HearthModel.FieldTransform] = []
         transforms.reserveCapacity(messages.count)
@@ -143,7 +143,7 @@ extension DocumentTransformMessage {
 
 extension DocumentTransformMessage.FieldTransform {
     /// - Throws: INVALID_ARGUMENT for a malformed path or operand, or when no operation is set.
-    public func transform() throws(Status) -> HearthModel.FieldTransform {
+    package func transform() throws(Status) -> HearthModel.FieldTransform {
         let path = try FieldPath(writable: fieldPath)
         return HearthModel.FieldTransform(path: path, operation: try operation(on: path))
     }
@@ -182,20 +182,20 @@ extension DocumentTransformMessage.FieldTransform {
 extension ResourceName {
     /// Parses the name of a document of a database.
     /// - Throws: INVALID_ARGUMENT when it is malformed or lies in another database.
-    public init(document text: String, in database: DatabaseName) throws(Status) {
+    package init(document text: String, in database: DatabaseName) throws(Status) {
         try self.init(document: text)
         try require(database)
     }
 
     /// Parses the name of a document of a database that a value refers to.
     /// - Throws: INVALID_ARGUMENT when it is malformed or lies in another database.
-    public init(reference text: String, in database: DatabaseName) throws(Status) {
+    package init(reference text: String, in database: DatabaseName) throws(Status) {
         try self.init(reference: text)
         try require(database)
     }
 
     /// Parses a parent, the root or a document, of a database.
-    public init(parent text: String, in database: DatabaseName) throws(Status) {
+    package init(parent text: String, in database: DatabaseName) throws(Status) {
         try self.init(parent: text)
         try require(database)
     }

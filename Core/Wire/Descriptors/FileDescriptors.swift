@@ -1,14 +1,14 @@
 import HearthModel
 
 /// One method of a service, for its description.
-public struct MethodDescription: Sendable {
-    public var name: String
-    public var input: any WireMessage.Type
-    public var output: any WireMessage.Type
-    public var clientStreams: Bool
-    public var serverStreams: Bool
+package struct MethodDescription: Sendable {
+    package var name: String
+    package var input: any WireMessage.Type
+    package var output: any WireMessage.Type
+    package var clientStreams: Bool
+    package var serverStreams: Bool
 
-    public init(
+    package init(
         _ name: String, _ input: any WireMessage.Type, _ output: any WireMessage.Type, clientStreams: Bool = false,
         serverStreams: Bool = false
     ) {
@@ -25,15 +25,15 @@ public struct MethodDescription: Sendable {
 ///
 /// Messages of one package stand in one file of our own making; those of google.protobuf in the files where everybody
 /// has them.
-public struct FileDescriptors: Sendable {
+package struct FileDescriptors: Sendable {
     /// The serialized FileDescriptorProto by file name.
     private var files: [String: [UInt8]] = [:]
     private var fileOfSymbol: [String: String] = [:]
     private var dependencies: [String: [String]] = [:]
-    public private(set) var services: [String] = []
+    package private(set) var services: [String] = []
 
     /// - Parameter services: by full name.
-    public init(_ services: [(name: String, methods: [MethodDescription])]) {
+    package init(_ services: [(name: String, methods: [MethodDescription])]) {
         var collector = SchemaCollector()
         for method in services.flatMap(\.methods) {
             Self.add(method.input, to: &collector)
@@ -63,7 +63,7 @@ public struct FileDescriptors: Sendable {
     }
 
     /// A file and those that it depends on, each once; nil when there is none of that name.
-    public func file(named name: String) -> [[UInt8]]? {
+    package func file(named name: String) -> [[UInt8]]? {
         guard files[name] != nil else { return nil }
         var order: [String] = []
         func visit(_ name: String) {
@@ -76,7 +76,7 @@ public struct FileDescriptors: Sendable {
     }
 
     /// The file that declares a service, a method, a message or an enumeration.
-    public func file(containing symbol: String) -> [[UInt8]]? {
+    package func file(containing symbol: String) -> [[UInt8]]? {
         fileOfSymbol[symbol].flatMap(file(named:))
     }
 

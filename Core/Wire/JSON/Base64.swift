@@ -1,5 +1,5 @@
 /// Base64. Source: RFC 4648; readers of proto3 JSON take both alphabets, with or without padding.
-public enum Base64 {
+package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let urlSafeAlphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -12,19 +12,19 @@ public enum Base64 {
     }()
 
     /// Appends the standard alphabet with padding.
-    public static func encode(_ content: UnsafeRawBufferPointer, into result: inout [UInt8]) {
+    package static func encode(_ content: UnsafeRawBufferPointer, into result: inout [UInt8]) {
         encode(content, alphabet, isPadded: true, into: &result)
     }
 
     /// The standard alphabet with padding.
-    public static func encode(_ content: [UInt8]) -> String {
+    package static func encode(_ content: [UInt8]) -> String {
         var result: [UInt8] = []
         content.withUnsafeBytes { encode($0, into: &result) }
         return String(decoding: result, as: UTF8.self)
     }
 
     /// The URL-safe alphabet without padding, as page tokens and JSON web tokens have it.
-    public static func encodeURLSafe(_ content: [UInt8]) -> String {
+    package static func encodeURLSafe(_ content: [UInt8]) -> String {
         var result: [UInt8] = []
         content.withUnsafeBytes { encode($0, urlSafeAlphabet, isPadded: false, into: &result) }
         return String(decoding: result, as: UTF8.self)
@@ -55,7 +55,7 @@ public enum Base64 {
 
     /// Reads either alphabet, with or without padding; nil when it is neither. Bits left over at the end are dropped, as
     /// Google's parsers do.
-    public static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
+    package static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
         var count = text.count
         if count > 0, text[count - 1] == UInt8(ascii: "=") {
             guard count.isMultiple(of: 4) else { return nil }
@@ -79,7 +79,7 @@ public enum Base64 {
         return result
     }
 
-    public static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         Array(text.utf8).withUnsafeBytes { decode($0) }
     }
 }

@@ -4,8 +4,8 @@ import HearthModel
 ///
 /// Of a singular member that comes twice the later counts, and a message is merged; repeated keys of a map are refused.
 /// That is what Google's front end does.
-public struct JSONFieldDecoder: FieldVisitor {
-    public var reader: JSONReader
+package struct JSONFieldDecoder: FieldVisitor {
+    package var reader: JSONReader
     /// The names of the oneofs of the message at hand of which a member came already.
     var oneofsSeen: [StaticString] = []
     /// Takes numbers and Booleans in quotes and single elements for lists, as in URL query parameters.
@@ -24,7 +24,7 @@ public struct JSONFieldDecoder: FieldVisitor {
     private var failure: JSONFailure?
 
     /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
-    public init(_ text: UnsafeRawBufferPointer) throws(Status) {
+    package init(_ text: UnsafeRawBufferPointer) throws(Status) {
         reader = try JSONReader(text)
     }
 
@@ -224,94 +224,94 @@ public struct JSONFieldDecoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(never)
-    public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
+    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
     @inline(never)
-    public mutating func string(
+    package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readString() } }
     }
 
     @inline(never)
-    public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
+    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readString()) }
     }
 
     @inline(never)
-    public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
+    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
     @inline(never)
-    public mutating func bytes(
+    package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBytes() } }
     }
 
     @inline(never)
-    public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
     @inline(never)
-    public mutating func bool(
+    package mutating func bool(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readBool() } }
     }
 
     @inline(never)
-    public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
+    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
     @inline(never)
-    public mutating func int32(
+    package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) throws(Status) {
         if try takes(name, group) { value = try reading(name) { decoder throws(Status) in try decoder.readInt32() } }
     }
 
     @inline(never)
-    public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
+    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readInt32()) }
     }
 
     @inline(never)
-    public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
+    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
     @inline(never)
-    public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
+    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt32() } }
     }
 
     @inline(never)
-    public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
+    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readUInt64() } }
     }
 
     @inline(never)
-    public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
+    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
     @inline(never)
-    public mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, _ value: inout E
     ) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readEnum() } }
     }
 
     @inline(never)
-    public mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) throws(Status) {
         if try takes(name, group) {
@@ -322,21 +322,21 @@ public struct JSONFieldDecoder: FieldVisitor {
     // MARK: Messages
 
     @inline(never)
-    public mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takesValue(name) { try nested(name, &value) }
     }
 
     @inline(never)
-    public mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) throws(Status) {
         if try takes(name, group) { try nested(name, &value) }
     }
 
     @inline(never)
-    public mutating func messages<M: WireMessage>(
+    package mutating func messages<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, _ values: inout [M]
     ) throws(Status) {
         guard try takesValue(name) else { return }
@@ -362,31 +362,31 @@ public struct JSONFieldDecoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(never)
-    public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
+    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) throws(Status) {
         guard try takesValue(name) else { return }
         value = try reading(name) { decoder throws(Status) in try decoder.readWrappedInt32() }
         isTaken = true
     }
 
     @inline(never)
-    public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
+    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readInt64() } }
     }
 
     @inline(never)
-    public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
+    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) throws(Status) {
         if try takesValue(name) { value = try reading(name) { decoder throws(Status) in try decoder.readDouble() } }
     }
 
     @inline(never)
-    public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
+    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) throws(Status) {
         guard try takesValue(name) else { return }
         let text = try reading(name) { decoder throws(Status) in try decoder.readString() }
         value = FieldMaskText.paths(text)
     }
 
     @inline(never)
-    public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
+    package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) throws(Status) {
         guard try takesValue(name) else { return }
         var map = value
         value = try reading(name) { decoder throws(Status) in
@@ -403,14 +403,14 @@ public struct JSONFieldDecoder: FieldVisitor {
     // MARK: Values
 
     @inline(never)
-    public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
+    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) throws(Status) {
         guard try takesValue(name) else { return }
         value = try reading(name) { decoder throws(Status) in try decoder.readValue() }
         isTaken = true
     }
 
     @inline(never)
-    public mutating func value(
+    package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) throws(Status) {
         guard try takes(name, group) else { return }
@@ -419,14 +419,14 @@ public struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
+    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) throws(Status) {
         guard try takesValue(name) else { return }
         try readList(name) { decoder throws(Status) in values.append(try decoder.readValue()) }
         isTaken = true
     }
 
     @inline(never)
-    public mutating func arrayValue(
+    package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) throws(Status) {
         guard try takes(name, group) else { return }
@@ -435,7 +435,7 @@ public struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
+    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) throws(Status) {
         guard try takesValue(name) else { return }
         var builder = MapBuilder(value)
         value = try reading(name) { decoder throws(Status) in
@@ -446,7 +446,7 @@ public struct JSONFieldDecoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func presence(
+    package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) throws(Status) {
         guard try takes(name, group) else { return }

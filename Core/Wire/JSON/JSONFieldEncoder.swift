@@ -1,16 +1,16 @@
 import HearthModel
 
 /// Writes a message's fields as proto3 JSON.
-public struct JSONFieldEncoder: FieldVisitor {
-    public typealias Failure = Never
+package struct JSONFieldEncoder: FieldVisitor {
+    package typealias Failure = Never
 
-    public var writer: JSONWriter
+    package var writer: JSONWriter
     private let options: JSONOptions
     private var needsComma = false
     /// Levels of google.protobuf.Any around the fields at hand.
     var anyDepth = 0
 
-    public init(options: JSONOptions = JSONOptions(), writer: JSONWriter = JSONWriter()) {
+    package init(options: JSONOptions = JSONOptions(), writer: JSONWriter = JSONWriter()) {
         self.options = options
         self.writer = writer
     }
@@ -67,12 +67,12 @@ public struct JSONFieldEncoder: FieldVisitor {
     // MARK: Scalars
 
     @inline(never)
-    public mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
+    package mutating func string(_ number: UInt32, _ name: StaticString, _ value: inout String) {
         if !value.isEmpty { append(name, value) }
     }
 
     @inline(never)
-    public mutating func string(
+    package mutating func string(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout String?
     ) {
         if let value { append(name, value) }
@@ -85,19 +85,19 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
+    package mutating func strings(_ number: UInt32, _ name: StaticString, _ values: inout [String]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $0.writer.string($1) }
     }
 
     @inline(never)
-    public mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
+    package mutating func bytes(_ number: UInt32, _ name: StaticString, _ value: inout [UInt8]) {
         if !value.isEmpty { append(name, value) }
     }
 
     @inline(never)
-    public mutating func bytes(
+    package mutating func bytes(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [UInt8]?
     ) {
         if let value { append(name, value) }
@@ -110,12 +110,12 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, _ value: inout Bool) {
         if value { append(name, value) }
     }
 
     @inline(never)
-    public mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?) {
         if let value { append(name, value) }
     }
 
@@ -132,38 +132,38 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
+    package mutating func int32(_ number: UInt32, _ name: StaticString, _ value: inout Int32) {
         if value != 0 { append(name, Int64(value)) }
     }
 
     @inline(never)
-    public mutating func int32(
+    package mutating func int32(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Int32?
     ) {
         if let value { append(name, Int64(value)) }
     }
 
     @inline(never)
-    public mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
+    package mutating func int32s(_ number: UInt32, _ name: StaticString, _ values: inout [Int32]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $0.writer.integer(Int64($1)) }
     }
 
     @inline(never)
-    public mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
+    package mutating func int64(_ number: UInt32, _ name: StaticString, _ value: inout Int64) {
         if value == 0 { return }
         member(name)
         writer.quotedInteger(value)
     }
 
     @inline(never)
-    public mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
+    package mutating func uint32(_ number: UInt32, _ name: StaticString, _ value: inout UInt32) {
         if value != 0 { append(name, Int64(value)) }
     }
 
     @inline(never)
-    public mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
+    package mutating func uint64(_ number: UInt32, _ name: StaticString, _ value: inout UInt64) {
         if value == 0 { return }
         member(name)
         writer.byte(UInt8(ascii: "\""))
@@ -172,19 +172,19 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
+    package mutating func double(_ number: UInt32, _ name: StaticString, _ value: inout Double) {
         if value.bitPattern == 0 { return }
         member(name)
         writer.double(value)
     }
 
     @inline(never)
-    public mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) {
+    package mutating func enumeration<E: WireEnum>(_ number: UInt32, _ name: StaticString, _ value: inout E) {
         if value.rawValue != 0 { append(name, value.rawValue, value.name) }
     }
 
     @inline(never)
-    public mutating func enumeration<E: WireEnum>(
+    package mutating func enumeration<E: WireEnum>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout E?
     ) {
         if let value { append(name, value.rawValue, value.name) }
@@ -205,12 +205,12 @@ public struct JSONFieldEncoder: FieldVisitor {
     // MARK: Messages
 
     @inline(never)
-    public mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) {
+    package mutating func message<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ value: inout M?) {
         if let value { append(name, value) }
     }
 
     @inline(never)
-    public mutating func message<M: WireMessage>(
+    package mutating func message<M: WireMessage>(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout M?
     ) {
         if let value { append(name, value) }
@@ -224,7 +224,7 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func messages<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ values: inout [M]) {
+    package mutating func messages<M: WireMessage>(_ number: UInt32, _ name: StaticString, _ values: inout [M]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $1.encode(&$0) }
@@ -233,31 +233,31 @@ public struct JSONFieldEncoder: FieldVisitor {
     // MARK: Well-known types
 
     @inline(never)
-    public mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
+    package mutating func int32Value(_ number: UInt32, _ name: StaticString, _ value: inout Int32?) {
         if let value { append(name, Int64(value)) }
     }
 
     @inline(never)
-    public mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
+    package mutating func int64Value(_ number: UInt32, _ name: StaticString, _ value: inout Int64?) {
         guard let value else { return }
         member(name)
         writer.quotedInteger(value)
     }
 
     @inline(never)
-    public mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) {
+    package mutating func doubleValue(_ number: UInt32, _ name: StaticString, _ value: inout Double?) {
         guard let value else { return }
         member(name)
         writer.double(value)
     }
 
     @inline(never)
-    public mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
+    package mutating func fieldMask(_ number: UInt32, _ name: StaticString, _ value: inout [String]?) {
         if let value { append(name, FieldMaskText.text(value)) }
     }
 
     @inline(never)
-    public mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) {
+    package mutating func stringMap(_ number: UInt32, _ name: StaticString, _ value: inout StringMap) {
         if value.entries.isEmpty { return }
         member(name)
         beginObject()
@@ -271,12 +271,12 @@ public struct JSONFieldEncoder: FieldVisitor {
     // MARK: Values
 
     @inline(never)
-    public mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
+    package mutating func value(_ number: UInt32, _ name: StaticString, _ value: inout Value?) {
         if let value { append(name, value) }
     }
 
     @inline(never)
-    public mutating func value(
+    package mutating func value(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Value?
     ) {
         if let value { append(name, value) }
@@ -289,14 +289,14 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
+    package mutating func values(_ number: UInt32, _ name: StaticString, _ values: inout [Value]) {
         if values.isEmpty { return }
         member(name)
         list(values) { $0.writer.value($1) }
     }
 
     @inline(never)
-    public mutating func arrayValue(
+    package mutating func arrayValue(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout [Value]?
     ) {
         guard let value else { return }
@@ -305,14 +305,14 @@ public struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    public mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
+    package mutating func fields(_ number: UInt32, _ name: StaticString, _ value: inout MapValue) {
         if value.isEmpty { return }
         member(name)
         writer.fields(value)
     }
 
     @inline(never)
-    public mutating func presence(
+    package mutating func presence(
         _ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool
     ) {
         if !value { return }

@@ -4,21 +4,21 @@ import HearthModel
 ///
 /// The whole text is checked to be UTF-8 once, at the start; afterwards strings are taken without looking again. A
 /// reader holds a borrowed pointer and must not outlive the `withUnsafeBytes` call that it was made in.
-public struct JSONReader {
-    public let bytes: UnsafeRawBufferPointer
-    public private(set) var position = 0
+package struct JSONReader {
+    package let bytes: UnsafeRawBufferPointer
+    package private(set) var position = 0
     /// Objects and arrays that are open.
     private var depth = 0
 
     /// A string token: its content's range between the quotes.
-    public struct Text {
-        public var range: Range<Int>
+    package struct Text {
+        package var range: Range<Int>
         /// Whether the content has escapes, and so isn't itself the text.
-        public var hasEscapes: Bool
+        package var hasEscapes: Bool
     }
 
     /// - Throws: INVALID_ARGUMENT when the text is not valid UTF-8.
-    public init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
+    package init(_ bytes: UnsafeRawBufferPointer) throws(Status) {
         self.bytes = bytes
         guard UTF8Text.isValid(bytes) else { throw Self.syntax("The text is not valid UTF-8.") }
     }
@@ -27,7 +27,7 @@ public struct JSONReader {
 
     /// The first byte of the next token; nil at the end.
     @inline(__always)
-    public mutating func peek() -> UInt8? {
+    package mutating func peek() -> UInt8? {
         while position < bytes.count {
             let byte = bytes[position]
             // Space, line feed, carriage return and tab are the only white space.
@@ -39,14 +39,14 @@ public struct JSONReader {
 
     /// Takes a byte of structure.
     @inline(__always)
-    public mutating func expect(_ byte: UInt8) throws(Status) {
+    package mutating func expect(_ byte: UInt8) throws(Status) {
         guard peek() == byte else { throw unexpected() }
         position += 1
     }
 
     /// Opens an object or an array; `closeContainer` must follow.
     @inline(__always)
-    public mutating func openContainer(_ byte: UInt8) throws(Status) {
+    package mutating func openContainer(_ byte: UInt8) throws(Status) {
         try expect(byte)
         depth += 1
         // Each level of messages opens at most one container, so the same bound serves both forms.
@@ -55,7 +55,7 @@ public struct JSONReader {
 
     /// Whether an object has one more member; its key and colon have been taken then, else the closing brace.
     @inline(__always)
-    public mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> Text? {
+    package mutating func nextMember(_ isFirst: inout Bool) throws(Status) -> Text? {
         guard try nextItem(&isFirst, closing: UInt8(ascii: "}")) else { return nil }
         guard peek() == UInt8(ascii: "\"") else { throw unexpected() }
         let key = try readText()
@@ -65,7 +65,7 @@ public struct JSONReader {
 
     /// Whether an array has one more element, which stands at the position then.
     @inline(__always)
-    public mutating func nextElement(_ isFirst: inout Bool) throws(Status) -> Bool {
+    package mutating func nextElement(_ isFirst: inout Bool) throws(Status) -> Bool {
         try nextItem(&isFirst, closing: UInt8(ascii: "]"))
     }
 
@@ -87,7 +87,7 @@ public struct JSONReader {
     }
 
     /// Checks that nothing but white space follows.
-    public mutating func endDocument() throws(Status) {
+    package mutating func endDocument() throws(Status) {
         if peek() != nil { throw unexpected() }
     }
 
@@ -95,14 +95,14 @@ public struct JSONReader {
 
     /// Takes `null` if it is the next token.
     @inline(__always)
-    public mutating func takeNull() throws(Status) -> Bool {
+    package mutating func takeNull() throws(Status) -> Bool {
         guard peek() == UInt8(ascii: "n") else { return false }
         try literal("null")
         return true
     }
 
     /// Takes `true` or `false` if it is the next token.
-    public mutating func takeBool() throws(Status) -> Bool? {
+    package mutating func takeBool() throws(Status) -> Bool? {
         switch peek() {
         case UInt8(ascii: "t"):
             try literal("true")
@@ -126,7 +126,7 @@ public struct JSONReader {
 
     /// Takes a number's token and gives its range. The grammar of RFC 8259: no plus sign, no leading zeros, digits on
     /// both sides of a point.
-    public mutating func readNumber() throws(Status) -> Range<Int> {
+    package mutating func readNumber() throws(Status) -> Range<Int> {
         _ = peek()
         let start = position
         if take("-") {}
@@ -164,7 +164,7 @@ public struct JSONReader {
     // MARK: Strings
 
     /// Takes a string's token.
-    public mutating func readText() throws(Status) -> Text {
+    package mutating func readText() throws(Status) -> Text {
         try expect(UInt8(ascii: "\""))
         let start = position
         var index = start
@@ -185,20 +185,20 @@ public struct JSONReader {
         }
     }
 
-    public mutating func readString() throws(Status) -> String {
+    package mutating func readString() throws(Status) -> String {
         try string(try readText())
     }
 
     /// The text of a string token.
     @inline(__always)
-    public func string(_ text: Text) throws(Status) -> String {
+    package func string(_ text: Text) throws(Status) -> String {
         if text.hasEscapes { return String(decoding: try unescaped(text), as: UTF8.self) }
         return String(decoding: ProtobufReader.slice(bytes, text.range), as: UTF8.self)
     }
 
     /// The UTF-8 bytes of a string token with escapes.
     @inline(never)
-    public func unescaped(_ text: Text) throws(Status) -> [UInt8] {
+    package func unescaped(_ text: Text) throws(Status) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.range.count)
         var index = text.range.lowerBound
@@ -261,7 +261,7 @@ public struct JSONReader {
 
     /// Skips a value, whatever it is, and gives its range.
     @discardableResult
-    public mutating func skipValue() throws(Status) -> Range<Int> {
+    package mutating func skipValue() throws(Status) -> Range<Int> {
         guard let byte = peek() else { throw unexpected() }
         let start = position
         switch byte {

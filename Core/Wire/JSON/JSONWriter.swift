@@ -1,47 +1,47 @@
 import HearthModel
 
 /// Appends JSON to a buffer. Structure (commas, braces) is the caller's; this writes the tokens.
-public struct JSONWriter {
-    public var bytes: [UInt8]
+package struct JSONWriter {
+    package var bytes: [UInt8]
     /// Writes empty maps and arrays of stored fields with their empty member (`{"mapValue":{"fields":{}}}`), which proto3
     /// JSON leaves out: some readers of bundles ask for it.
-    public var writesEmptyMembers = false
+    package var writesEmptyMembers = false
 
-    public init(_ bytes: [UInt8] = []) {
+    package init(_ bytes: [UInt8] = []) {
         self.bytes = bytes
     }
 
     /// Makes room for `count` more bytes; the buffer grows by doubling.
-    public mutating func reserve(_ count: Int) {
+    package mutating func reserve(_ count: Int) {
         let needed = bytes.count + count
         if bytes.capacity < needed { bytes.reserveCapacity(max(needed, 2 * bytes.capacity)) }
     }
 
     @inline(never)
-    public mutating func raw(_ text: StaticString) {
+    package mutating func raw(_ text: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     @inline(__always)
-    public mutating func byte(_ byte: UInt8) {
+    package mutating func byte(_ byte: UInt8) {
         bytes.append(byte)
     }
 
     /// Appends a text that needs no escapes, without quotes.
-    public mutating func raw(_ text: String) {
+    package mutating func raw(_ text: String) {
         let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
         if done == nil { bytes.append(contentsOf: text.utf8) }
     }
 
     // MARK: Strings
 
-    public mutating func string(_ text: String) {
+    package mutating func string(_ text: String) {
         let done: Void? = text.utf8.withContiguousStorageIfAvailable { string(UnsafeRawBufferPointer($0)) }
         if done == nil { Array(text.utf8).withUnsafeBytes { string($0) } }
     }
 
     /// Appends a string of valid UTF-8 bytes, in quotes and escaped.
-    public mutating func string(_ utf8: UnsafeRawBufferPointer) {
+    package mutating func string(_ utf8: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
         var start = 0
         while true {
@@ -77,16 +77,16 @@ public struct JSONWriter {
 
     // MARK: Other tokens
 
-    public mutating func bool(_ value: Bool) {
+    package mutating func bool(_ value: Bool) {
         if value { raw("true") } else { raw("false") }
     }
 
-    public mutating func integer(_ value: Int64) {
+    package mutating func integer(_ value: Int64) {
         if value < 0 { bytes.append(UInt8(ascii: "-")) }
         unsigned(value.magnitude)
     }
 
-    public mutating func unsigned(_ value: UInt64) {
+    package mutating func unsigned(_ value: UInt64) {
         // Twenty digits hold every 64-bit number; they come out last first.
         var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
         withUnsafeMutableBytes(of: &digits) { buffer in
@@ -102,14 +102,14 @@ public struct JSONWriter {
     }
 
     /// A 64-bit number as proto3 JSON has it: in quotes, as JavaScript's numbers lose the low bits.
-    public mutating func quotedInteger(_ value: Int64) {
+    package mutating func quotedInteger(_ value: Int64) {
         bytes.append(UInt8(ascii: "\""))
         integer(value)
         bytes.append(UInt8(ascii: "\""))
     }
 
     /// The shortest text that gives the same double; NaN and the infinities as strings.
-    public mutating func double(_ value: Double) {
+    package mutating func double(_ value: Double) {
         if value.isFinite {
             raw(value.description)
         } else if value.isNaN {
@@ -120,14 +120,14 @@ public struct JSONWriter {
     }
 
     /// Standard base64 with padding, in quotes.
-    public mutating func base64(_ content: UnsafeRawBufferPointer) {
+    package mutating func base64(_ content: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
         Base64.encode(content, into: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
     /// RFC 3339 in UTC, in quotes.
-    public mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
+    package mutating func timestamp(seconds: Int64, nanoseconds: Int32) {
         bytes.append(UInt8(ascii: "\""))
         RFC3339.append(seconds: seconds, nanoseconds: nanoseconds, to: &bytes)
         bytes.append(UInt8(ascii: "\""))

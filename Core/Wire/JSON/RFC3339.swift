@@ -1,11 +1,11 @@
 /// Texts of google.protobuf.Timestamp. Source: RFC 3339 and the proto3 JSON mapping.
-public enum RFC3339 {
+package enum RFC3339 {
     /// Seconds since 1970 and the nanoseconds within that second.
-    public struct Instant: Equatable, Sendable {
-        public var seconds: Int64
-        public var nanoseconds: Int32
+    package struct Instant: Equatable, Sendable {
+        package var seconds: Int64
+        package var nanoseconds: Int32
 
-        public init(seconds: Int64, nanoseconds: Int32) {
+        package init(seconds: Int64, nanoseconds: Int32) {
             self.seconds = seconds
             self.nanoseconds = nanoseconds
         }
@@ -15,7 +15,7 @@ public enum RFC3339 {
 
     /// Parses `2024-02-29T12:30:00.123456789+01:00`: nil when the text is no such instant, or lies outside of the years
     /// 1 to 9999 in UTC. Fractions have up to nine digits; a 60th second is refused, as Google's parsers do.
-    public static func parse(_ text: UnsafeRawBufferPointer) -> Instant? {
+    package static func parse(_ text: UnsafeRawBufferPointer) -> Instant? {
         var cursor = Cursor(text: text)
         guard let year = cursor.digits(4), cursor.take("-"), let month = cursor.digits(2), cursor.take("-"),
             let day = cursor.digits(2), cursor.take("T") || cursor.take("t"), let hour = cursor.digits(2),
@@ -36,7 +36,7 @@ public enum RFC3339 {
         return Instant(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    public static func parse(_ text: String) -> Instant? {
+    package static func parse(_ text: String) -> Instant? {
         Array(text.utf8).withUnsafeBytes { parse($0) }
     }
 
@@ -109,7 +109,7 @@ public enum RFC3339 {
 
     /// Appends the instant in UTC with 0, 3, 6 or 9 fraction digits. RFC 3339 has four digits for a year: an instant out
     /// of range, which a peer may send in the binary form, becomes the nearest one that it can say.
-    public static func append(seconds: Int64, nanoseconds: Int32, to result: inout [UInt8]) {
+    package static func append(seconds: Int64, nanoseconds: Int32, to result: inout [UInt8]) {
         let seconds = min(max(seconds, secondsMin), secondsMax)
         var days = seconds / 86_400
         var time = Int(seconds % 86_400)
@@ -133,7 +133,7 @@ public enum RFC3339 {
         result.append(UInt8(ascii: "Z"))
     }
 
-    public static func format(seconds: Int64, nanoseconds: Int32) -> String {
+    package static func format(seconds: Int64, nanoseconds: Int32) -> String {
         var result: [UInt8] = []
         append(seconds: seconds, nanoseconds: nanoseconds, to: &result)
         return String(decoding: result, as: UTF8.self)

@@ -1,81 +1,81 @@
 import HearthModel
 
 /// google.firestore.v1.StructuredAggregationQuery
-public struct StructuredAggregationQueryMessage: WireMessage {
-    public struct Aggregation: WireMessage {
-        public struct Count: WireMessage {
-            public var upTo: Int64?
+package struct StructuredAggregationQueryMessage: WireMessage {
+    package struct Aggregation: WireMessage {
+        package struct Count: WireMessage {
+            package var upTo: Int64?
 
-            public init() {
+            package init() {
                 self.init(upTo: nil)
             }
 
-            public init(upTo: Int64? = nil) {
+            package init(upTo: Int64? = nil) {
                 self.upTo = upTo
             }
 
-            public static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation.Count"
+            package static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation.Count"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.int64Value(1, "up_to", &upTo)
             }
         }
 
-        public struct Sum: WireMessage {
-            public var field: StructuredQueryMessage.FieldReference?
+        package struct Sum: WireMessage {
+            package var field: StructuredQueryMessage.FieldReference?
 
-            public init() {
+            package init() {
                 self.init(field: nil)
             }
 
-            public init(field: StructuredQueryMessage.FieldReference? = nil) {
+            package init(field: StructuredQueryMessage.FieldReference? = nil) {
                 self.field = field
             }
 
-            public static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation.Sum"
+            package static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation.Sum"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.message(1, "field", &field)
             }
         }
 
-        public struct Avg: WireMessage {
-            public var field: StructuredQueryMessage.FieldReference?
+        package struct Avg: WireMessage {
+            package var field: StructuredQueryMessage.FieldReference?
 
-            public init() {
+            package init() {
                 self.init(field: nil)
             }
 
-            public init(field: StructuredQueryMessage.FieldReference? = nil) {
+            package init(field: StructuredQueryMessage.FieldReference? = nil) {
                 self.field = field
             }
 
-            public static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation.Avg"
+            package static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation.Avg"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.message(1, "field", &field)
             }
         }
 
-        public var count: Count?
-        public var sum: Sum?
-        public var avg: Avg?
-        public var alias: String
+        package var count: Count?
+        package var sum: Sum?
+        package var avg: Avg?
+        package var alias: String
 
-        public init() {
+        package init() {
             self.init(count: nil)
         }
 
-        public init(count: Count? = nil, sum: Sum? = nil, avg: Avg? = nil, alias: String = "") {
+        package init(count: Count? = nil, sum: Sum? = nil, avg: Avg? = nil, alias: String = "") {
             self.count = count
             self.sum = sum
             self.avg = avg
             self.alias = alias
         }
 
-        public static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation"
+        package static let typeName = "google.firestore.v1.StructuredAggregationQuery.Aggregation"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "count", oneof: "operator", &count)
             try visitor.message(2, "sum", oneof: "operator", &sum)
             try visitor.message(3, "avg", oneof: "operator", &avg)
@@ -83,45 +83,45 @@ public struct StructuredAggregationQueryMessage: WireMessage {
         }
     }
 
-    public var structuredQuery: StructuredQueryMessage?
-    public var aggregations: [Aggregation]
+    package var structuredQuery: StructuredQueryMessage?
+    package var aggregations: [Aggregation]
 
-    public init() {
+    package init() {
         self.init(structuredQuery: nil)
     }
 
-    public init(structuredQuery: StructuredQueryMessage? = nil, aggregations: [Aggregation] = []) {
+    package init(structuredQuery: StructuredQueryMessage? = nil, aggregations: [Aggregation] = []) {
         self.structuredQuery = structuredQuery
         self.aggregations = aggregations
     }
 
-    public static let typeName = "google.firestore.v1.StructuredAggregationQuery"
+    package static let typeName = "google.firestore.v1.StructuredAggregationQuery"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "structured_query", oneof: "query_type", &structuredQuery)
         try visitor.messages(3, "aggregations", &aggregations)
     }
 }
 
 /// google.firestore.v1.AggregationResult
-public struct AggregationResultMessage: WireMessage {
-    public var aggregateFields: MapValue
+package struct AggregationResultMessage: WireMessage {
+    package var aggregateFields: MapValue
 
-    public init() {
+    package init() {
         self.init(aggregateFields: MapValue())
     }
 
-    public init(aggregateFields: MapValue = MapValue()) {
+    package init(aggregateFields: MapValue = MapValue()) {
         self.aggregateFields = aggregateFields
     }
 
-    public static let typeName = "google.firestore.v1.AggregationResult"
+    package static let typeName = "google.firestore.v1.AggregationResult"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.fields(2, "aggregate_fields", &aggregateFields)
     }
 
-    public mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
         var builder = MapBuilder(aggregateFields)
         aggregateFields = MapValue()
         while try decoder.readFields(2, into: &builder) {
@@ -133,20 +133,20 @@ public struct AggregationResultMessage: WireMessage {
 }
 
 /// google.firestore.v1.RunAggregationQueryRequest
-public struct RunAggregationQueryRequest: WireMessage {
-    public var parent: String
-    public var structuredAggregationQuery: StructuredAggregationQueryMessage?
-    public var transaction: [UInt8]?
-    public var newTransaction: TransactionOptionsMessage?
-    public var readTime: TimestampMessage?
-    public var explainOptions: ExplainOptionsMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct RunAggregationQueryRequest: WireMessage {
+    package var parent: String
+    package var structuredAggregationQuery: StructuredAggregationQueryMessage?
+    package var transaction: [UInt8]?
+    package var newTransaction: TransactionOptionsMessage?
+    package var readTime: TimestampMessage?
+    package var explainOptions: ExplainOptionsMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", structuredAggregationQuery: StructuredAggregationQueryMessage? = nil,
         transaction: [UInt8]? = nil, newTransaction: TransactionOptionsMessage? = nil,
         readTime: TimestampMessage? = nil, explainOptions: ExplainOptionsMessage? = nil,
@@ -161,9 +161,9 @@ public struct RunAggregationQueryRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.RunAggregationQueryRequest"
+    package static let typeName = "google.firestore.v1.RunAggregationQueryRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.message(2, "structured_aggregation_query", oneof: "query_type", &structuredAggregationQuery)
         try visitor.bytes(4, "transaction", oneof: "consistency_selector", &transaction)
@@ -175,17 +175,17 @@ public struct RunAggregationQueryRequest: WireMessage {
 }
 
 /// google.firestore.v1.RunAggregationQueryResponse
-public struct RunAggregationQueryResponse: WireMessage {
-    public var result: AggregationResultMessage?
-    public var transaction: [UInt8]
-    public var readTime: TimestampMessage?
-    public var explainMetrics: ExplainMetricsMessage?
+package struct RunAggregationQueryResponse: WireMessage {
+    package var result: AggregationResultMessage?
+    package var transaction: [UInt8]
+    package var readTime: TimestampMessage?
+    package var explainMetrics: ExplainMetricsMessage?
 
-    public init() {
+    package init() {
         self.init(result: nil)
     }
 
-    public init(
+    package init(
         result: AggregationResultMessage? = nil, transaction: [UInt8] = [], readTime: TimestampMessage? = nil,
         explainMetrics: ExplainMetricsMessage? = nil
     ) {
@@ -195,9 +195,9 @@ public struct RunAggregationQueryResponse: WireMessage {
         self.explainMetrics = explainMetrics
     }
 
-    public static let typeName = "google.firestore.v1.RunAggregationQueryResponse"
+    package static let typeName = "google.firestore.v1.RunAggregationQueryResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "result", &result)
         try visitor.bytes(2, "transaction", &transaction)
         try visitor.message(3, "read_time", &readTime)

@@ -1,36 +1,36 @@
 import HearthModel
 
 /// google.protobuf.Any: a message of a type that is named beside it.
-public struct AnyMessage: WireMessage {
+package struct AnyMessage: WireMessage {
     /// `type.googleapis.com/` and the type's full name.
-    public var typeURL: String
+    package var typeURL: String
     /// The message's binary form.
-    public var value: [UInt8]
+    package var value: [UInt8]
 
-    public init() {
+    package init() {
         self.init(typeURL: "", value: [])
     }
 
-    public init(typeURL: String, value: [UInt8]) {
+    package init(typeURL: String, value: [UInt8]) {
         self.typeURL = typeURL
         self.value = value
     }
 
-    public init<M: WireMessage>(_ message: M) {
+    package init<M: WireMessage>(_ message: M) {
         self.init(typeURL: Self.prefix + M.typeName, value: message.protobuf())
     }
 
     /// The message inside, when it is of this type.
-    public func unpacked<M: WireMessage>(_ type: M.Type) throws(Status) -> M? {
+    package func unpacked<M: WireMessage>(_ type: M.Type) throws(Status) -> M? {
         guard UTF8Order.equal(typeURL, Self.prefix + M.typeName) else { return nil }
         return try M(protobuf: value)
     }
 
     private static let prefix = "type.googleapis.com/"
 
-    public static let typeName = "google.protobuf.Any"
+    package static let typeName = "google.protobuf.Any"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "type_url", &typeURL)
         try visitor.bytes(2, "value", &value)
     }
@@ -52,7 +52,7 @@ public struct AnyMessage: WireMessage {
     }
 
     /// `{"@type": …}` with the message's members beside it, whatever their order.
-    public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
         let object = try decoder.reader.skipValue()
         var members = try JSONObject(decoder.reader.bytes, object)
         guard let type = try members.take("@type") else {
@@ -71,7 +71,7 @@ public struct AnyMessage: WireMessage {
         value = try known.init(json: text).protobuf()
     }
 
-    public func encode(_ encoder: inout JSONFieldEncoder) {
+    package func encode(_ encoder: inout JSONFieldEncoder) {
         encoder.beginObject()
         encoder.member("@type" as String)
         encoder.writer.string(typeURL)

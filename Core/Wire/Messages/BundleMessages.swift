@@ -1,30 +1,30 @@
 import HearthModel
 
 /// google.firestore.bundle.BundledQuery
-public struct BundledQueryMessage: WireMessage {
-    public struct LimitType: WireEnum {
-        public var rawValue: Int32
+package struct BundledQueryMessage: WireMessage {
+    package struct LimitType: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let first = LimitType(rawValue: 0)
-        public static let last = LimitType(rawValue: 1)
+        package static let first = LimitType(rawValue: 0)
+        package static let last = LimitType(rawValue: 1)
 
-        public static let typeName = "google.firestore.bundle.BundledQuery.LimitType"
-        public static let names: [(number: Int32, name: StaticString)] = [(0, "FIRST"), (1, "LAST")]
+        package static let typeName = "google.firestore.bundle.BundledQuery.LimitType"
+        package static let names: [(number: Int32, name: StaticString)] = [(0, "FIRST"), (1, "LAST")]
     }
 
-    public var parent: String
-    public var structuredQuery: StructuredQueryMessage?
-    public var limitType: LimitType
+    package var parent: String
+    package var structuredQuery: StructuredQueryMessage?
+    package var limitType: LimitType
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", structuredQuery: StructuredQueryMessage? = nil, limitType: LimitType = LimitType()
     ) {
         self.parent = parent
@@ -32,9 +32,9 @@ public struct BundledQueryMessage: WireMessage {
         self.limitType = limitType
     }
 
-    public static let typeName = "google.firestore.bundle.BundledQuery"
+    package static let typeName = "google.firestore.bundle.BundledQuery"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.message(2, "structured_query", oneof: "query_type", &structuredQuery)
         try visitor.enumeration(3, "limit_type", &limitType)
@@ -42,24 +42,24 @@ public struct BundledQueryMessage: WireMessage {
 }
 
 /// google.firestore.bundle.NamedQuery
-public struct NamedQueryMessage: WireMessage {
-    public var name: String
-    public var bundledQuery: BundledQueryMessage?
-    public var readTime: TimestampMessage?
+package struct NamedQueryMessage: WireMessage {
+    package var name: String
+    package var bundledQuery: BundledQueryMessage?
+    package var readTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "", bundledQuery: BundledQueryMessage? = nil, readTime: TimestampMessage? = nil) {
+    package init(name: String = "", bundledQuery: BundledQueryMessage? = nil, readTime: TimestampMessage? = nil) {
         self.name = name
         self.bundledQuery = bundledQuery
         self.readTime = readTime
     }
 
-    public static let typeName = "google.firestore.bundle.NamedQuery"
+    package static let typeName = "google.firestore.bundle.NamedQuery"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.message(2, "bundled_query", &bundledQuery)
         try visitor.message(3, "read_time", &readTime)
@@ -67,26 +67,26 @@ public struct NamedQueryMessage: WireMessage {
 }
 
 /// google.firestore.bundle.BundledDocumentMetadata
-public struct BundledDocumentMetadataMessage: WireMessage {
-    public var name: String
-    public var readTime: TimestampMessage?
-    public var exists: Bool
-    public var queries: [String]
+package struct BundledDocumentMetadataMessage: WireMessage {
+    package var name: String
+    package var readTime: TimestampMessage?
+    package var exists: Bool
+    package var queries: [String]
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "", readTime: TimestampMessage? = nil, exists: Bool = false, queries: [String] = []) {
+    package init(name: String = "", readTime: TimestampMessage? = nil, exists: Bool = false, queries: [String] = []) {
         self.name = name
         self.readTime = readTime
         self.exists = exists
         self.queries = queries
     }
 
-    public static let typeName = "google.firestore.bundle.BundledDocumentMetadata"
+    package static let typeName = "google.firestore.bundle.BundledDocumentMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.message(2, "read_time", &readTime)
         try visitor.bool(3, "exists", &exists)
@@ -95,18 +95,18 @@ public struct BundledDocumentMetadataMessage: WireMessage {
 }
 
 /// google.firestore.bundle.BundleMetadata
-public struct BundleMetadataMessage: WireMessage {
-    public var id: String
-    public var createTime: TimestampMessage?
-    public var version: UInt32
-    public var totalDocuments: UInt32
-    public var totalBytes: UInt64
+package struct BundleMetadataMessage: WireMessage {
+    package var id: String
+    package var createTime: TimestampMessage?
+    package var version: UInt32
+    package var totalDocuments: UInt32
+    package var totalBytes: UInt64
 
-    public init() {
+    package init() {
         self.init(id: "")
     }
 
-    public init(
+    package init(
         id: String = "", createTime: TimestampMessage? = nil, version: UInt32 = 0, totalDocuments: UInt32 = 0,
         totalBytes: UInt64 = 0
     ) {
@@ -117,9 +117,9 @@ public struct BundleMetadataMessage: WireMessage {
         self.totalBytes = totalBytes
     }
 
-    public static let typeName = "google.firestore.bundle.BundleMetadata"
+    package static let typeName = "google.firestore.bundle.BundleMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "id", &id)
         try visitor.message(2, "create_time", &createTime)
         try visitor.uint32(3, "version", &version)
@@ -129,17 +129,17 @@ public struct BundleMetadataMessage: WireMessage {
 }
 
 /// google.firestore.bundle.BundleElement
-public struct BundleElementMessage: WireMessage {
-    public var metadata: BundleMetadataMessage?
-    public var namedQuery: NamedQueryMessage?
-    public var documentMetadata: BundledDocumentMetadataMessage?
-    public var document: DocumentMessage?
+package struct BundleElementMessage: WireMessage {
+    package var metadata: BundleMetadataMessage?
+    package var namedQuery: NamedQueryMessage?
+    package var documentMetadata: BundledDocumentMetadataMessage?
+    package var document: DocumentMessage?
 
-    public init() {
+    package init() {
         self.init(metadata: nil)
     }
 
-    public init(
+    package init(
         metadata: BundleMetadataMessage? = nil, namedQuery: NamedQueryMessage? = nil,
         documentMetadata: BundledDocumentMetadataMessage? = nil, document: DocumentMessage? = nil
     ) {
@@ -149,9 +149,9 @@ public struct BundleElementMessage: WireMessage {
         self.document = document
     }
 
-    public static let typeName = "google.firestore.bundle.BundleElement"
+    package static let typeName = "google.firestore.bundle.BundleElement"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "metadata", oneof: "element_type", &metadata)
         try visitor.message(2, "named_query", oneof: "element_type", &namedQuery)
         try visitor.message(3, "document_metadata", oneof: "element_type", &documentMetadata)

@@ -1,68 +1,68 @@
 import HearthModel
 
 /// google.firestore.admin.v1.ListDatabasesRequest
-public struct ListDatabasesRequest: WireMessage {
-    public var parent: String
-    public var showDeleted: Bool
+package struct ListDatabasesRequest: WireMessage {
+    package var parent: String
+    package var showDeleted: Bool
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(parent: String = "", showDeleted: Bool = false) {
+    package init(parent: String = "", showDeleted: Bool = false) {
         self.parent = parent
         self.showDeleted = showDeleted
     }
 
-    public static let typeName = "google.firestore.admin.v1.ListDatabasesRequest"
+    package static let typeName = "google.firestore.admin.v1.ListDatabasesRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.bool(4, "show_deleted", &showDeleted)
     }
 }
 
 /// google.firestore.admin.v1.ListDatabasesResponse
-public struct ListDatabasesResponse: WireMessage {
-    public var databases: [DatabaseMessage]
-    public var unreachable: [String]
+package struct ListDatabasesResponse: WireMessage {
+    package var databases: [DatabaseMessage]
+    package var unreachable: [String]
 
-    public init() {
+    package init() {
         self.init(databases: [])
     }
 
-    public init(databases: [DatabaseMessage] = [], unreachable: [String] = []) {
+    package init(databases: [DatabaseMessage] = [], unreachable: [String] = []) {
         self.databases = databases
         self.unreachable = unreachable
     }
 
-    public static let typeName = "google.firestore.admin.v1.ListDatabasesResponse"
+    package static let typeName = "google.firestore.admin.v1.ListDatabasesResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "databases", &databases)
         try visitor.strings(3, "unreachable", &unreachable)
     }
 }
 
 /// google.firestore.admin.v1.CreateDatabaseRequest
-public struct CreateDatabaseRequest: WireMessage {
-    public var parent: String
-    public var database: DatabaseMessage?
-    public var databaseId: String
+package struct CreateDatabaseRequest: WireMessage {
+    package var parent: String
+    package var database: DatabaseMessage?
+    package var databaseId: String
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(parent: String = "", database: DatabaseMessage? = nil, databaseId: String = "") {
+    package init(parent: String = "", database: DatabaseMessage? = nil, databaseId: String = "") {
         self.parent = parent
         self.database = database
         self.databaseId = databaseId
     }
 
-    public static let typeName = "google.firestore.admin.v1.CreateDatabaseRequest"
+    package static let typeName = "google.firestore.admin.v1.CreateDatabaseRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.message(2, "database", &database)
         try visitor.string(3, "database_id", &databaseId)
@@ -70,108 +70,108 @@ public struct CreateDatabaseRequest: WireMessage {
 }
 
 /// google.firestore.admin.v1.CreateDatabaseMetadata
-public struct CreateDatabaseMetadata: WireMessage {
-    public init() {}
+package struct CreateDatabaseMetadata: WireMessage {
+    package init() {}
 
-    public static let typeName = "google.firestore.admin.v1.CreateDatabaseMetadata"
+    package static let typeName = "google.firestore.admin.v1.CreateDatabaseMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 }
 
 /// google.firestore.admin.v1.GetDatabaseRequest
-public struct GetDatabaseRequest: WireMessage {
-    public var name: String
+package struct GetDatabaseRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.firestore.admin.v1.GetDatabaseRequest"
+    package static let typeName = "google.firestore.admin.v1.GetDatabaseRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }
 
 /// google.firestore.admin.v1.UpdateDatabaseRequest
-public struct UpdateDatabaseRequest: WireMessage {
-    public var database: DatabaseMessage?
-    public var updateMask: [String]?
+package struct UpdateDatabaseRequest: WireMessage {
+    package var database: DatabaseMessage?
+    package var updateMask: [String]?
 
-    public init() {
+    package init() {
         self.init(database: nil)
     }
 
-    public init(database: DatabaseMessage? = nil, updateMask: [String]? = nil) {
+    package init(database: DatabaseMessage? = nil, updateMask: [String]? = nil) {
         self.database = database
         self.updateMask = updateMask
     }
 
-    public static let typeName = "google.firestore.admin.v1.UpdateDatabaseRequest"
+    package static let typeName = "google.firestore.admin.v1.UpdateDatabaseRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "database", &database)
         try visitor.fieldMask(2, "update_mask", &updateMask)
     }
 }
 
 /// google.firestore.admin.v1.UpdateDatabaseMetadata
-public struct UpdateDatabaseMetadata: WireMessage {
-    public init() {}
+package struct UpdateDatabaseMetadata: WireMessage {
+    package init() {}
 
-    public static let typeName = "google.firestore.admin.v1.UpdateDatabaseMetadata"
+    package static let typeName = "google.firestore.admin.v1.UpdateDatabaseMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 }
 
 /// google.firestore.admin.v1.DeleteDatabaseRequest
-public struct DeleteDatabaseRequest: WireMessage {
-    public var name: String
-    public var etag: String
+package struct DeleteDatabaseRequest: WireMessage {
+    package var name: String
+    package var etag: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "", etag: String = "") {
+    package init(name: String = "", etag: String = "") {
         self.name = name
         self.etag = etag
     }
 
-    public static let typeName = "google.firestore.admin.v1.DeleteDatabaseRequest"
+    package static let typeName = "google.firestore.admin.v1.DeleteDatabaseRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.string(3, "etag", &etag)
     }
 }
 
 /// google.firestore.admin.v1.DeleteDatabaseMetadata
-public struct DeleteDatabaseMetadata: WireMessage {
-    public init() {}
+package struct DeleteDatabaseMetadata: WireMessage {
+    package init() {}
 
-    public static let typeName = "google.firestore.admin.v1.DeleteDatabaseMetadata"
+    package static let typeName = "google.firestore.admin.v1.DeleteDatabaseMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 }
 
 /// google.firestore.admin.v1.ExportDocumentsRequest
-public struct ExportDocumentsRequest: WireMessage {
-    public var name: String
-    public var collectionIds: [String]
-    public var outputUriPrefix: String
-    public var namespaceIds: [String]
-    public var snapshotTime: TimestampMessage?
+package struct ExportDocumentsRequest: WireMessage {
+    package var name: String
+    package var collectionIds: [String]
+    package var outputUriPrefix: String
+    package var namespaceIds: [String]
+    package var snapshotTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", collectionIds: [String] = [], outputUriPrefix: String = "", namespaceIds: [String] = [],
         snapshotTime: TimestampMessage? = nil
     ) {
@@ -182,9 +182,9 @@ public struct ExportDocumentsRequest: WireMessage {
         self.snapshotTime = snapshotTime
     }
 
-    public static let typeName = "google.firestore.admin.v1.ExportDocumentsRequest"
+    package static let typeName = "google.firestore.admin.v1.ExportDocumentsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.strings(2, "collection_ids", &collectionIds)
         try visitor.string(3, "output_uri_prefix", &outputUriPrefix)
@@ -194,36 +194,36 @@ public struct ExportDocumentsRequest: WireMessage {
 }
 
 /// google.firestore.admin.v1.ExportDocumentsResponse
-public struct ExportDocumentsResponse: WireMessage {
-    public var outputUriPrefix: String
+package struct ExportDocumentsResponse: WireMessage {
+    package var outputUriPrefix: String
 
-    public init() {
+    package init() {
         self.init(outputUriPrefix: "")
     }
 
-    public init(outputUriPrefix: String = "") {
+    package init(outputUriPrefix: String = "") {
         self.outputUriPrefix = outputUriPrefix
     }
 
-    public static let typeName = "google.firestore.admin.v1.ExportDocumentsResponse"
+    package static let typeName = "google.firestore.admin.v1.ExportDocumentsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "output_uri_prefix", &outputUriPrefix)
     }
 }
 
 /// google.firestore.admin.v1.ImportDocumentsRequest
-public struct ImportDocumentsRequest: WireMessage {
-    public var name: String
-    public var collectionIds: [String]
-    public var inputUriPrefix: String
-    public var namespaceIds: [String]
+package struct ImportDocumentsRequest: WireMessage {
+    package var name: String
+    package var collectionIds: [String]
+    package var inputUriPrefix: String
+    package var namespaceIds: [String]
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", collectionIds: [String] = [], inputUriPrefix: String = "", namespaceIds: [String] = []
     ) {
         self.name = name
@@ -232,9 +232,9 @@ public struct ImportDocumentsRequest: WireMessage {
         self.namespaceIds = namespaceIds
     }
 
-    public static let typeName = "google.firestore.admin.v1.ImportDocumentsRequest"
+    package static let typeName = "google.firestore.admin.v1.ImportDocumentsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.strings(2, "collection_ids", &collectionIds)
         try visitor.string(3, "input_uri_prefix", &inputUriPrefix)
@@ -243,24 +243,24 @@ public struct ImportDocumentsRequest: WireMessage {
 }
 
 /// google.firestore.admin.v1.BulkDeleteDocumentsRequest
-public struct BulkDeleteDocumentsRequest: WireMessage {
-    public var name: String
-    public var collectionIds: [String]
-    public var namespaceIds: [String]
+package struct BulkDeleteDocumentsRequest: WireMessage {
+    package var name: String
+    package var collectionIds: [String]
+    package var namespaceIds: [String]
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "", collectionIds: [String] = [], namespaceIds: [String] = []) {
+    package init(name: String = "", collectionIds: [String] = [], namespaceIds: [String] = []) {
         self.name = name
         self.collectionIds = collectionIds
         self.namespaceIds = namespaceIds
     }
 
-    public static let typeName = "google.firestore.admin.v1.BulkDeleteDocumentsRequest"
+    package static let typeName = "google.firestore.admin.v1.BulkDeleteDocumentsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.strings(2, "collection_ids", &collectionIds)
         try visitor.strings(3, "namespace_ids", &namespaceIds)
@@ -268,10 +268,10 @@ public struct BulkDeleteDocumentsRequest: WireMessage {
 }
 
 /// google.firestore.admin.v1.BulkDeleteDocumentsResponse
-public struct BulkDeleteDocumentsResponse: WireMessage {
-    public init() {}
+package struct BulkDeleteDocumentsResponse: WireMessage {
+    package init() {}
 
-    public static let typeName = "google.firestore.admin.v1.BulkDeleteDocumentsResponse"
+    package static let typeName = "google.firestore.admin.v1.BulkDeleteDocumentsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 }

@@ -1,236 +1,236 @@
 import HearthModel
 
 /// google.firestore.admin.v1.Database
-public struct DatabaseMessage: WireMessage {
-    public struct DatabaseType: WireEnum {
-        public var rawValue: Int32
+package struct DatabaseMessage: WireMessage {
+    package struct DatabaseType: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = DatabaseType(rawValue: 0)
-        public static let firestoreNative = DatabaseType(rawValue: 1)
-        public static let datastoreMode = DatabaseType(rawValue: 2)
+        package static let unspecified = DatabaseType(rawValue: 0)
+        package static let firestoreNative = DatabaseType(rawValue: 1)
+        package static let datastoreMode = DatabaseType(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Database.DatabaseType"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.DatabaseType"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "DATABASE_TYPE_UNSPECIFIED"), (1, "FIRESTORE_NATIVE"), (2, "DATASTORE_MODE"),
         ]
     }
 
-    public struct ConcurrencyMode: WireEnum {
-        public var rawValue: Int32
+    package struct ConcurrencyMode: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = ConcurrencyMode(rawValue: 0)
-        public static let optimistic = ConcurrencyMode(rawValue: 1)
-        public static let pessimistic = ConcurrencyMode(rawValue: 2)
-        public static let optimisticWithEntityGroups = ConcurrencyMode(rawValue: 3)
+        package static let unspecified = ConcurrencyMode(rawValue: 0)
+        package static let optimistic = ConcurrencyMode(rawValue: 1)
+        package static let pessimistic = ConcurrencyMode(rawValue: 2)
+        package static let optimisticWithEntityGroups = ConcurrencyMode(rawValue: 3)
 
-        public static let typeName = "google.firestore.admin.v1.Database.ConcurrencyMode"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.ConcurrencyMode"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "CONCURRENCY_MODE_UNSPECIFIED"), (1, "OPTIMISTIC"), (2, "PESSIMISTIC"),
             (3, "OPTIMISTIC_WITH_ENTITY_GROUPS"),
         ]
     }
 
-    public struct PointInTimeRecoveryEnablement: WireEnum {
-        public var rawValue: Int32
+    package struct PointInTimeRecoveryEnablement: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = PointInTimeRecoveryEnablement(rawValue: 0)
-        public static let pointInTimeRecoveryEnabled = PointInTimeRecoveryEnablement(rawValue: 1)
-        public static let pointInTimeRecoveryDisabled = PointInTimeRecoveryEnablement(rawValue: 2)
+        package static let unspecified = PointInTimeRecoveryEnablement(rawValue: 0)
+        package static let pointInTimeRecoveryEnabled = PointInTimeRecoveryEnablement(rawValue: 1)
+        package static let pointInTimeRecoveryDisabled = PointInTimeRecoveryEnablement(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Database.PointInTimeRecoveryEnablement"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.PointInTimeRecoveryEnablement"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "POINT_IN_TIME_RECOVERY_ENABLEMENT_UNSPECIFIED"), (1, "POINT_IN_TIME_RECOVERY_ENABLED"),
             (2, "POINT_IN_TIME_RECOVERY_DISABLED"),
         ]
     }
 
-    public struct AppEngineIntegrationMode: WireEnum {
-        public var rawValue: Int32
+    package struct AppEngineIntegrationMode: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = AppEngineIntegrationMode(rawValue: 0)
-        public static let enabled = AppEngineIntegrationMode(rawValue: 1)
-        public static let disabled = AppEngineIntegrationMode(rawValue: 2)
+        package static let unspecified = AppEngineIntegrationMode(rawValue: 0)
+        package static let enabled = AppEngineIntegrationMode(rawValue: 1)
+        package static let disabled = AppEngineIntegrationMode(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Database.AppEngineIntegrationMode"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.AppEngineIntegrationMode"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "APP_ENGINE_INTEGRATION_MODE_UNSPECIFIED"), (1, "ENABLED"), (2, "DISABLED"),
         ]
     }
 
-    public struct DeleteProtectionState: WireEnum {
-        public var rawValue: Int32
+    package struct DeleteProtectionState: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = DeleteProtectionState(rawValue: 0)
-        public static let deleteProtectionDisabled = DeleteProtectionState(rawValue: 1)
-        public static let deleteProtectionEnabled = DeleteProtectionState(rawValue: 2)
+        package static let unspecified = DeleteProtectionState(rawValue: 0)
+        package static let deleteProtectionDisabled = DeleteProtectionState(rawValue: 1)
+        package static let deleteProtectionEnabled = DeleteProtectionState(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Database.DeleteProtectionState"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.DeleteProtectionState"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "DELETE_PROTECTION_STATE_UNSPECIFIED"), (1, "DELETE_PROTECTION_DISABLED"),
             (2, "DELETE_PROTECTION_ENABLED"),
         ]
     }
 
-    public struct DatabaseEdition: WireEnum {
-        public var rawValue: Int32
+    package struct DatabaseEdition: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = DatabaseEdition(rawValue: 0)
-        public static let standard = DatabaseEdition(rawValue: 1)
-        public static let enterprise = DatabaseEdition(rawValue: 2)
+        package static let unspecified = DatabaseEdition(rawValue: 0)
+        package static let standard = DatabaseEdition(rawValue: 1)
+        package static let enterprise = DatabaseEdition(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Database.DatabaseEdition"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.DatabaseEdition"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "DATABASE_EDITION_UNSPECIFIED"), (1, "STANDARD"), (2, "ENTERPRISE"),
         ]
     }
 
-    public struct DataAccessMode: WireEnum {
-        public var rawValue: Int32
+    package struct DataAccessMode: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = DataAccessMode(rawValue: 0)
-        public static let dataAccessModeEnabled = DataAccessMode(rawValue: 1)
-        public static let dataAccessModeDisabled = DataAccessMode(rawValue: 2)
+        package static let unspecified = DataAccessMode(rawValue: 0)
+        package static let dataAccessModeEnabled = DataAccessMode(rawValue: 1)
+        package static let dataAccessModeDisabled = DataAccessMode(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Database.DataAccessMode"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Database.DataAccessMode"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "DATA_ACCESS_MODE_UNSPECIFIED"), (1, "DATA_ACCESS_MODE_ENABLED"), (2, "DATA_ACCESS_MODE_DISABLED"),
         ]
     }
 
-    public struct CmekConfig: WireMessage {
-        public var kmsKeyName: String
-        public var activeKeyVersion: [String]
+    package struct CmekConfig: WireMessage {
+        package var kmsKeyName: String
+        package var activeKeyVersion: [String]
 
-        public init() {
+        package init() {
             self.init(kmsKeyName: "")
         }
 
-        public init(kmsKeyName: String = "", activeKeyVersion: [String] = []) {
+        package init(kmsKeyName: String = "", activeKeyVersion: [String] = []) {
             self.kmsKeyName = kmsKeyName
             self.activeKeyVersion = activeKeyVersion
         }
 
-        public static let typeName = "google.firestore.admin.v1.Database.CmekConfig"
+        package static let typeName = "google.firestore.admin.v1.Database.CmekConfig"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "kms_key_name", &kmsKeyName)
             try visitor.strings(2, "active_key_version", &activeKeyVersion)
         }
     }
 
-    public struct SourceInfo: WireMessage {
-        public struct BackupSource: WireMessage {
-            public var backup: String
+    package struct SourceInfo: WireMessage {
+        package struct BackupSource: WireMessage {
+            package var backup: String
 
-            public init() {
+            package init() {
                 self.init(backup: "")
             }
 
-            public init(backup: String = "") {
+            package init(backup: String = "") {
                 self.backup = backup
             }
 
-            public static let typeName = "google.firestore.admin.v1.Database.SourceInfo.BackupSource"
+            package static let typeName = "google.firestore.admin.v1.Database.SourceInfo.BackupSource"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.string(1, "backup", &backup)
             }
         }
 
-        public var backup: BackupSource?
-        public var operation: String
+        package var backup: BackupSource?
+        package var operation: String
 
-        public init() {
+        package init() {
             self.init(backup: nil)
         }
 
-        public init(backup: BackupSource? = nil, operation: String = "") {
+        package init(backup: BackupSource? = nil, operation: String = "") {
             self.backup = backup
             self.operation = operation
         }
 
-        public static let typeName = "google.firestore.admin.v1.Database.SourceInfo"
+        package static let typeName = "google.firestore.admin.v1.Database.SourceInfo"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "backup", oneof: "source", &backup)
             try visitor.string(3, "operation", &operation)
         }
     }
 
-    public struct EncryptionConfig: WireMessage {
-        public struct GoogleDefaultEncryptionOptions: WireMessage {
-            public init() {}
+    package struct EncryptionConfig: WireMessage {
+        package struct GoogleDefaultEncryptionOptions: WireMessage {
+            package init() {}
 
-            public static let typeName =
+            package static let typeName =
                 "google.firestore.admin.v1.Database.EncryptionConfig.GoogleDefaultEncryptionOptions"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
         }
 
-        public struct SourceEncryptionOptions: WireMessage {
-            public init() {}
+        package struct SourceEncryptionOptions: WireMessage {
+            package init() {}
 
-            public static let typeName = "google.firestore.admin.v1.Database.EncryptionConfig.SourceEncryptionOptions"
+            package static let typeName = "google.firestore.admin.v1.Database.EncryptionConfig.SourceEncryptionOptions"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
         }
 
-        public struct CustomerManagedEncryptionOptions: WireMessage {
-            public var kmsKeyName: String
+        package struct CustomerManagedEncryptionOptions: WireMessage {
+            package var kmsKeyName: String
 
-            public init() {
+            package init() {
                 self.init(kmsKeyName: "")
             }
 
-            public init(kmsKeyName: String = "") {
+            package init(kmsKeyName: String = "") {
                 self.kmsKeyName = kmsKeyName
             }
 
-            public static let typeName =
+            package static let typeName =
                 "google.firestore.admin.v1.Database.EncryptionConfig.CustomerManagedEncryptionOptions"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.string(1, "kms_key_name", &kmsKeyName)
             }
         }
 
-        public var googleDefaultEncryption: GoogleDefaultEncryptionOptions?
-        public var useSourceEncryption: SourceEncryptionOptions?
-        public var customerManagedEncryption: CustomerManagedEncryptionOptions?
+        package var googleDefaultEncryption: GoogleDefaultEncryptionOptions?
+        package var useSourceEncryption: SourceEncryptionOptions?
+        package var customerManagedEncryption: CustomerManagedEncryptionOptions?
 
-        public init() {
+        package init() {
             self.init(googleDefaultEncryption: nil)
         }
 
-        public init(
+        package init(
             googleDefaultEncryption: GoogleDefaultEncryptionOptions? = nil,
             useSourceEncryption: SourceEncryptionOptions? = nil,
             customerManagedEncryption: CustomerManagedEncryptionOptions? = nil
@@ -240,45 +240,45 @@ public struct DatabaseMessage: WireMessage {
             self.customerManagedEncryption = customerManagedEncryption
         }
 
-        public static let typeName = "google.firestore.admin.v1.Database.EncryptionConfig"
+        package static let typeName = "google.firestore.admin.v1.Database.EncryptionConfig"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "google_default_encryption", oneof: "encryption_type", &googleDefaultEncryption)
             try visitor.message(2, "use_source_encryption", oneof: "encryption_type", &useSourceEncryption)
             try visitor.message(3, "customer_managed_encryption", oneof: "encryption_type", &customerManagedEncryption)
         }
     }
 
-    public var name: String
-    public var uid: String
-    public var createTime: TimestampMessage?
-    public var updateTime: TimestampMessage?
-    public var deleteTime: TimestampMessage?
-    public var locationId: String
-    public var type: DatabaseType
-    public var concurrencyMode: ConcurrencyMode
-    public var versionRetentionPeriod: DurationMessage?
-    public var earliestVersionTime: TimestampMessage?
-    public var pointInTimeRecoveryEnablement: PointInTimeRecoveryEnablement
-    public var appEngineIntegrationMode: AppEngineIntegrationMode
-    public var keyPrefix: String
-    public var deleteProtectionState: DeleteProtectionState
-    public var cmekConfig: CmekConfig?
-    public var previousId: String
-    public var sourceInfo: SourceInfo?
-    public var tags: StringMap
-    public var freeTier: Bool?
-    public var etag: String
-    public var databaseEdition: DatabaseEdition
-    public var realtimeUpdatesMode: RealtimeUpdatesMode
-    public var firestoreDataAccessMode: DataAccessMode
-    public var mongodbCompatibleDataAccessMode: DataAccessMode
+    package var name: String
+    package var uid: String
+    package var createTime: TimestampMessage?
+    package var updateTime: TimestampMessage?
+    package var deleteTime: TimestampMessage?
+    package var locationId: String
+    package var type: DatabaseType
+    package var concurrencyMode: ConcurrencyMode
+    package var versionRetentionPeriod: DurationMessage?
+    package var earliestVersionTime: TimestampMessage?
+    package var pointInTimeRecoveryEnablement: PointInTimeRecoveryEnablement
+    package var appEngineIntegrationMode: AppEngineIntegrationMode
+    package var keyPrefix: String
+    package var deleteProtectionState: DeleteProtectionState
+    package var cmekConfig: CmekConfig?
+    package var previousId: String
+    package var sourceInfo: SourceInfo?
+    package var tags: StringMap
+    package var freeTier: Bool?
+    package var etag: String
+    package var databaseEdition: DatabaseEdition
+    package var realtimeUpdatesMode: RealtimeUpdatesMode
+    package var firestoreDataAccessMode: DataAccessMode
+    package var mongodbCompatibleDataAccessMode: DataAccessMode
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", uid: String = "", createTime: TimestampMessage? = nil, updateTime: TimestampMessage? = nil,
         deleteTime: TimestampMessage? = nil, locationId: String = "", type: DatabaseType = DatabaseType(),
         concurrencyMode: ConcurrencyMode = ConcurrencyMode(), versionRetentionPeriod: DurationMessage? = nil,
@@ -318,9 +318,9 @@ public struct DatabaseMessage: WireMessage {
         self.mongodbCompatibleDataAccessMode = mongodbCompatibleDataAccessMode
     }
 
-    public static let typeName = "google.firestore.admin.v1.Database"
+    package static let typeName = "google.firestore.admin.v1.Database"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.string(3, "uid", &uid)
         try visitor.message(5, "create_time", &createTime)
@@ -348,19 +348,19 @@ public struct DatabaseMessage: WireMessage {
     }
 }
 
-public struct RealtimeUpdatesMode: WireEnum {
-    public var rawValue: Int32
+package struct RealtimeUpdatesMode: WireEnum {
+    package var rawValue: Int32
 
-    public init(rawValue: Int32 = 0) {
+    package init(rawValue: Int32 = 0) {
         self.rawValue = rawValue
     }
 
-    public static let unspecified = RealtimeUpdatesMode(rawValue: 0)
-    public static let realtimeUpdatesModeEnabled = RealtimeUpdatesMode(rawValue: 1)
-    public static let realtimeUpdatesModeDisabled = RealtimeUpdatesMode(rawValue: 2)
+    package static let unspecified = RealtimeUpdatesMode(rawValue: 0)
+    package static let realtimeUpdatesModeEnabled = RealtimeUpdatesMode(rawValue: 1)
+    package static let realtimeUpdatesModeDisabled = RealtimeUpdatesMode(rawValue: 2)
 
-    public static let typeName = "google.firestore.admin.v1.RealtimeUpdatesMode"
-    public static let names: [(number: Int32, name: StaticString)] = [
+    package static let typeName = "google.firestore.admin.v1.RealtimeUpdatesMode"
+    package static let names: [(number: Int32, name: StaticString)] = [
         (0, "REALTIME_UPDATES_MODE_UNSPECIFIED"), (1, "REALTIME_UPDATES_MODE_ENABLED"),
         (2, "REALTIME_UPDATES_MODE_DISABLED"),
     ]

@@ -1,17 +1,17 @@
 import HearthModel
 
 /// google.firestore.v1.Document
-public struct DocumentMessage: WireMessage {
-    public var name: String
-    public var fields: MapValue
-    public var createTime: TimestampMessage?
-    public var updateTime: TimestampMessage?
+package struct DocumentMessage: WireMessage {
+    package var name: String
+    package var fields: MapValue
+    package var createTime: TimestampMessage?
+    package var updateTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", fields: MapValue = MapValue(), createTime: TimestampMessage? = nil,
         updateTime: TimestampMessage? = nil
     ) {
@@ -21,16 +21,16 @@ public struct DocumentMessage: WireMessage {
         self.updateTime = updateTime
     }
 
-    public static let typeName = "google.firestore.v1.Document"
+    package static let typeName = "google.firestore.v1.Document"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.fields(2, "fields", &fields)
         try visitor.message(3, "create_time", &createTime)
         try visitor.message(4, "update_time", &updateTime)
     }
 
-    public mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
         // One builder for the whole message: however a sender mixes entries with other fields, they are sorted once.
         var builder = MapBuilder(fields)
         fields = MapValue()
@@ -43,59 +43,59 @@ public struct DocumentMessage: WireMessage {
 }
 
 /// google.firestore.v1.DocumentMask
-public struct DocumentMaskMessage: WireMessage {
-    public var fieldPaths: [String]
+package struct DocumentMaskMessage: WireMessage {
+    package var fieldPaths: [String]
 
-    public init() {
+    package init() {
         self.init(fieldPaths: [])
     }
 
-    public init(fieldPaths: [String] = []) {
+    package init(fieldPaths: [String] = []) {
         self.fieldPaths = fieldPaths
     }
 
-    public static let typeName = "google.firestore.v1.DocumentMask"
+    package static let typeName = "google.firestore.v1.DocumentMask"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.strings(1, "field_paths", &fieldPaths)
     }
 }
 
 /// google.firestore.v1.Precondition
-public struct PreconditionMessage: WireMessage {
-    public var exists: Bool?
-    public var updateTime: TimestampMessage?
+package struct PreconditionMessage: WireMessage {
+    package var exists: Bool?
+    package var updateTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(exists: nil)
     }
 
-    public init(exists: Bool? = nil, updateTime: TimestampMessage? = nil) {
+    package init(exists: Bool? = nil, updateTime: TimestampMessage? = nil) {
         self.exists = exists
         self.updateTime = updateTime
     }
 
-    public static let typeName = "google.firestore.v1.Precondition"
+    package static let typeName = "google.firestore.v1.Precondition"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.bool(1, "exists", oneof: "condition_type", &exists)
         try visitor.message(2, "update_time", oneof: "condition_type", &updateTime)
     }
 }
 
 /// google.firestore.v1.GetDocumentRequest
-public struct GetDocumentRequest: WireMessage {
-    public var name: String
-    public var mask: DocumentMaskMessage?
-    public var transaction: [UInt8]?
-    public var readTime: TimestampMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct GetDocumentRequest: WireMessage {
+    package var name: String
+    package var mask: DocumentMaskMessage?
+    package var transaction: [UInt8]?
+    package var readTime: TimestampMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", mask: DocumentMaskMessage? = nil, transaction: [UInt8]? = nil,
         readTime: TimestampMessage? = nil, requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -106,9 +106,9 @@ public struct GetDocumentRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.GetDocumentRequest"
+    package static let typeName = "google.firestore.v1.GetDocumentRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.message(2, "mask", &mask)
         try visitor.bytes(3, "transaction", oneof: "consistency_selector", &transaction)
@@ -118,23 +118,23 @@ public struct GetDocumentRequest: WireMessage {
 }
 
 /// google.firestore.v1.ListDocumentsRequest
-public struct ListDocumentsRequest: WireMessage {
-    public var parent: String
-    public var collectionId: String
-    public var pageSize: Int32
-    public var pageToken: String
-    public var orderBy: String
-    public var mask: DocumentMaskMessage?
-    public var transaction: [UInt8]?
-    public var readTime: TimestampMessage?
-    public var showMissing: Bool
-    public var requestOptions: RequestOptionsMessage?
+package struct ListDocumentsRequest: WireMessage {
+    package var parent: String
+    package var collectionId: String
+    package var pageSize: Int32
+    package var pageToken: String
+    package var orderBy: String
+    package var mask: DocumentMaskMessage?
+    package var transaction: [UInt8]?
+    package var readTime: TimestampMessage?
+    package var showMissing: Bool
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", collectionId: String = "", pageSize: Int32 = 0, pageToken: String = "",
         orderBy: String = "", mask: DocumentMaskMessage? = nil, transaction: [UInt8]? = nil,
         readTime: TimestampMessage? = nil, showMissing: Bool = false, requestOptions: RequestOptionsMessage? = nil
@@ -151,9 +151,9 @@ public struct ListDocumentsRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.ListDocumentsRequest"
+    package static let typeName = "google.firestore.v1.ListDocumentsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.string(2, "collection_id", &collectionId)
         try visitor.int32(3, "page_size", &pageSize)
@@ -168,41 +168,41 @@ public struct ListDocumentsRequest: WireMessage {
 }
 
 /// google.firestore.v1.ListDocumentsResponse
-public struct ListDocumentsResponse: WireMessage {
-    public var documents: [DocumentMessage]
-    public var nextPageToken: String
+package struct ListDocumentsResponse: WireMessage {
+    package var documents: [DocumentMessage]
+    package var nextPageToken: String
 
-    public init() {
+    package init() {
         self.init(documents: [])
     }
 
-    public init(documents: [DocumentMessage] = [], nextPageToken: String = "") {
+    package init(documents: [DocumentMessage] = [], nextPageToken: String = "") {
         self.documents = documents
         self.nextPageToken = nextPageToken
     }
 
-    public static let typeName = "google.firestore.v1.ListDocumentsResponse"
+    package static let typeName = "google.firestore.v1.ListDocumentsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "documents", &documents)
         try visitor.string(2, "next_page_token", &nextPageToken)
     }
 }
 
 /// google.firestore.v1.CreateDocumentRequest
-public struct CreateDocumentRequest: WireMessage {
-    public var parent: String
-    public var collectionId: String
-    public var documentId: String
-    public var document: DocumentMessage?
-    public var mask: DocumentMaskMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct CreateDocumentRequest: WireMessage {
+    package var parent: String
+    package var collectionId: String
+    package var documentId: String
+    package var document: DocumentMessage?
+    package var mask: DocumentMaskMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", collectionId: String = "", documentId: String = "", document: DocumentMessage? = nil,
         mask: DocumentMaskMessage? = nil, requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -214,9 +214,9 @@ public struct CreateDocumentRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.CreateDocumentRequest"
+    package static let typeName = "google.firestore.v1.CreateDocumentRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.string(2, "collection_id", &collectionId)
         try visitor.string(3, "document_id", &documentId)
@@ -227,18 +227,18 @@ public struct CreateDocumentRequest: WireMessage {
 }
 
 /// google.firestore.v1.UpdateDocumentRequest
-public struct UpdateDocumentRequest: WireMessage {
-    public var document: DocumentMessage?
-    public var updateMask: DocumentMaskMessage?
-    public var mask: DocumentMaskMessage?
-    public var currentDocument: PreconditionMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct UpdateDocumentRequest: WireMessage {
+    package var document: DocumentMessage?
+    package var updateMask: DocumentMaskMessage?
+    package var mask: DocumentMaskMessage?
+    package var currentDocument: PreconditionMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(document: nil)
     }
 
-    public init(
+    package init(
         document: DocumentMessage? = nil, updateMask: DocumentMaskMessage? = nil, mask: DocumentMaskMessage? = nil,
         currentDocument: PreconditionMessage? = nil, requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -249,9 +249,9 @@ public struct UpdateDocumentRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.UpdateDocumentRequest"
+    package static let typeName = "google.firestore.v1.UpdateDocumentRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "document", &document)
         try visitor.message(2, "update_mask", &updateMask)
         try visitor.message(3, "mask", &mask)
@@ -261,16 +261,16 @@ public struct UpdateDocumentRequest: WireMessage {
 }
 
 /// google.firestore.v1.DeleteDocumentRequest
-public struct DeleteDocumentRequest: WireMessage {
-    public var name: String
-    public var currentDocument: PreconditionMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct DeleteDocumentRequest: WireMessage {
+    package var name: String
+    package var currentDocument: PreconditionMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", currentDocument: PreconditionMessage? = nil, requestOptions: RequestOptionsMessage? = nil
     ) {
         self.name = name
@@ -278,9 +278,9 @@ public struct DeleteDocumentRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.DeleteDocumentRequest"
+    package static let typeName = "google.firestore.v1.DeleteDocumentRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.message(2, "current_document", &currentDocument)
         try visitor.message(3, "request_options", &requestOptions)
@@ -288,20 +288,20 @@ public struct DeleteDocumentRequest: WireMessage {
 }
 
 /// google.firestore.v1.BatchGetDocumentsRequest
-public struct BatchGetDocumentsRequest: WireMessage {
-    public var database: String
-    public var documents: [String]
-    public var mask: DocumentMaskMessage?
-    public var transaction: [UInt8]?
-    public var newTransaction: TransactionOptionsMessage?
-    public var readTime: TimestampMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct BatchGetDocumentsRequest: WireMessage {
+    package var database: String
+    package var documents: [String]
+    package var mask: DocumentMaskMessage?
+    package var transaction: [UInt8]?
+    package var newTransaction: TransactionOptionsMessage?
+    package var readTime: TimestampMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", documents: [String] = [], mask: DocumentMaskMessage? = nil, transaction: [UInt8]? = nil,
         newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil,
         requestOptions: RequestOptionsMessage? = nil
@@ -315,9 +315,9 @@ public struct BatchGetDocumentsRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.BatchGetDocumentsRequest"
+    package static let typeName = "google.firestore.v1.BatchGetDocumentsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.strings(2, "documents", &documents)
         try visitor.message(3, "mask", &mask)
@@ -329,17 +329,17 @@ public struct BatchGetDocumentsRequest: WireMessage {
 }
 
 /// google.firestore.v1.BatchGetDocumentsResponse
-public struct BatchGetDocumentsResponse: WireMessage {
-    public var found: DocumentMessage?
-    public var missing: String?
-    public var transaction: [UInt8]
-    public var readTime: TimestampMessage?
+package struct BatchGetDocumentsResponse: WireMessage {
+    package var found: DocumentMessage?
+    package var missing: String?
+    package var transaction: [UInt8]
+    package var readTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(found: nil)
     }
 
-    public init(
+    package init(
         found: DocumentMessage? = nil, missing: String? = nil, transaction: [UInt8] = [],
         readTime: TimestampMessage? = nil
     ) {
@@ -349,9 +349,9 @@ public struct BatchGetDocumentsResponse: WireMessage {
         self.readTime = readTime
     }
 
-    public static let typeName = "google.firestore.v1.BatchGetDocumentsResponse"
+    package static let typeName = "google.firestore.v1.BatchGetDocumentsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "found", oneof: "result", &found)
         try visitor.string(2, "missing", oneof: "result", &missing)
         try visitor.bytes(3, "transaction", &transaction)
@@ -360,18 +360,18 @@ public struct BatchGetDocumentsResponse: WireMessage {
 }
 
 /// google.firestore.v1.ListCollectionIdsRequest
-public struct ListCollectionIdsRequest: WireMessage {
-    public var parent: String
-    public var pageSize: Int32
-    public var pageToken: String
-    public var readTime: TimestampMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct ListCollectionIdsRequest: WireMessage {
+    package var parent: String
+    package var pageSize: Int32
+    package var pageToken: String
+    package var readTime: TimestampMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", pageSize: Int32 = 0, pageToken: String = "", readTime: TimestampMessage? = nil,
         requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -382,9 +382,9 @@ public struct ListCollectionIdsRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.ListCollectionIdsRequest"
+    package static let typeName = "google.firestore.v1.ListCollectionIdsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.int32(2, "page_size", &pageSize)
         try visitor.string(3, "page_token", &pageToken)
@@ -394,22 +394,22 @@ public struct ListCollectionIdsRequest: WireMessage {
 }
 
 /// google.firestore.v1.ListCollectionIdsResponse
-public struct ListCollectionIdsResponse: WireMessage {
-    public var collectionIds: [String]
-    public var nextPageToken: String
+package struct ListCollectionIdsResponse: WireMessage {
+    package var collectionIds: [String]
+    package var nextPageToken: String
 
-    public init() {
+    package init() {
         self.init(collectionIds: [])
     }
 
-    public init(collectionIds: [String] = [], nextPageToken: String = "") {
+    package init(collectionIds: [String] = [], nextPageToken: String = "") {
         self.collectionIds = collectionIds
         self.nextPageToken = nextPageToken
     }
 
-    public static let typeName = "google.firestore.v1.ListCollectionIdsResponse"
+    package static let typeName = "google.firestore.v1.ListCollectionIdsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.strings(1, "collection_ids", &collectionIds)
         try visitor.string(2, "next_page_token", &nextPageToken)
     }

@@ -1,183 +1,183 @@
 import HearthModel
 
 /// google.firestore.admin.v1.Index
-public struct IndexMessage: WireMessage {
-    public struct QueryScope: WireEnum {
-        public var rawValue: Int32
+package struct IndexMessage: WireMessage {
+    package struct QueryScope: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = QueryScope(rawValue: 0)
-        public static let collection = QueryScope(rawValue: 1)
-        public static let collectionGroup = QueryScope(rawValue: 2)
-        public static let collectionRecursive = QueryScope(rawValue: 3)
+        package static let unspecified = QueryScope(rawValue: 0)
+        package static let collection = QueryScope(rawValue: 1)
+        package static let collectionGroup = QueryScope(rawValue: 2)
+        package static let collectionRecursive = QueryScope(rawValue: 3)
 
-        public static let typeName = "google.firestore.admin.v1.Index.QueryScope"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Index.QueryScope"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "QUERY_SCOPE_UNSPECIFIED"), (1, "COLLECTION"), (2, "COLLECTION_GROUP"), (3, "COLLECTION_RECURSIVE"),
         ]
     }
 
-    public struct ApiScope: WireEnum {
-        public var rawValue: Int32
+    package struct ApiScope: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let anyApi = ApiScope(rawValue: 0)
-        public static let datastoreModeApi = ApiScope(rawValue: 1)
-        public static let mongodbCompatibleApi = ApiScope(rawValue: 2)
+        package static let anyApi = ApiScope(rawValue: 0)
+        package static let datastoreModeApi = ApiScope(rawValue: 1)
+        package static let mongodbCompatibleApi = ApiScope(rawValue: 2)
 
-        public static let typeName = "google.firestore.admin.v1.Index.ApiScope"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Index.ApiScope"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "ANY_API"), (1, "DATASTORE_MODE_API"), (2, "MONGODB_COMPATIBLE_API"),
         ]
     }
 
-    public struct State: WireEnum {
-        public var rawValue: Int32
+    package struct State: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = State(rawValue: 0)
-        public static let creating = State(rawValue: 1)
-        public static let ready = State(rawValue: 2)
-        public static let needsRepair = State(rawValue: 3)
+        package static let unspecified = State(rawValue: 0)
+        package static let creating = State(rawValue: 1)
+        package static let ready = State(rawValue: 2)
+        package static let needsRepair = State(rawValue: 3)
 
-        public static let typeName = "google.firestore.admin.v1.Index.State"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Index.State"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "STATE_UNSPECIFIED"), (1, "CREATING"), (2, "READY"), (3, "NEEDS_REPAIR"),
         ]
     }
 
-    public struct Density: WireEnum {
-        public var rawValue: Int32
+    package struct Density: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = Density(rawValue: 0)
-        public static let sparseAll = Density(rawValue: 1)
-        public static let sparseAny = Density(rawValue: 2)
-        public static let dense = Density(rawValue: 3)
+        package static let unspecified = Density(rawValue: 0)
+        package static let sparseAll = Density(rawValue: 1)
+        package static let sparseAny = Density(rawValue: 2)
+        package static let dense = Density(rawValue: 3)
 
-        public static let typeName = "google.firestore.admin.v1.Index.Density"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.admin.v1.Index.Density"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "DENSITY_UNSPECIFIED"), (1, "SPARSE_ALL"), (2, "SPARSE_ANY"), (3, "DENSE"),
         ]
     }
 
-    public struct IndexField: WireMessage {
-        public struct Order: WireEnum {
-            public var rawValue: Int32
+    package struct IndexField: WireMessage {
+        package struct Order: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = Order(rawValue: 0)
-            public static let ascending = Order(rawValue: 1)
-            public static let descending = Order(rawValue: 2)
+            package static let unspecified = Order(rawValue: 0)
+            package static let ascending = Order(rawValue: 1)
+            package static let descending = Order(rawValue: 2)
 
-            public static let typeName = "google.firestore.admin.v1.Index.IndexField.Order"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.admin.v1.Index.IndexField.Order"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "ORDER_UNSPECIFIED"), (1, "ASCENDING"), (2, "DESCENDING"),
             ]
         }
 
-        public struct ArrayConfig: WireEnum {
-            public var rawValue: Int32
+        package struct ArrayConfig: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = ArrayConfig(rawValue: 0)
-            public static let contains = ArrayConfig(rawValue: 1)
+            package static let unspecified = ArrayConfig(rawValue: 0)
+            package static let contains = ArrayConfig(rawValue: 1)
 
-            public static let typeName = "google.firestore.admin.v1.Index.IndexField.ArrayConfig"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.admin.v1.Index.IndexField.ArrayConfig"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "ARRAY_CONFIG_UNSPECIFIED"), (1, "CONTAINS"),
             ]
         }
 
-        public struct VectorConfig: WireMessage {
-            public struct FlatIndex: WireMessage {
-                public init() {}
+        package struct VectorConfig: WireMessage {
+            package struct FlatIndex: WireMessage {
+                package init() {}
 
-                public static let typeName = "google.firestore.admin.v1.Index.IndexField.VectorConfig.FlatIndex"
+                package static let typeName = "google.firestore.admin.v1.Index.IndexField.VectorConfig.FlatIndex"
 
-                public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+                package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
             }
 
-            public var dimension: Int32
-            public var flat: FlatIndex?
+            package var dimension: Int32
+            package var flat: FlatIndex?
 
-            public init() {
+            package init() {
                 self.init(dimension: 0)
             }
 
-            public init(dimension: Int32 = 0, flat: FlatIndex? = nil) {
+            package init(dimension: Int32 = 0, flat: FlatIndex? = nil) {
                 self.dimension = dimension
                 self.flat = flat
             }
 
-            public static let typeName = "google.firestore.admin.v1.Index.IndexField.VectorConfig"
+            package static let typeName = "google.firestore.admin.v1.Index.IndexField.VectorConfig"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.int32(1, "dimension", &dimension)
                 try visitor.message(2, "flat", oneof: "type", &flat)
             }
         }
 
-        public struct SearchConfig: WireMessage {
-            public struct TextIndexType: WireEnum {
-                public var rawValue: Int32
+        package struct SearchConfig: WireMessage {
+            package struct TextIndexType: WireEnum {
+                package var rawValue: Int32
 
-                public init(rawValue: Int32 = 0) {
+                package init(rawValue: Int32 = 0) {
                     self.rawValue = rawValue
                 }
 
-                public static let unspecified = TextIndexType(rawValue: 0)
-                public static let tokenized = TextIndexType(rawValue: 1)
+                package static let unspecified = TextIndexType(rawValue: 0)
+                package static let tokenized = TextIndexType(rawValue: 1)
 
-                public static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.TextIndexType"
-                public static let names: [(number: Int32, name: StaticString)] = [
+                package static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.TextIndexType"
+                package static let names: [(number: Int32, name: StaticString)] = [
                     (0, "TEXT_INDEX_TYPE_UNSPECIFIED"), (1, "TOKENIZED"),
                 ]
             }
 
-            public struct TextMatchType: WireEnum {
-                public var rawValue: Int32
+            package struct TextMatchType: WireEnum {
+                package var rawValue: Int32
 
-                public init(rawValue: Int32 = 0) {
+                package init(rawValue: Int32 = 0) {
                     self.rawValue = rawValue
                 }
 
-                public static let unspecified = TextMatchType(rawValue: 0)
-                public static let matchGlobally = TextMatchType(rawValue: 1)
+                package static let unspecified = TextMatchType(rawValue: 0)
+                package static let matchGlobally = TextMatchType(rawValue: 1)
 
-                public static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.TextMatchType"
-                public static let names: [(number: Int32, name: StaticString)] = [
+                package static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.TextMatchType"
+                package static let names: [(number: Int32, name: StaticString)] = [
                     (0, "TEXT_MATCH_TYPE_UNSPECIFIED"), (1, "MATCH_GLOBALLY"),
                 ]
             }
 
-            public struct SearchTextIndexSpec: WireMessage {
-                public var indexType: IndexMessage.IndexField.SearchConfig.TextIndexType
-                public var matchType: IndexMessage.IndexField.SearchConfig.TextMatchType
+            package struct SearchTextIndexSpec: WireMessage {
+                package var indexType: IndexMessage.IndexField.SearchConfig.TextIndexType
+                package var matchType: IndexMessage.IndexField.SearchConfig.TextMatchType
 
-                public init() {
+                package init() {
                     self.init(indexType: IndexMessage.IndexField.SearchConfig.TextIndexType())
                 }
 
-                public init(
+                package init(
                     indexType: IndexMessage.IndexField.SearchConfig.TextIndexType = IndexMessage.IndexField.SearchConfig
                         .TextIndexType(),
                     matchType: IndexMessage.IndexField.SearchConfig.TextMatchType = IndexMessage.IndexField.SearchConfig
@@ -187,82 +187,82 @@ public struct IndexMessage: WireMessage {
                     self.matchType = matchType
                 }
 
-                public static let typeName =
+                package static let typeName =
                     "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchTextIndexSpec"
 
-                public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+                package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                     try visitor.enumeration(1, "index_type", &indexType)
                     try visitor.enumeration(2, "match_type", &matchType)
                 }
             }
 
-            public struct SearchTextSpec: WireMessage {
-                public var indexSpecs: [IndexMessage.IndexField.SearchConfig.SearchTextIndexSpec]
+            package struct SearchTextSpec: WireMessage {
+                package var indexSpecs: [IndexMessage.IndexField.SearchConfig.SearchTextIndexSpec]
 
-                public init() {
+                package init() {
                     self.init(indexSpecs: [])
                 }
 
-                public init(indexSpecs: [IndexMessage.IndexField.SearchConfig.SearchTextIndexSpec] = []) {
+                package init(indexSpecs: [IndexMessage.IndexField.SearchConfig.SearchTextIndexSpec] = []) {
                     self.indexSpecs = indexSpecs
                 }
 
-                public static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchTextSpec"
+                package static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchTextSpec"
 
-                public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+                package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                     try visitor.messages(1, "index_specs", &indexSpecs)
                 }
             }
 
-            public struct SearchGeoSpec: WireMessage {
-                public var geoJsonIndexingDisabled: Bool
+            package struct SearchGeoSpec: WireMessage {
+                package var geoJsonIndexingDisabled: Bool
 
-                public init() {
+                package init() {
                     self.init(geoJsonIndexingDisabled: false)
                 }
 
-                public init(geoJsonIndexingDisabled: Bool = false) {
+                package init(geoJsonIndexingDisabled: Bool = false) {
                     self.geoJsonIndexingDisabled = geoJsonIndexingDisabled
                 }
 
-                public static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchGeoSpec"
+                package static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig.SearchGeoSpec"
 
-                public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+                package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                     try visitor.bool(1, "geo_json_indexing_disabled", &geoJsonIndexingDisabled)
                 }
             }
 
-            public var textSpec: SearchTextSpec?
-            public var geoSpec: SearchGeoSpec?
+            package var textSpec: SearchTextSpec?
+            package var geoSpec: SearchGeoSpec?
 
-            public init() {
+            package init() {
                 self.init(textSpec: nil)
             }
 
-            public init(textSpec: SearchTextSpec? = nil, geoSpec: SearchGeoSpec? = nil) {
+            package init(textSpec: SearchTextSpec? = nil, geoSpec: SearchGeoSpec? = nil) {
                 self.textSpec = textSpec
                 self.geoSpec = geoSpec
             }
 
-            public static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig"
+            package static let typeName = "google.firestore.admin.v1.Index.IndexField.SearchConfig"
 
-            public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+            package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
                 try visitor.message(1, "text_spec", &textSpec)
                 try visitor.message(2, "geo_spec", &geoSpec)
             }
         }
 
-        public var fieldPath: String
-        public var order: Order?
-        public var arrayConfig: ArrayConfig?
-        public var vectorConfig: VectorConfig?
-        public var searchConfig: SearchConfig?
+        package var fieldPath: String
+        package var order: Order?
+        package var arrayConfig: ArrayConfig?
+        package var vectorConfig: VectorConfig?
+        package var searchConfig: SearchConfig?
 
-        public init() {
+        package init() {
             self.init(fieldPath: "")
         }
 
-        public init(
+        package init(
             fieldPath: String = "", order: Order? = nil, arrayConfig: ArrayConfig? = nil,
             vectorConfig: VectorConfig? = nil, searchConfig: SearchConfig? = nil
         ) {
@@ -273,9 +273,9 @@ public struct IndexMessage: WireMessage {
             self.searchConfig = searchConfig
         }
 
-        public static let typeName = "google.firestore.admin.v1.Index.IndexField"
+        package static let typeName = "google.firestore.admin.v1.Index.IndexField"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "field_path", &fieldPath)
             try visitor.enumeration(2, "order", oneof: "value_mode", &order)
             try visitor.enumeration(3, "array_config", oneof: "value_mode", &arrayConfig)
@@ -284,43 +284,43 @@ public struct IndexMessage: WireMessage {
         }
     }
 
-    public struct SearchIndexOptions: WireMessage {
-        public var textLanguage: String
-        public var textLanguageOverrideFieldPath: String
+    package struct SearchIndexOptions: WireMessage {
+        package var textLanguage: String
+        package var textLanguageOverrideFieldPath: String
 
-        public init() {
+        package init() {
             self.init(textLanguage: "")
         }
 
-        public init(textLanguage: String = "", textLanguageOverrideFieldPath: String = "") {
+        package init(textLanguage: String = "", textLanguageOverrideFieldPath: String = "") {
             self.textLanguage = textLanguage
             self.textLanguageOverrideFieldPath = textLanguageOverrideFieldPath
         }
 
-        public static let typeName = "google.firestore.admin.v1.Index.SearchIndexOptions"
+        package static let typeName = "google.firestore.admin.v1.Index.SearchIndexOptions"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "text_language", &textLanguage)
             try visitor.string(2, "text_language_override_field_path", &textLanguageOverrideFieldPath)
         }
     }
 
-    public var name: String
-    public var queryScope: QueryScope
-    public var apiScope: ApiScope
-    public var fields: [IndexField]
-    public var state: State
-    public var density: Density
-    public var multikey: Bool
-    public var shardCount: Int32
-    public var unique: Bool
-    public var searchIndexOptions: SearchIndexOptions?
+    package var name: String
+    package var queryScope: QueryScope
+    package var apiScope: ApiScope
+    package var fields: [IndexField]
+    package var state: State
+    package var density: Density
+    package var multikey: Bool
+    package var shardCount: Int32
+    package var unique: Bool
+    package var searchIndexOptions: SearchIndexOptions?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", queryScope: QueryScope = QueryScope(), apiScope: ApiScope = ApiScope(),
         fields: [IndexField] = [], state: State = State(), density: Density = Density(), multikey: Bool = false,
         shardCount: Int32 = 0, unique: Bool = false, searchIndexOptions: SearchIndexOptions? = nil
@@ -337,9 +337,9 @@ public struct IndexMessage: WireMessage {
         self.searchIndexOptions = searchIndexOptions
     }
 
-    public static let typeName = "google.firestore.admin.v1.Index"
+    package static let typeName = "google.firestore.admin.v1.Index"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.enumeration(2, "query_scope", &queryScope)
         try visitor.messages(3, "fields", &fields)
@@ -354,48 +354,48 @@ public struct IndexMessage: WireMessage {
 }
 
 /// google.firestore.admin.v1.CreateIndexRequest
-public struct CreateIndexRequest: WireMessage {
-    public var parent: String
-    public var index: IndexMessage?
+package struct CreateIndexRequest: WireMessage {
+    package var parent: String
+    package var index: IndexMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(parent: String = "", index: IndexMessage? = nil) {
+    package init(parent: String = "", index: IndexMessage? = nil) {
         self.parent = parent
         self.index = index
     }
 
-    public static let typeName = "google.firestore.admin.v1.CreateIndexRequest"
+    package static let typeName = "google.firestore.admin.v1.CreateIndexRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.message(2, "index", &index)
     }
 }
 
 /// google.firestore.admin.v1.ListIndexesRequest
-public struct ListIndexesRequest: WireMessage {
-    public var parent: String
-    public var filter: String
-    public var pageSize: Int32
-    public var pageToken: String
+package struct ListIndexesRequest: WireMessage {
+    package var parent: String
+    package var filter: String
+    package var pageSize: Int32
+    package var pageToken: String
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(parent: String = "", filter: String = "", pageSize: Int32 = 0, pageToken: String = "") {
+    package init(parent: String = "", filter: String = "", pageSize: Int32 = 0, pageToken: String = "") {
         self.parent = parent
         self.filter = filter
         self.pageSize = pageSize
         self.pageToken = pageToken
     }
 
-    public static let typeName = "google.firestore.admin.v1.ListIndexesRequest"
+    package static let typeName = "google.firestore.admin.v1.ListIndexesRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.string(2, "filter", &filter)
         try visitor.int32(3, "page_size", &pageSize)
@@ -404,61 +404,61 @@ public struct ListIndexesRequest: WireMessage {
 }
 
 /// google.firestore.admin.v1.ListIndexesResponse
-public struct ListIndexesResponse: WireMessage {
-    public var indexes: [IndexMessage]
-    public var nextPageToken: String
+package struct ListIndexesResponse: WireMessage {
+    package var indexes: [IndexMessage]
+    package var nextPageToken: String
 
-    public init() {
+    package init() {
         self.init(indexes: [])
     }
 
-    public init(indexes: [IndexMessage] = [], nextPageToken: String = "") {
+    package init(indexes: [IndexMessage] = [], nextPageToken: String = "") {
         self.indexes = indexes
         self.nextPageToken = nextPageToken
     }
 
-    public static let typeName = "google.firestore.admin.v1.ListIndexesResponse"
+    package static let typeName = "google.firestore.admin.v1.ListIndexesResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "indexes", &indexes)
         try visitor.string(2, "next_page_token", &nextPageToken)
     }
 }
 
 /// google.firestore.admin.v1.GetIndexRequest
-public struct GetIndexRequest: WireMessage {
-    public var name: String
+package struct GetIndexRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.firestore.admin.v1.GetIndexRequest"
+    package static let typeName = "google.firestore.admin.v1.GetIndexRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }
 
 /// google.firestore.admin.v1.DeleteIndexRequest
-public struct DeleteIndexRequest: WireMessage {
-    public var name: String
+package struct DeleteIndexRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.firestore.admin.v1.DeleteIndexRequest"
+    package static let typeName = "google.firestore.admin.v1.DeleteIndexRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }

@@ -1,18 +1,18 @@
 import HearthModel
 
 /// google.firestore.v1.ListenRequest
-public struct ListenRequest: WireMessage {
-    public var database: String
-    public var addTarget: TargetMessage?
-    public var removeTarget: Int32?
-    public var labels: StringMap
-    public var requestOptions: RequestOptionsMessage?
+package struct ListenRequest: WireMessage {
+    package var database: String
+    package var addTarget: TargetMessage?
+    package var removeTarget: Int32?
+    package var labels: StringMap
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", addTarget: TargetMessage? = nil, removeTarget: Int32? = nil,
         labels: StringMap = StringMap(), requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -23,9 +23,9 @@ public struct ListenRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.ListenRequest"
+    package static let typeName = "google.firestore.v1.ListenRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.message(2, "add_target", oneof: "target_change", &addTarget)
         try visitor.int32(3, "remove_target", oneof: "target_change", &removeTarget)
@@ -35,18 +35,18 @@ public struct ListenRequest: WireMessage {
 }
 
 /// google.firestore.v1.ListenResponse
-public struct ListenResponse: WireMessage {
-    public var targetChange: TargetChangeMessage?
-    public var documentChange: DocumentChangeMessage?
-    public var documentDelete: DocumentDeleteMessage?
-    public var documentRemove: DocumentRemoveMessage?
-    public var filter: ExistenceFilterMessage?
+package struct ListenResponse: WireMessage {
+    package var targetChange: TargetChangeMessage?
+    package var documentChange: DocumentChangeMessage?
+    package var documentDelete: DocumentDeleteMessage?
+    package var documentRemove: DocumentRemoveMessage?
+    package var filter: ExistenceFilterMessage?
 
-    public init() {
+    package init() {
         self.init(targetChange: nil)
     }
 
-    public init(
+    package init(
         targetChange: TargetChangeMessage? = nil, documentChange: DocumentChangeMessage? = nil,
         documentDelete: DocumentDeleteMessage? = nil, documentRemove: DocumentRemoveMessage? = nil,
         filter: ExistenceFilterMessage? = nil
@@ -58,9 +58,9 @@ public struct ListenResponse: WireMessage {
         self.filter = filter
     }
 
-    public static let typeName = "google.firestore.v1.ListenResponse"
+    package static let typeName = "google.firestore.v1.ListenResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(2, "target_change", oneof: "response_type", &targetChange)
         try visitor.message(3, "document_change", oneof: "response_type", &documentChange)
         try visitor.message(4, "document_delete", oneof: "response_type", &documentDelete)
@@ -70,59 +70,59 @@ public struct ListenResponse: WireMessage {
 }
 
 /// google.firestore.v1.Target
-public struct TargetMessage: WireMessage {
-    public struct DocumentsTarget: WireMessage {
-        public var documents: [String]
+package struct TargetMessage: WireMessage {
+    package struct DocumentsTarget: WireMessage {
+        package var documents: [String]
 
-        public init() {
+        package init() {
             self.init(documents: [])
         }
 
-        public init(documents: [String] = []) {
+        package init(documents: [String] = []) {
             self.documents = documents
         }
 
-        public static let typeName = "google.firestore.v1.Target.DocumentsTarget"
+        package static let typeName = "google.firestore.v1.Target.DocumentsTarget"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.strings(2, "documents", &documents)
         }
     }
 
-    public struct QueryTarget: WireMessage {
-        public var parent: String
-        public var structuredQuery: StructuredQueryMessage?
+    package struct QueryTarget: WireMessage {
+        package var parent: String
+        package var structuredQuery: StructuredQueryMessage?
 
-        public init() {
+        package init() {
             self.init(parent: "")
         }
 
-        public init(parent: String = "", structuredQuery: StructuredQueryMessage? = nil) {
+        package init(parent: String = "", structuredQuery: StructuredQueryMessage? = nil) {
             self.parent = parent
             self.structuredQuery = structuredQuery
         }
 
-        public static let typeName = "google.firestore.v1.Target.QueryTarget"
+        package static let typeName = "google.firestore.v1.Target.QueryTarget"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "parent", &parent)
             try visitor.message(2, "structured_query", oneof: "query_type", &structuredQuery)
         }
     }
 
-    public var query: QueryTarget?
-    public var documents: DocumentsTarget?
-    public var resumeToken: [UInt8]?
-    public var readTime: TimestampMessage?
-    public var targetId: Int32
-    public var once: Bool
-    public var expectedCount: Int32?
+    package var query: QueryTarget?
+    package var documents: DocumentsTarget?
+    package var resumeToken: [UInt8]?
+    package var readTime: TimestampMessage?
+    package var targetId: Int32
+    package var once: Bool
+    package var expectedCount: Int32?
 
-    public init() {
+    package init() {
         self.init(query: nil)
     }
 
-    public init(
+    package init(
         query: QueryTarget? = nil, documents: DocumentsTarget? = nil, resumeToken: [UInt8]? = nil,
         readTime: TimestampMessage? = nil, targetId: Int32 = 0, once: Bool = false, expectedCount: Int32? = nil
     ) {
@@ -135,9 +135,9 @@ public struct TargetMessage: WireMessage {
         self.expectedCount = expectedCount
     }
 
-    public static let typeName = "google.firestore.v1.Target"
+    package static let typeName = "google.firestore.v1.Target"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(2, "query", oneof: "target_type", &query)
         try visitor.message(3, "documents", oneof: "target_type", &documents)
         try visitor.bytes(4, "resume_token", oneof: "resume_type", &resumeToken)
@@ -149,37 +149,37 @@ public struct TargetMessage: WireMessage {
 }
 
 /// google.firestore.v1.TargetChange
-public struct TargetChangeMessage: WireMessage {
-    public struct TargetChangeType: WireEnum {
-        public var rawValue: Int32
+package struct TargetChangeMessage: WireMessage {
+    package struct TargetChangeType: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let noChange = TargetChangeType(rawValue: 0)
-        public static let add = TargetChangeType(rawValue: 1)
-        public static let remove = TargetChangeType(rawValue: 2)
-        public static let current = TargetChangeType(rawValue: 3)
-        public static let reset = TargetChangeType(rawValue: 4)
+        package static let noChange = TargetChangeType(rawValue: 0)
+        package static let add = TargetChangeType(rawValue: 1)
+        package static let remove = TargetChangeType(rawValue: 2)
+        package static let current = TargetChangeType(rawValue: 3)
+        package static let reset = TargetChangeType(rawValue: 4)
 
-        public static let typeName = "google.firestore.v1.TargetChange.TargetChangeType"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.v1.TargetChange.TargetChangeType"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "NO_CHANGE"), (1, "ADD"), (2, "REMOVE"), (3, "CURRENT"), (4, "RESET"),
         ]
     }
 
-    public var targetChangeType: TargetChangeType
-    public var targetIds: [Int32]
-    public var cause: StatusMessage?
-    public var resumeToken: [UInt8]
-    public var readTime: TimestampMessage?
+    package var targetChangeType: TargetChangeType
+    package var targetIds: [Int32]
+    package var cause: StatusMessage?
+    package var resumeToken: [UInt8]
+    package var readTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(targetChangeType: TargetChangeType())
     }
 
-    public init(
+    package init(
         targetChangeType: TargetChangeType = TargetChangeType(), targetIds: [Int32] = [], cause: StatusMessage? = nil,
         resumeToken: [UInt8] = [], readTime: TimestampMessage? = nil
     ) {
@@ -190,9 +190,9 @@ public struct TargetChangeMessage: WireMessage {
         self.readTime = readTime
     }
 
-    public static let typeName = "google.firestore.v1.TargetChange"
+    package static let typeName = "google.firestore.v1.TargetChange"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.enumeration(1, "target_change_type", &targetChangeType)
         try visitor.int32s(2, "target_ids", &targetIds)
         try visitor.message(3, "cause", &cause)
@@ -202,24 +202,24 @@ public struct TargetChangeMessage: WireMessage {
 }
 
 /// google.firestore.v1.DocumentChange
-public struct DocumentChangeMessage: WireMessage {
-    public var document: DocumentMessage?
-    public var targetIds: [Int32]
-    public var removedTargetIds: [Int32]
+package struct DocumentChangeMessage: WireMessage {
+    package var document: DocumentMessage?
+    package var targetIds: [Int32]
+    package var removedTargetIds: [Int32]
 
-    public init() {
+    package init() {
         self.init(document: nil)
     }
 
-    public init(document: DocumentMessage? = nil, targetIds: [Int32] = [], removedTargetIds: [Int32] = []) {
+    package init(document: DocumentMessage? = nil, targetIds: [Int32] = [], removedTargetIds: [Int32] = []) {
         self.document = document
         self.targetIds = targetIds
         self.removedTargetIds = removedTargetIds
     }
 
-    public static let typeName = "google.firestore.v1.DocumentChange"
+    package static let typeName = "google.firestore.v1.DocumentChange"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "document", &document)
         try visitor.int32s(5, "target_ids", &targetIds)
         try visitor.int32s(6, "removed_target_ids", &removedTargetIds)
@@ -227,24 +227,24 @@ public struct DocumentChangeMessage: WireMessage {
 }
 
 /// google.firestore.v1.DocumentDelete
-public struct DocumentDeleteMessage: WireMessage {
-    public var document: String
-    public var removedTargetIds: [Int32]
-    public var readTime: TimestampMessage?
+package struct DocumentDeleteMessage: WireMessage {
+    package var document: String
+    package var removedTargetIds: [Int32]
+    package var readTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(document: "")
     }
 
-    public init(document: String = "", removedTargetIds: [Int32] = [], readTime: TimestampMessage? = nil) {
+    package init(document: String = "", removedTargetIds: [Int32] = [], readTime: TimestampMessage? = nil) {
         self.document = document
         self.removedTargetIds = removedTargetIds
         self.readTime = readTime
     }
 
-    public static let typeName = "google.firestore.v1.DocumentDelete"
+    package static let typeName = "google.firestore.v1.DocumentDelete"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "document", &document)
         try visitor.message(4, "read_time", &readTime)
         try visitor.int32s(6, "removed_target_ids", &removedTargetIds)
@@ -252,24 +252,24 @@ public struct DocumentDeleteMessage: WireMessage {
 }
 
 /// google.firestore.v1.DocumentRemove
-public struct DocumentRemoveMessage: WireMessage {
-    public var document: String
-    public var removedTargetIds: [Int32]
-    public var readTime: TimestampMessage?
+package struct DocumentRemoveMessage: WireMessage {
+    package var document: String
+    package var removedTargetIds: [Int32]
+    package var readTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(document: "")
     }
 
-    public init(document: String = "", removedTargetIds: [Int32] = [], readTime: TimestampMessage? = nil) {
+    package init(document: String = "", removedTargetIds: [Int32] = [], readTime: TimestampMessage? = nil) {
         self.document = document
         self.removedTargetIds = removedTargetIds
         self.readTime = readTime
     }
 
-    public static let typeName = "google.firestore.v1.DocumentRemove"
+    package static let typeName = "google.firestore.v1.DocumentRemove"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "document", &document)
         try visitor.int32s(2, "removed_target_ids", &removedTargetIds)
         try visitor.message(4, "read_time", &readTime)
@@ -277,24 +277,24 @@ public struct DocumentRemoveMessage: WireMessage {
 }
 
 /// google.firestore.v1.ExistenceFilter
-public struct ExistenceFilterMessage: WireMessage {
-    public var targetId: Int32
-    public var count: Int32
-    public var unchangedNames: BloomFilterMessage?
+package struct ExistenceFilterMessage: WireMessage {
+    package var targetId: Int32
+    package var count: Int32
+    package var unchangedNames: BloomFilterMessage?
 
-    public init() {
+    package init() {
         self.init(targetId: 0)
     }
 
-    public init(targetId: Int32 = 0, count: Int32 = 0, unchangedNames: BloomFilterMessage? = nil) {
+    package init(targetId: Int32 = 0, count: Int32 = 0, unchangedNames: BloomFilterMessage? = nil) {
         self.targetId = targetId
         self.count = count
         self.unchangedNames = unchangedNames
     }
 
-    public static let typeName = "google.firestore.v1.ExistenceFilter"
+    package static let typeName = "google.firestore.v1.ExistenceFilter"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.int32(1, "target_id", &targetId)
         try visitor.int32(2, "count", &count)
         try visitor.message(3, "unchanged_names", &unchangedNames)
@@ -302,44 +302,44 @@ public struct ExistenceFilterMessage: WireMessage {
 }
 
 /// google.firestore.v1.BloomFilter
-public struct BloomFilterMessage: WireMessage {
-    public var bits: BitSequenceMessage?
-    public var hashCount: Int32
+package struct BloomFilterMessage: WireMessage {
+    package var bits: BitSequenceMessage?
+    package var hashCount: Int32
 
-    public init() {
+    package init() {
         self.init(bits: nil)
     }
 
-    public init(bits: BitSequenceMessage? = nil, hashCount: Int32 = 0) {
+    package init(bits: BitSequenceMessage? = nil, hashCount: Int32 = 0) {
         self.bits = bits
         self.hashCount = hashCount
     }
 
-    public static let typeName = "google.firestore.v1.BloomFilter"
+    package static let typeName = "google.firestore.v1.BloomFilter"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "bits", &bits)
         try visitor.int32(2, "hash_count", &hashCount)
     }
 }
 
 /// google.firestore.v1.BitSequence
-public struct BitSequenceMessage: WireMessage {
-    public var bitmap: [UInt8]
-    public var padding: Int32
+package struct BitSequenceMessage: WireMessage {
+    package var bitmap: [UInt8]
+    package var padding: Int32
 
-    public init() {
+    package init() {
         self.init(bitmap: [])
     }
 
-    public init(bitmap: [UInt8] = [], padding: Int32 = 0) {
+    package init(bitmap: [UInt8] = [], padding: Int32 = 0) {
         self.bitmap = bitmap
         self.padding = padding
     }
 
-    public static let typeName = "google.firestore.v1.BitSequence"
+    package static let typeName = "google.firestore.v1.BitSequence"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.bytes(1, "bitmap", &bitmap)
         try visitor.int32(2, "padding", &padding)
     }

@@ -1,18 +1,18 @@
 import HearthModel
 
 /// google.longrunning.Operation
-public struct OperationMessage: WireMessage {
-    public var name: String
-    public var metadata: AnyMessage?
-    public var done: Bool
-    public var error: StatusMessage?
-    public var response: AnyMessage?
+package struct OperationMessage: WireMessage {
+    package var name: String
+    package var metadata: AnyMessage?
+    package var done: Bool
+    package var error: StatusMessage?
+    package var response: AnyMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", metadata: AnyMessage? = nil, done: Bool = false, error: StatusMessage? = nil,
         response: AnyMessage? = nil
     ) {
@@ -23,9 +23,9 @@ public struct OperationMessage: WireMessage {
         self.response = response
     }
 
-    public static let typeName = "google.longrunning.Operation"
+    package static let typeName = "google.longrunning.Operation"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.message(2, "metadata", &metadata)
         try visitor.bool(3, "done", &done)
@@ -35,37 +35,37 @@ public struct OperationMessage: WireMessage {
 }
 
 /// google.longrunning.GetOperationRequest
-public struct GetOperationRequest: WireMessage {
-    public var name: String
+package struct GetOperationRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.longrunning.GetOperationRequest"
+    package static let typeName = "google.longrunning.GetOperationRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }
 
 /// google.longrunning.ListOperationsRequest
-public struct ListOperationsRequest: WireMessage {
-    public var name: String
-    public var filter: String
-    public var pageSize: Int32
-    public var pageToken: String
-    public var returnPartialSuccess: Bool
+package struct ListOperationsRequest: WireMessage {
+    package var name: String
+    package var filter: String
+    package var pageSize: Int32
+    package var pageToken: String
+    package var returnPartialSuccess: Bool
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", filter: String = "", pageSize: Int32 = 0, pageToken: String = "",
         returnPartialSuccess: Bool = false
     ) {
@@ -76,9 +76,9 @@ public struct ListOperationsRequest: WireMessage {
         self.returnPartialSuccess = returnPartialSuccess
     }
 
-    public static let typeName = "google.longrunning.ListOperationsRequest"
+    package static let typeName = "google.longrunning.ListOperationsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "filter", &filter)
         try visitor.int32(2, "page_size", &pageSize)
         try visitor.string(3, "page_token", &pageToken)
@@ -88,24 +88,24 @@ public struct ListOperationsRequest: WireMessage {
 }
 
 /// google.longrunning.ListOperationsResponse
-public struct ListOperationsResponse: WireMessage {
-    public var operations: [OperationMessage]
-    public var nextPageToken: String
-    public var unreachable: [String]
+package struct ListOperationsResponse: WireMessage {
+    package var operations: [OperationMessage]
+    package var nextPageToken: String
+    package var unreachable: [String]
 
-    public init() {
+    package init() {
         self.init(operations: [])
     }
 
-    public init(operations: [OperationMessage] = [], nextPageToken: String = "", unreachable: [String] = []) {
+    package init(operations: [OperationMessage] = [], nextPageToken: String = "", unreachable: [String] = []) {
         self.operations = operations
         self.nextPageToken = nextPageToken
         self.unreachable = unreachable
     }
 
-    public static let typeName = "google.longrunning.ListOperationsResponse"
+    package static let typeName = "google.longrunning.ListOperationsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "operations", &operations)
         try visitor.string(2, "next_page_token", &nextPageToken)
         try visitor.strings(3, "unreachable", &unreachable)
@@ -113,78 +113,78 @@ public struct ListOperationsResponse: WireMessage {
 }
 
 /// google.longrunning.CancelOperationRequest
-public struct CancelOperationRequest: WireMessage {
-    public var name: String
+package struct CancelOperationRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.longrunning.CancelOperationRequest"
+    package static let typeName = "google.longrunning.CancelOperationRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }
 
 /// google.longrunning.DeleteOperationRequest
-public struct DeleteOperationRequest: WireMessage {
-    public var name: String
+package struct DeleteOperationRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.longrunning.DeleteOperationRequest"
+    package static let typeName = "google.longrunning.DeleteOperationRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }
 
 /// google.longrunning.WaitOperationRequest
-public struct WaitOperationRequest: WireMessage {
-    public var name: String
-    public var timeout: DurationMessage?
+package struct WaitOperationRequest: WireMessage {
+    package var name: String
+    package var timeout: DurationMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "", timeout: DurationMessage? = nil) {
+    package init(name: String = "", timeout: DurationMessage? = nil) {
         self.name = name
         self.timeout = timeout
     }
 
-    public static let typeName = "google.longrunning.WaitOperationRequest"
+    package static let typeName = "google.longrunning.WaitOperationRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.message(2, "timeout", &timeout)
     }
 }
 
 /// google.cloud.location.Location
-public struct LocationMessage: WireMessage {
-    public var name: String
-    public var locationId: String
-    public var displayName: String
-    public var labels: StringMap
-    public var metadata: AnyMessage?
+package struct LocationMessage: WireMessage {
+    package var name: String
+    package var locationId: String
+    package var displayName: String
+    package var labels: StringMap
+    package var metadata: AnyMessage?
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(
+    package init(
         name: String = "", locationId: String = "", displayName: String = "", labels: StringMap = StringMap(),
         metadata: AnyMessage? = nil
     ) {
@@ -195,9 +195,9 @@ public struct LocationMessage: WireMessage {
         self.metadata = metadata
     }
 
-    public static let typeName = "google.cloud.location.Location"
+    package static let typeName = "google.cloud.location.Location"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.stringMap(2, "labels", &labels)
         try visitor.message(3, "metadata", &metadata)
@@ -207,26 +207,26 @@ public struct LocationMessage: WireMessage {
 }
 
 /// google.cloud.location.ListLocationsRequest
-public struct ListLocationsRequest: WireMessage {
-    public var name: String
-    public var filter: String
-    public var pageSize: Int32
-    public var pageToken: String
+package struct ListLocationsRequest: WireMessage {
+    package var name: String
+    package var filter: String
+    package var pageSize: Int32
+    package var pageToken: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "", filter: String = "", pageSize: Int32 = 0, pageToken: String = "") {
+    package init(name: String = "", filter: String = "", pageSize: Int32 = 0, pageToken: String = "") {
         self.name = name
         self.filter = filter
         self.pageSize = pageSize
         self.pageToken = pageToken
     }
 
-    public static let typeName = "google.cloud.location.ListLocationsRequest"
+    package static let typeName = "google.cloud.location.ListLocationsRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
         try visitor.string(2, "filter", &filter)
         try visitor.int32(3, "page_size", &pageSize)
@@ -235,51 +235,51 @@ public struct ListLocationsRequest: WireMessage {
 }
 
 /// google.cloud.location.ListLocationsResponse
-public struct ListLocationsResponse: WireMessage {
-    public var locations: [LocationMessage]
-    public var nextPageToken: String
+package struct ListLocationsResponse: WireMessage {
+    package var locations: [LocationMessage]
+    package var nextPageToken: String
 
-    public init() {
+    package init() {
         self.init(locations: [])
     }
 
-    public init(locations: [LocationMessage] = [], nextPageToken: String = "") {
+    package init(locations: [LocationMessage] = [], nextPageToken: String = "") {
         self.locations = locations
         self.nextPageToken = nextPageToken
     }
 
-    public static let typeName = "google.cloud.location.ListLocationsResponse"
+    package static let typeName = "google.cloud.location.ListLocationsResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "locations", &locations)
         try visitor.string(2, "next_page_token", &nextPageToken)
     }
 }
 
 /// google.cloud.location.GetLocationRequest
-public struct GetLocationRequest: WireMessage {
-    public var name: String
+package struct GetLocationRequest: WireMessage {
+    package var name: String
 
-    public init() {
+    package init() {
         self.init(name: "")
     }
 
-    public init(name: String = "") {
+    package init(name: String = "") {
         self.name = name
     }
 
-    public static let typeName = "google.cloud.location.GetLocationRequest"
+    package static let typeName = "google.cloud.location.GetLocationRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "name", &name)
     }
 }
 
 /// google.firestore.admin.v1.LocationMetadata
-public struct LocationMetadata: WireMessage {
-    public init() {}
+package struct LocationMetadata: WireMessage {
+    package init() {}
 
-    public static let typeName = "google.firestore.admin.v1.LocationMetadata"
+    package static let typeName = "google.firestore.admin.v1.LocationMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 }

@@ -1,64 +1,64 @@
 import HearthModel
 
-public struct OperationState: WireEnum {
-    public var rawValue: Int32
+package struct OperationState: WireEnum {
+    package var rawValue: Int32
 
-    public init(rawValue: Int32 = 0) {
+    package init(rawValue: Int32 = 0) {
         self.rawValue = rawValue
     }
 
-    public static let unspecified = OperationState(rawValue: 0)
-    public static let initializing = OperationState(rawValue: 1)
-    public static let processing = OperationState(rawValue: 2)
-    public static let cancelling = OperationState(rawValue: 3)
-    public static let finalizing = OperationState(rawValue: 4)
-    public static let successful = OperationState(rawValue: 5)
-    public static let failed = OperationState(rawValue: 6)
-    public static let cancelled = OperationState(rawValue: 7)
+    package static let unspecified = OperationState(rawValue: 0)
+    package static let initializing = OperationState(rawValue: 1)
+    package static let processing = OperationState(rawValue: 2)
+    package static let cancelling = OperationState(rawValue: 3)
+    package static let finalizing = OperationState(rawValue: 4)
+    package static let successful = OperationState(rawValue: 5)
+    package static let failed = OperationState(rawValue: 6)
+    package static let cancelled = OperationState(rawValue: 7)
 
-    public static let typeName = "google.firestore.admin.v1.OperationState"
-    public static let names: [(number: Int32, name: StaticString)] = [
+    package static let typeName = "google.firestore.admin.v1.OperationState"
+    package static let names: [(number: Int32, name: StaticString)] = [
         (0, "OPERATION_STATE_UNSPECIFIED"), (1, "INITIALIZING"), (2, "PROCESSING"), (3, "CANCELLING"),
         (4, "FINALIZING"), (5, "SUCCESSFUL"), (6, "FAILED"), (7, "CANCELLED"),
     ]
 }
 
 /// google.firestore.admin.v1.Progress
-public struct ProgressMessage: WireMessage {
-    public var estimatedWork: Int64
-    public var completedWork: Int64
+package struct ProgressMessage: WireMessage {
+    package var estimatedWork: Int64
+    package var completedWork: Int64
 
-    public init() {
+    package init() {
         self.init(estimatedWork: 0)
     }
 
-    public init(estimatedWork: Int64 = 0, completedWork: Int64 = 0) {
+    package init(estimatedWork: Int64 = 0, completedWork: Int64 = 0) {
         self.estimatedWork = estimatedWork
         self.completedWork = completedWork
     }
 
-    public static let typeName = "google.firestore.admin.v1.Progress"
+    package static let typeName = "google.firestore.admin.v1.Progress"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.int64(1, "estimated_work", &estimatedWork)
         try visitor.int64(2, "completed_work", &completedWork)
     }
 }
 
 /// google.firestore.admin.v1.IndexOperationMetadata
-public struct IndexOperationMetadata: WireMessage {
-    public var startTime: TimestampMessage?
-    public var endTime: TimestampMessage?
-    public var index: String
-    public var state: OperationState
-    public var progressDocuments: ProgressMessage?
-    public var progressBytes: ProgressMessage?
+package struct IndexOperationMetadata: WireMessage {
+    package var startTime: TimestampMessage?
+    package var endTime: TimestampMessage?
+    package var index: String
+    package var state: OperationState
+    package var progressDocuments: ProgressMessage?
+    package var progressBytes: ProgressMessage?
 
-    public init() {
+    package init() {
         self.init(startTime: nil)
     }
 
-    public init(
+    package init(
         startTime: TimestampMessage? = nil, endTime: TimestampMessage? = nil, index: String = "",
         state: OperationState = OperationState(), progressDocuments: ProgressMessage? = nil,
         progressBytes: ProgressMessage? = nil
@@ -71,9 +71,9 @@ public struct IndexOperationMetadata: WireMessage {
         self.progressBytes = progressBytes
     }
 
-    public static let typeName = "google.firestore.admin.v1.IndexOperationMetadata"
+    package static let typeName = "google.firestore.admin.v1.IndexOperationMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "start_time", &startTime)
         try visitor.message(2, "end_time", &endTime)
         try visitor.string(3, "index", &index)
@@ -84,97 +84,97 @@ public struct IndexOperationMetadata: WireMessage {
 }
 
 /// google.firestore.admin.v1.FieldOperationMetadata
-public struct FieldOperationMetadata: WireMessage {
-    public struct IndexConfigDelta: WireMessage {
-        public struct ChangeType: WireEnum {
-            public var rawValue: Int32
+package struct FieldOperationMetadata: WireMessage {
+    package struct IndexConfigDelta: WireMessage {
+        package struct ChangeType: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = ChangeType(rawValue: 0)
-            public static let add = ChangeType(rawValue: 1)
-            public static let remove = ChangeType(rawValue: 2)
+            package static let unspecified = ChangeType(rawValue: 0)
+            package static let add = ChangeType(rawValue: 1)
+            package static let remove = ChangeType(rawValue: 2)
 
-            public static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.IndexConfigDelta.ChangeType"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.IndexConfigDelta.ChangeType"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "CHANGE_TYPE_UNSPECIFIED"), (1, "ADD"), (2, "REMOVE"),
             ]
         }
 
-        public var changeType: ChangeType
-        public var index: IndexMessage?
+        package var changeType: ChangeType
+        package var index: IndexMessage?
 
-        public init() {
+        package init() {
             self.init(changeType: ChangeType())
         }
 
-        public init(changeType: ChangeType = ChangeType(), index: IndexMessage? = nil) {
+        package init(changeType: ChangeType = ChangeType(), index: IndexMessage? = nil) {
             self.changeType = changeType
             self.index = index
         }
 
-        public static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.IndexConfigDelta"
+        package static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.IndexConfigDelta"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.enumeration(1, "change_type", &changeType)
             try visitor.message(2, "index", &index)
         }
     }
 
-    public struct TtlConfigDelta: WireMessage {
-        public struct ChangeType: WireEnum {
-            public var rawValue: Int32
+    package struct TtlConfigDelta: WireMessage {
+        package struct ChangeType: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = ChangeType(rawValue: 0)
-            public static let add = ChangeType(rawValue: 1)
-            public static let remove = ChangeType(rawValue: 2)
+            package static let unspecified = ChangeType(rawValue: 0)
+            package static let add = ChangeType(rawValue: 1)
+            package static let remove = ChangeType(rawValue: 2)
 
-            public static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.TtlConfigDelta.ChangeType"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.TtlConfigDelta.ChangeType"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "CHANGE_TYPE_UNSPECIFIED"), (1, "ADD"), (2, "REMOVE"),
             ]
         }
 
-        public var changeType: ChangeType
-        public var expirationOffset: DurationMessage?
+        package var changeType: ChangeType
+        package var expirationOffset: DurationMessage?
 
-        public init() {
+        package init() {
             self.init(changeType: ChangeType())
         }
 
-        public init(changeType: ChangeType = ChangeType(), expirationOffset: DurationMessage? = nil) {
+        package init(changeType: ChangeType = ChangeType(), expirationOffset: DurationMessage? = nil) {
             self.changeType = changeType
             self.expirationOffset = expirationOffset
         }
 
-        public static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.TtlConfigDelta"
+        package static let typeName = "google.firestore.admin.v1.FieldOperationMetadata.TtlConfigDelta"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.enumeration(1, "change_type", &changeType)
             try visitor.message(3, "expiration_offset", &expirationOffset)
         }
     }
 
-    public var startTime: TimestampMessage?
-    public var endTime: TimestampMessage?
-    public var field: String
-    public var indexConfigDeltas: [IndexConfigDelta]
-    public var state: OperationState
-    public var progressDocuments: ProgressMessage?
-    public var progressBytes: ProgressMessage?
-    public var ttlConfigDelta: TtlConfigDelta?
+    package var startTime: TimestampMessage?
+    package var endTime: TimestampMessage?
+    package var field: String
+    package var indexConfigDeltas: [IndexConfigDelta]
+    package var state: OperationState
+    package var progressDocuments: ProgressMessage?
+    package var progressBytes: ProgressMessage?
+    package var ttlConfigDelta: TtlConfigDelta?
 
-    public init() {
+    package init() {
         self.init(startTime: nil)
     }
 
-    public init(
+    package init(
         startTime: TimestampMessage? = nil, endTime: TimestampMessage? = nil, field: String = "",
         indexConfigDeltas: [IndexConfigDelta] = [], state: OperationState = OperationState(),
         progressDocuments: ProgressMessage? = nil, progressBytes: ProgressMessage? = nil,
@@ -190,9 +190,9 @@ public struct FieldOperationMetadata: WireMessage {
         self.ttlConfigDelta = ttlConfigDelta
     }
 
-    public static let typeName = "google.firestore.admin.v1.FieldOperationMetadata"
+    package static let typeName = "google.firestore.admin.v1.FieldOperationMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "start_time", &startTime)
         try visitor.message(2, "end_time", &endTime)
         try visitor.string(3, "field", &field)
@@ -205,22 +205,22 @@ public struct FieldOperationMetadata: WireMessage {
 }
 
 /// google.firestore.admin.v1.ExportDocumentsMetadata
-public struct ExportDocumentsMetadata: WireMessage {
-    public var startTime: TimestampMessage?
-    public var endTime: TimestampMessage?
-    public var operationState: OperationState
-    public var progressDocuments: ProgressMessage?
-    public var progressBytes: ProgressMessage?
-    public var collectionIds: [String]
-    public var outputUriPrefix: String
-    public var namespaceIds: [String]
-    public var snapshotTime: TimestampMessage?
+package struct ExportDocumentsMetadata: WireMessage {
+    package var startTime: TimestampMessage?
+    package var endTime: TimestampMessage?
+    package var operationState: OperationState
+    package var progressDocuments: ProgressMessage?
+    package var progressBytes: ProgressMessage?
+    package var collectionIds: [String]
+    package var outputUriPrefix: String
+    package var namespaceIds: [String]
+    package var snapshotTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(startTime: nil)
     }
 
-    public init(
+    package init(
         startTime: TimestampMessage? = nil, endTime: TimestampMessage? = nil,
         operationState: OperationState = OperationState(), progressDocuments: ProgressMessage? = nil,
         progressBytes: ProgressMessage? = nil, collectionIds: [String] = [], outputUriPrefix: String = "",
@@ -237,9 +237,9 @@ public struct ExportDocumentsMetadata: WireMessage {
         self.snapshotTime = snapshotTime
     }
 
-    public static let typeName = "google.firestore.admin.v1.ExportDocumentsMetadata"
+    package static let typeName = "google.firestore.admin.v1.ExportDocumentsMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "start_time", &startTime)
         try visitor.message(2, "end_time", &endTime)
         try visitor.enumeration(3, "operation_state", &operationState)
@@ -253,21 +253,21 @@ public struct ExportDocumentsMetadata: WireMessage {
 }
 
 /// google.firestore.admin.v1.ImportDocumentsMetadata
-public struct ImportDocumentsMetadata: WireMessage {
-    public var startTime: TimestampMessage?
-    public var endTime: TimestampMessage?
-    public var operationState: OperationState
-    public var progressDocuments: ProgressMessage?
-    public var progressBytes: ProgressMessage?
-    public var collectionIds: [String]
-    public var inputUriPrefix: String
-    public var namespaceIds: [String]
+package struct ImportDocumentsMetadata: WireMessage {
+    package var startTime: TimestampMessage?
+    package var endTime: TimestampMessage?
+    package var operationState: OperationState
+    package var progressDocuments: ProgressMessage?
+    package var progressBytes: ProgressMessage?
+    package var collectionIds: [String]
+    package var inputUriPrefix: String
+    package var namespaceIds: [String]
 
-    public init() {
+    package init() {
         self.init(startTime: nil)
     }
 
-    public init(
+    package init(
         startTime: TimestampMessage? = nil, endTime: TimestampMessage? = nil,
         operationState: OperationState = OperationState(), progressDocuments: ProgressMessage? = nil,
         progressBytes: ProgressMessage? = nil, collectionIds: [String] = [], inputUriPrefix: String = "",
@@ -283,9 +283,9 @@ public struct ImportDocumentsMetadata: WireMessage {
         self.namespaceIds = namespaceIds
     }
 
-    public static let typeName = "google.firestore.admin.v1.ImportDocumentsMetadata"
+    package static let typeName = "google.firestore.admin.v1.ImportDocumentsMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "start_time", &startTime)
         try visitor.message(2, "end_time", &endTime)
         try visitor.enumeration(3, "operation_state", &operationState)
@@ -298,21 +298,21 @@ public struct ImportDocumentsMetadata: WireMessage {
 }
 
 /// google.firestore.admin.v1.BulkDeleteDocumentsMetadata
-public struct BulkDeleteDocumentsMetadata: WireMessage {
-    public var startTime: TimestampMessage?
-    public var endTime: TimestampMessage?
-    public var operationState: OperationState
-    public var progressDocuments: ProgressMessage?
-    public var progressBytes: ProgressMessage?
-    public var collectionIds: [String]
-    public var namespaceIds: [String]
-    public var snapshotTime: TimestampMessage?
+package struct BulkDeleteDocumentsMetadata: WireMessage {
+    package var startTime: TimestampMessage?
+    package var endTime: TimestampMessage?
+    package var operationState: OperationState
+    package var progressDocuments: ProgressMessage?
+    package var progressBytes: ProgressMessage?
+    package var collectionIds: [String]
+    package var namespaceIds: [String]
+    package var snapshotTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(startTime: nil)
     }
 
-    public init(
+    package init(
         startTime: TimestampMessage? = nil, endTime: TimestampMessage? = nil,
         operationState: OperationState = OperationState(), progressDocuments: ProgressMessage? = nil,
         progressBytes: ProgressMessage? = nil, collectionIds: [String] = [], namespaceIds: [String] = [],
@@ -328,9 +328,9 @@ public struct BulkDeleteDocumentsMetadata: WireMessage {
         self.snapshotTime = snapshotTime
     }
 
-    public static let typeName = "google.firestore.admin.v1.BulkDeleteDocumentsMetadata"
+    package static let typeName = "google.firestore.admin.v1.BulkDeleteDocumentsMetadata"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "start_time", &startTime)
         try visitor.message(2, "end_time", &endTime)
         try visitor.enumeration(3, "operation_state", &operationState)

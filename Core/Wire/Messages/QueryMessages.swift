@@ -1,20 +1,20 @@
 import HearthModel
 
 /// google.firestore.v1.RunQueryRequest
-public struct RunQueryRequest: WireMessage {
-    public var parent: String
-    public var structuredQuery: StructuredQueryMessage?
-    public var transaction: [UInt8]?
-    public var newTransaction: TransactionOptionsMessage?
-    public var readTime: TimestampMessage?
-    public var explainOptions: ExplainOptionsMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct RunQueryRequest: WireMessage {
+    package var parent: String
+    package var structuredQuery: StructuredQueryMessage?
+    package var transaction: [UInt8]?
+    package var newTransaction: TransactionOptionsMessage?
+    package var readTime: TimestampMessage?
+    package var explainOptions: ExplainOptionsMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", structuredQuery: StructuredQueryMessage? = nil, transaction: [UInt8]? = nil,
         newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil,
         explainOptions: ExplainOptionsMessage? = nil, requestOptions: RequestOptionsMessage? = nil
@@ -28,9 +28,9 @@ public struct RunQueryRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.RunQueryRequest"
+    package static let typeName = "google.firestore.v1.RunQueryRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.message(2, "structured_query", oneof: "query_type", &structuredQuery)
         try visitor.bytes(5, "transaction", oneof: "consistency_selector", &transaction)
@@ -42,19 +42,19 @@ public struct RunQueryRequest: WireMessage {
 }
 
 /// google.firestore.v1.RunQueryResponse
-public struct RunQueryResponse: WireMessage {
-    public var transaction: [UInt8]
-    public var document: DocumentMessage?
-    public var readTime: TimestampMessage?
-    public var skippedResults: Int32
-    public var done: Bool?
-    public var explainMetrics: ExplainMetricsMessage?
+package struct RunQueryResponse: WireMessage {
+    package var transaction: [UInt8]
+    package var document: DocumentMessage?
+    package var readTime: TimestampMessage?
+    package var skippedResults: Int32
+    package var done: Bool?
+    package var explainMetrics: ExplainMetricsMessage?
 
-    public init() {
+    package init() {
         self.init(transaction: [])
     }
 
-    public init(
+    package init(
         transaction: [UInt8] = [], document: DocumentMessage? = nil, readTime: TimestampMessage? = nil,
         skippedResults: Int32 = 0, done: Bool? = nil, explainMetrics: ExplainMetricsMessage? = nil
     ) {
@@ -66,9 +66,9 @@ public struct RunQueryResponse: WireMessage {
         self.explainMetrics = explainMetrics
     }
 
-    public static let typeName = "google.firestore.v1.RunQueryResponse"
+    package static let typeName = "google.firestore.v1.RunQueryResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "document", &document)
         try visitor.bytes(2, "transaction", &transaction)
         try visitor.message(3, "read_time", &readTime)
@@ -79,20 +79,20 @@ public struct RunQueryResponse: WireMessage {
 }
 
 /// google.firestore.v1.PartitionQueryRequest
-public struct PartitionQueryRequest: WireMessage {
-    public var parent: String
-    public var structuredQuery: StructuredQueryMessage?
-    public var partitionCount: Int64
-    public var pageToken: String
-    public var pageSize: Int32
-    public var readTime: TimestampMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct PartitionQueryRequest: WireMessage {
+    package var parent: String
+    package var structuredQuery: StructuredQueryMessage?
+    package var partitionCount: Int64
+    package var pageToken: String
+    package var pageSize: Int32
+    package var readTime: TimestampMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(parent: "")
     }
 
-    public init(
+    package init(
         parent: String = "", structuredQuery: StructuredQueryMessage? = nil, partitionCount: Int64 = 0,
         pageToken: String = "", pageSize: Int32 = 0, readTime: TimestampMessage? = nil,
         requestOptions: RequestOptionsMessage? = nil
@@ -106,9 +106,9 @@ public struct PartitionQueryRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.PartitionQueryRequest"
+    package static let typeName = "google.firestore.v1.PartitionQueryRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "parent", &parent)
         try visitor.message(2, "structured_query", oneof: "query_type", &structuredQuery)
         try visitor.int64(3, "partition_count", &partitionCount)
@@ -120,42 +120,42 @@ public struct PartitionQueryRequest: WireMessage {
 }
 
 /// google.firestore.v1.PartitionQueryResponse
-public struct PartitionQueryResponse: WireMessage {
-    public var partitions: [CursorMessage]
-    public var nextPageToken: String
+package struct PartitionQueryResponse: WireMessage {
+    package var partitions: [CursorMessage]
+    package var nextPageToken: String
 
-    public init() {
+    package init() {
         self.init(partitions: [])
     }
 
-    public init(partitions: [CursorMessage] = [], nextPageToken: String = "") {
+    package init(partitions: [CursorMessage] = [], nextPageToken: String = "") {
         self.partitions = partitions
         self.nextPageToken = nextPageToken
     }
 
-    public static let typeName = "google.firestore.v1.PartitionQueryResponse"
+    package static let typeName = "google.firestore.v1.PartitionQueryResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "partitions", &partitions)
         try visitor.string(2, "next_page_token", &nextPageToken)
     }
 }
 
 /// google.firestore.v1.ExecutePipelineRequest
-public struct ExecutePipelineRequest: WireMessage {
-    public var database: String
-    public var structuredPipeline: Bool
-    public var transaction: [UInt8]?
-    public var newTransaction: TransactionOptionsMessage?
-    public var readTime: TimestampMessage?
-    public var autoCommitTransaction: Bool
-    public var requestOptions: RequestOptionsMessage?
+package struct ExecutePipelineRequest: WireMessage {
+    package var database: String
+    package var structuredPipeline: Bool
+    package var transaction: [UInt8]?
+    package var newTransaction: TransactionOptionsMessage?
+    package var readTime: TimestampMessage?
+    package var autoCommitTransaction: Bool
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", structuredPipeline: Bool = false, transaction: [UInt8]? = nil,
         newTransaction: TransactionOptionsMessage? = nil, readTime: TimestampMessage? = nil,
         autoCommitTransaction: Bool = false, requestOptions: RequestOptionsMessage? = nil
@@ -169,9 +169,9 @@ public struct ExecutePipelineRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.ExecutePipelineRequest"
+    package static let typeName = "google.firestore.v1.ExecutePipelineRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.presence(2, "structured_pipeline", oneof: "pipeline_type", &structuredPipeline)
         try visitor.bytes(5, "transaction", oneof: "consistency_selector", &transaction)
@@ -183,17 +183,17 @@ public struct ExecutePipelineRequest: WireMessage {
 }
 
 /// google.firestore.v1.ExecutePipelineResponse
-public struct ExecutePipelineResponse: WireMessage {
-    public var transaction: [UInt8]
-    public var results: [DocumentMessage]
-    public var executionTime: TimestampMessage?
-    public var explainStats: ExplainStatsMessage?
+package struct ExecutePipelineResponse: WireMessage {
+    package var transaction: [UInt8]
+    package var results: [DocumentMessage]
+    package var executionTime: TimestampMessage?
+    package var explainStats: ExplainStatsMessage?
 
-    public init() {
+    package init() {
         self.init(transaction: [])
     }
 
-    public init(
+    package init(
         transaction: [UInt8] = [], results: [DocumentMessage] = [], executionTime: TimestampMessage? = nil,
         explainStats: ExplainStatsMessage? = nil
     ) {
@@ -203,9 +203,9 @@ public struct ExecutePipelineResponse: WireMessage {
         self.explainStats = explainStats
     }
 
-    public static let typeName = "google.firestore.v1.ExecutePipelineResponse"
+    package static let typeName = "google.firestore.v1.ExecutePipelineResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.bytes(1, "transaction", &transaction)
         try visitor.messages(2, "results", &results)
         try visitor.message(3, "execution_time", &executionTime)

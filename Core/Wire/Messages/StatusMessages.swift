@@ -1,24 +1,24 @@
 import HearthModel
 
 /// google.rpc.Status
-public struct StatusMessage: WireMessage {
-    public var code: Int32
-    public var message: String
-    public var details: [AnyMessage]
+package struct StatusMessage: WireMessage {
+    package var code: Int32
+    package var message: String
+    package var details: [AnyMessage]
 
-    public init() {
+    package init() {
         self.init(code: 0)
     }
 
-    public init(code: Int32 = 0, message: String = "", details: [AnyMessage] = []) {
+    package init(code: Int32 = 0, message: String = "", details: [AnyMessage] = []) {
         self.code = code
         self.message = message
         self.details = details
     }
 
-    public static let typeName = "google.rpc.Status"
+    package static let typeName = "google.rpc.Status"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.int32(1, "code", &code)
         try visitor.string(2, "message", &message)
         try visitor.messages(3, "details", &details)
@@ -26,24 +26,24 @@ public struct StatusMessage: WireMessage {
 }
 
 /// google.rpc.ErrorInfo
-public struct ErrorInfoMessage: WireMessage {
-    public var reason: String
-    public var domain: String
-    public var metadata: StringMap
+package struct ErrorInfoMessage: WireMessage {
+    package var reason: String
+    package var domain: String
+    package var metadata: StringMap
 
-    public init() {
+    package init() {
         self.init(reason: "")
     }
 
-    public init(reason: String = "", domain: String = "", metadata: StringMap = StringMap()) {
+    package init(reason: String = "", domain: String = "", metadata: StringMap = StringMap()) {
         self.reason = reason
         self.domain = domain
         self.metadata = metadata
     }
 
-    public static let typeName = "google.rpc.ErrorInfo"
+    package static let typeName = "google.rpc.ErrorInfo"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "reason", &reason)
         try visitor.string(2, "domain", &domain)
         try visitor.stringMap(3, "metadata", &metadata)
@@ -51,37 +51,37 @@ public struct ErrorInfoMessage: WireMessage {
 }
 
 /// google.rpc.RetryInfo
-public struct RetryInfoMessage: WireMessage {
-    public var retryDelay: DurationMessage?
+package struct RetryInfoMessage: WireMessage {
+    package var retryDelay: DurationMessage?
 
-    public init() {
+    package init() {
         self.init(retryDelay: nil)
     }
 
-    public init(retryDelay: DurationMessage? = nil) {
+    package init(retryDelay: DurationMessage? = nil) {
         self.retryDelay = retryDelay
     }
 
-    public static let typeName = "google.rpc.RetryInfo"
+    package static let typeName = "google.rpc.RetryInfo"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "retry_delay", &retryDelay)
     }
 }
 
 /// google.rpc.BadRequest
-public struct BadRequestMessage: WireMessage {
-    public struct FieldViolation: WireMessage {
-        public var field: String
-        public var description: String
-        public var reason: String
-        public var localizedMessage: LocalizedMessage?
+package struct BadRequestMessage: WireMessage {
+    package struct FieldViolation: WireMessage {
+        package var field: String
+        package var description: String
+        package var reason: String
+        package var localizedMessage: LocalizedMessage?
 
-        public init() {
+        package init() {
             self.init(field: "")
         }
 
-        public init(
+        package init(
             field: String = "", description: String = "", reason: String = "",
             localizedMessage: LocalizedMessage? = nil
         ) {
@@ -91,9 +91,9 @@ public struct BadRequestMessage: WireMessage {
             self.localizedMessage = localizedMessage
         }
 
-        public static let typeName = "google.rpc.BadRequest.FieldViolation"
+        package static let typeName = "google.rpc.BadRequest.FieldViolation"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "field", &field)
             try visitor.string(2, "description", &description)
             try visitor.string(3, "reason", &reason)
@@ -101,80 +101,80 @@ public struct BadRequestMessage: WireMessage {
         }
     }
 
-    public var fieldViolations: [FieldViolation]
+    package var fieldViolations: [FieldViolation]
 
-    public init() {
+    package init() {
         self.init(fieldViolations: [])
     }
 
-    public init(fieldViolations: [FieldViolation] = []) {
+    package init(fieldViolations: [FieldViolation] = []) {
         self.fieldViolations = fieldViolations
     }
 
-    public static let typeName = "google.rpc.BadRequest"
+    package static let typeName = "google.rpc.BadRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "field_violations", &fieldViolations)
     }
 }
 
 /// google.rpc.Help
-public struct HelpMessage: WireMessage {
-    public struct Link: WireMessage {
-        public var description: String
-        public var url: String
+package struct HelpMessage: WireMessage {
+    package struct Link: WireMessage {
+        package var description: String
+        package var url: String
 
-        public init() {
+        package init() {
             self.init(description: "")
         }
 
-        public init(description: String = "", url: String = "") {
+        package init(description: String = "", url: String = "") {
             self.description = description
             self.url = url
         }
 
-        public static let typeName = "google.rpc.Help.Link"
+        package static let typeName = "google.rpc.Help.Link"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "description", &description)
             try visitor.string(2, "url", &url)
         }
     }
 
-    public var links: [Link]
+    package var links: [Link]
 
-    public init() {
+    package init() {
         self.init(links: [])
     }
 
-    public init(links: [Link] = []) {
+    package init(links: [Link] = []) {
         self.links = links
     }
 
-    public static let typeName = "google.rpc.Help"
+    package static let typeName = "google.rpc.Help"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "links", &links)
     }
 }
 
 /// google.rpc.LocalizedMessage
-public struct LocalizedMessage: WireMessage {
-    public var locale: String
-    public var message: String
+package struct LocalizedMessage: WireMessage {
+    package var locale: String
+    package var message: String
 
-    public init() {
+    package init() {
         self.init(locale: "")
     }
 
-    public init(locale: String = "", message: String = "") {
+    package init(locale: String = "", message: String = "") {
         self.locale = locale
         self.message = message
     }
 
-    public static let typeName = "google.rpc.LocalizedMessage"
+    package static let typeName = "google.rpc.LocalizedMessage"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "locale", &locale)
         try visitor.string(2, "message", &message)
     }

@@ -1,9 +1,9 @@
 import HearthModel
 
 /// google.protobuf.Struct: JSON inside of a message.
-public struct StructMessage: WireMessage {
+package struct StructMessage: WireMessage {
     /// google.protobuf.Value
-    public enum Member: Sendable {
+    package enum Member: Sendable {
         case null
         case number(Double)
         case string(String)
@@ -12,39 +12,39 @@ public struct StructMessage: WireMessage {
         case list([Member])
     }
 
-    public struct Field: Sendable {
-        public var name: String
-        public var value: Member
+    package struct Field: Sendable {
+        package var name: String
+        package var value: Member
 
-        public init(name: String, value: Member) {
+        package init(name: String, value: Member) {
             self.name = name
             self.value = value
         }
     }
 
     /// In the order given; a name stands once.
-    public var fields: [Field]
+    package var fields: [Field]
 
-    public init() {
+    package init() {
         fields = []
     }
 
-    public init(_ fields: [(name: String, value: Member)]) {
+    package init(_ fields: [(name: String, value: Member)]) {
         self.fields = fields.map { Field(name: $0.name, value: $0.value) }
     }
 
-    public subscript(name: String) -> Member? {
+    package subscript(name: String) -> Member? {
         fields.last { UTF8Order.equal($0.name, name) }?.value
     }
 
-    public static let typeName = "google.protobuf.Struct"
+    package static let typeName = "google.protobuf.Struct"
 
     /// A struct's fields are data, not declarations: the codecs below replace the list.
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 
     // MARK: Binary
 
-    public mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout BinaryFieldDecoder) throws(Status) {
         try decode(&decoder.reader, depth: decoder.depth)
     }
 
@@ -117,7 +117,7 @@ public struct StructMessage: WireMessage {
         return elements
     }
 
-    public func encode(_ encoder: inout BinaryFieldEncoder) {
+    package func encode(_ encoder: inout BinaryFieldEncoder) {
         Self.write(self, &encoder.writer)
     }
 
@@ -168,7 +168,7 @@ public struct StructMessage: WireMessage {
 
     // MARK: JSON
 
-    public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
         try decoder.beginMessage(Self.typeName)
         var isFirst = true
         while let key = try decoder.reader.nextMember(&isFirst) {
@@ -197,7 +197,7 @@ public struct StructMessage: WireMessage {
         return .number(try decoder.readDouble())
     }
 
-    public func encode(_ encoder: inout JSONFieldEncoder) {
+    package func encode(_ encoder: inout JSONFieldEncoder) {
         Self.write(.object(self), &encoder.writer)
     }
 

@@ -1,55 +1,55 @@
 import HearthModel
 
 /// google.firestore.v1.StructuredQuery
-public struct StructuredQueryMessage: WireMessage {
-    public struct Direction: WireEnum {
-        public var rawValue: Int32
+package struct StructuredQueryMessage: WireMessage {
+    package struct Direction: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = Direction(rawValue: 0)
-        public static let ascending = Direction(rawValue: 1)
-        public static let descending = Direction(rawValue: 2)
+        package static let unspecified = Direction(rawValue: 0)
+        package static let ascending = Direction(rawValue: 1)
+        package static let descending = Direction(rawValue: 2)
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.Direction"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.v1.StructuredQuery.Direction"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "DIRECTION_UNSPECIFIED"), (1, "ASCENDING"), (2, "DESCENDING"),
         ]
     }
 
-    public struct CollectionSelector: WireMessage {
-        public var collectionId: String
-        public var allDescendants: Bool
+    package struct CollectionSelector: WireMessage {
+        package var collectionId: String
+        package var allDescendants: Bool
 
-        public init() {
+        package init() {
             self.init(collectionId: "")
         }
 
-        public init(collectionId: String = "", allDescendants: Bool = false) {
+        package init(collectionId: String = "", allDescendants: Bool = false) {
             self.collectionId = collectionId
             self.allDescendants = allDescendants
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.CollectionSelector"
+        package static let typeName = "google.firestore.v1.StructuredQuery.CollectionSelector"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(2, "collection_id", &collectionId)
             try visitor.bool(3, "all_descendants", &allDescendants)
         }
     }
 
-    public struct Filter: WireMessage {
-        public var compositeFilter: StructuredQueryMessage.CompositeFilter?
-        public var fieldFilter: StructuredQueryMessage.FieldFilter?
-        public var unaryFilter: StructuredQueryMessage.UnaryFilter?
+    package struct Filter: WireMessage {
+        package var compositeFilter: StructuredQueryMessage.CompositeFilter?
+        package var fieldFilter: StructuredQueryMessage.FieldFilter?
+        package var unaryFilter: StructuredQueryMessage.UnaryFilter?
 
-        public init() {
+        package init() {
             self.init(compositeFilter: nil)
         }
 
-        public init(
+        package init(
             compositeFilter: StructuredQueryMessage.CompositeFilter? = nil,
             fieldFilter: StructuredQueryMessage.FieldFilter? = nil,
             unaryFilter: StructuredQueryMessage.UnaryFilter? = nil
@@ -59,90 +59,90 @@ public struct StructuredQueryMessage: WireMessage {
             self.unaryFilter = unaryFilter
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.Filter"
+        package static let typeName = "google.firestore.v1.StructuredQuery.Filter"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "composite_filter", oneof: "filter_type", &compositeFilter)
             try visitor.message(2, "field_filter", oneof: "filter_type", &fieldFilter)
             try visitor.message(3, "unary_filter", oneof: "filter_type", &unaryFilter)
         }
     }
 
-    public struct CompositeFilter: WireMessage {
-        public struct Operator: WireEnum {
-            public var rawValue: Int32
+    package struct CompositeFilter: WireMessage {
+        package struct Operator: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = Operator(rawValue: 0)
-            public static let and = Operator(rawValue: 1)
-            public static let or = Operator(rawValue: 2)
+            package static let unspecified = Operator(rawValue: 0)
+            package static let and = Operator(rawValue: 1)
+            package static let or = Operator(rawValue: 2)
 
-            public static let typeName = "google.firestore.v1.StructuredQuery.CompositeFilter.Operator"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.v1.StructuredQuery.CompositeFilter.Operator"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "OPERATOR_UNSPECIFIED"), (1, "AND"), (2, "OR"),
             ]
         }
 
-        public var op: Operator
-        public var filters: [StructuredQueryMessage.Filter]
+        package var op: Operator
+        package var filters: [StructuredQueryMessage.Filter]
 
-        public init() {
+        package init() {
             self.init(op: Operator())
         }
 
-        public init(op: Operator = Operator(), filters: [StructuredQueryMessage.Filter] = []) {
+        package init(op: Operator = Operator(), filters: [StructuredQueryMessage.Filter] = []) {
             self.op = op
             self.filters = filters
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.CompositeFilter"
+        package static let typeName = "google.firestore.v1.StructuredQuery.CompositeFilter"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.enumeration(1, "op", &op)
             try visitor.messages(2, "filters", &filters)
         }
     }
 
-    public struct FieldFilter: WireMessage {
-        public struct Operator: WireEnum {
-            public var rawValue: Int32
+    package struct FieldFilter: WireMessage {
+        package struct Operator: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = Operator(rawValue: 0)
-            public static let lessThan = Operator(rawValue: 1)
-            public static let lessThanOrEqual = Operator(rawValue: 2)
-            public static let greaterThan = Operator(rawValue: 3)
-            public static let greaterThanOrEqual = Operator(rawValue: 4)
-            public static let equal = Operator(rawValue: 5)
-            public static let notEqual = Operator(rawValue: 6)
-            public static let arrayContains = Operator(rawValue: 7)
-            public static let `in` = Operator(rawValue: 8)
-            public static let arrayContainsAny = Operator(rawValue: 9)
-            public static let notIn = Operator(rawValue: 10)
+            package static let unspecified = Operator(rawValue: 0)
+            package static let lessThan = Operator(rawValue: 1)
+            package static let lessThanOrEqual = Operator(rawValue: 2)
+            package static let greaterThan = Operator(rawValue: 3)
+            package static let greaterThanOrEqual = Operator(rawValue: 4)
+            package static let equal = Operator(rawValue: 5)
+            package static let notEqual = Operator(rawValue: 6)
+            package static let arrayContains = Operator(rawValue: 7)
+            package static let `in` = Operator(rawValue: 8)
+            package static let arrayContainsAny = Operator(rawValue: 9)
+            package static let notIn = Operator(rawValue: 10)
 
-            public static let typeName = "google.firestore.v1.StructuredQuery.FieldFilter.Operator"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.v1.StructuredQuery.FieldFilter.Operator"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "OPERATOR_UNSPECIFIED"), (1, "LESS_THAN"), (2, "LESS_THAN_OR_EQUAL"), (3, "GREATER_THAN"),
                 (4, "GREATER_THAN_OR_EQUAL"), (5, "EQUAL"), (6, "NOT_EQUAL"), (7, "ARRAY_CONTAINS"), (8, "IN"),
                 (9, "ARRAY_CONTAINS_ANY"), (10, "NOT_IN"),
             ]
         }
 
-        public var field: StructuredQueryMessage.FieldReference?
-        public var op: Operator
-        public var value: Value?
+        package var field: StructuredQueryMessage.FieldReference?
+        package var op: Operator
+        package var value: Value?
 
-        public init() {
+        package init() {
             self.init(field: nil)
         }
 
-        public init(
+        package init(
             field: StructuredQueryMessage.FieldReference? = nil, op: Operator = Operator(), value: Value? = nil
         ) {
             self.field = field
@@ -150,64 +150,64 @@ public struct StructuredQueryMessage: WireMessage {
             self.value = value
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.FieldFilter"
+        package static let typeName = "google.firestore.v1.StructuredQuery.FieldFilter"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "field", &field)
             try visitor.enumeration(2, "op", &op)
             try visitor.value(3, "value", &value)
         }
     }
 
-    public struct UnaryFilter: WireMessage {
-        public struct Operator: WireEnum {
-            public var rawValue: Int32
+    package struct UnaryFilter: WireMessage {
+        package struct Operator: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = Operator(rawValue: 0)
-            public static let isNan = Operator(rawValue: 2)
-            public static let isNull = Operator(rawValue: 3)
-            public static let isNotNan = Operator(rawValue: 4)
-            public static let isNotNull = Operator(rawValue: 5)
+            package static let unspecified = Operator(rawValue: 0)
+            package static let isNan = Operator(rawValue: 2)
+            package static let isNull = Operator(rawValue: 3)
+            package static let isNotNan = Operator(rawValue: 4)
+            package static let isNotNull = Operator(rawValue: 5)
 
-            public static let typeName = "google.firestore.v1.StructuredQuery.UnaryFilter.Operator"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.v1.StructuredQuery.UnaryFilter.Operator"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "OPERATOR_UNSPECIFIED"), (2, "IS_NAN"), (3, "IS_NULL"), (4, "IS_NOT_NAN"), (5, "IS_NOT_NULL"),
             ]
         }
 
-        public var op: Operator
-        public var field: StructuredQueryMessage.FieldReference?
+        package var op: Operator
+        package var field: StructuredQueryMessage.FieldReference?
 
-        public init() {
+        package init() {
             self.init(op: Operator())
         }
 
-        public init(op: Operator = Operator(), field: StructuredQueryMessage.FieldReference? = nil) {
+        package init(op: Operator = Operator(), field: StructuredQueryMessage.FieldReference? = nil) {
             self.op = op
             self.field = field
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.UnaryFilter"
+        package static let typeName = "google.firestore.v1.StructuredQuery.UnaryFilter"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.enumeration(1, "op", &op)
             try visitor.message(2, "field", oneof: "operand_type", &field)
         }
     }
 
-    public struct Order: WireMessage {
-        public var field: StructuredQueryMessage.FieldReference?
-        public var direction: StructuredQueryMessage.Direction
+    package struct Order: WireMessage {
+        package var field: StructuredQueryMessage.FieldReference?
+        package var direction: StructuredQueryMessage.Direction
 
-        public init() {
+        package init() {
             self.init(field: nil)
         }
 
-        public init(
+        package init(
             field: StructuredQueryMessage.FieldReference? = nil,
             direction: StructuredQueryMessage.Direction = StructuredQueryMessage.Direction()
         ) {
@@ -215,81 +215,81 @@ public struct StructuredQueryMessage: WireMessage {
             self.direction = direction
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.Order"
+        package static let typeName = "google.firestore.v1.StructuredQuery.Order"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "field", &field)
             try visitor.enumeration(2, "direction", &direction)
         }
     }
 
-    public struct FieldReference: WireMessage {
-        public var fieldPath: String
+    package struct FieldReference: WireMessage {
+        package var fieldPath: String
 
-        public init() {
+        package init() {
             self.init(fieldPath: "")
         }
 
-        public init(fieldPath: String = "") {
+        package init(fieldPath: String = "") {
             self.fieldPath = fieldPath
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.FieldReference"
+        package static let typeName = "google.firestore.v1.StructuredQuery.FieldReference"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(2, "field_path", &fieldPath)
         }
     }
 
-    public struct Projection: WireMessage {
-        public var fields: [StructuredQueryMessage.FieldReference]
+    package struct Projection: WireMessage {
+        package var fields: [StructuredQueryMessage.FieldReference]
 
-        public init() {
+        package init() {
             self.init(fields: [])
         }
 
-        public init(fields: [StructuredQueryMessage.FieldReference] = []) {
+        package init(fields: [StructuredQueryMessage.FieldReference] = []) {
             self.fields = fields
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.Projection"
+        package static let typeName = "google.firestore.v1.StructuredQuery.Projection"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.messages(2, "fields", &fields)
         }
     }
 
-    public struct FindNearest: WireMessage {
-        public struct DistanceMeasure: WireEnum {
-            public var rawValue: Int32
+    package struct FindNearest: WireMessage {
+        package struct DistanceMeasure: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = DistanceMeasure(rawValue: 0)
-            public static let euclidean = DistanceMeasure(rawValue: 1)
-            public static let cosine = DistanceMeasure(rawValue: 2)
-            public static let dotProduct = DistanceMeasure(rawValue: 3)
+            package static let unspecified = DistanceMeasure(rawValue: 0)
+            package static let euclidean = DistanceMeasure(rawValue: 1)
+            package static let cosine = DistanceMeasure(rawValue: 2)
+            package static let dotProduct = DistanceMeasure(rawValue: 3)
 
-            public static let typeName = "google.firestore.v1.StructuredQuery.FindNearest.DistanceMeasure"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.v1.StructuredQuery.FindNearest.DistanceMeasure"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "DISTANCE_MEASURE_UNSPECIFIED"), (1, "EUCLIDEAN"), (2, "COSINE"), (3, "DOT_PRODUCT"),
             ]
         }
 
-        public var vectorField: StructuredQueryMessage.FieldReference?
-        public var queryVector: Value?
-        public var distanceMeasure: DistanceMeasure
-        public var limit: Int32?
-        public var distanceResultField: String
-        public var distanceThreshold: Double?
+        package var vectorField: StructuredQueryMessage.FieldReference?
+        package var queryVector: Value?
+        package var distanceMeasure: DistanceMeasure
+        package var limit: Int32?
+        package var distanceResultField: String
+        package var distanceThreshold: Double?
 
-        public init() {
+        package init() {
             self.init(vectorField: nil)
         }
 
-        public init(
+        package init(
             vectorField: StructuredQueryMessage.FieldReference? = nil, queryVector: Value? = nil,
             distanceMeasure: DistanceMeasure = DistanceMeasure(), limit: Int32? = nil,
             distanceResultField: String = "", distanceThreshold: Double? = nil
@@ -302,9 +302,9 @@ public struct StructuredQueryMessage: WireMessage {
             self.distanceThreshold = distanceThreshold
         }
 
-        public static let typeName = "google.firestore.v1.StructuredQuery.FindNearest"
+        package static let typeName = "google.firestore.v1.StructuredQuery.FindNearest"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(1, "vector_field", &vectorField)
             try visitor.value(2, "query_vector", &queryVector)
             try visitor.enumeration(3, "distance_measure", &distanceMeasure)
@@ -314,21 +314,21 @@ public struct StructuredQueryMessage: WireMessage {
         }
     }
 
-    public var select: Projection?
-    public var from: [CollectionSelector]
-    public var `where`: Filter?
-    public var orderBy: [Order]
-    public var startAt: CursorMessage?
-    public var endAt: CursorMessage?
-    public var offset: Int32
-    public var limit: Int32?
-    public var findNearest: FindNearest?
+    package var select: Projection?
+    package var from: [CollectionSelector]
+    package var `where`: Filter?
+    package var orderBy: [Order]
+    package var startAt: CursorMessage?
+    package var endAt: CursorMessage?
+    package var offset: Int32
+    package var limit: Int32?
+    package var findNearest: FindNearest?
 
-    public init() {
+    package init() {
         self.init(select: nil)
     }
 
-    public init(
+    package init(
         select: Projection? = nil, from: [CollectionSelector] = [], `where`: Filter? = nil, orderBy: [Order] = [],
         startAt: CursorMessage? = nil, endAt: CursorMessage? = nil, offset: Int32 = 0, limit: Int32? = nil,
         findNearest: FindNearest? = nil
@@ -344,9 +344,9 @@ public struct StructuredQueryMessage: WireMessage {
         self.findNearest = findNearest
     }
 
-    public static let typeName = "google.firestore.v1.StructuredQuery"
+    package static let typeName = "google.firestore.v1.StructuredQuery"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "select", &select)
         try visitor.messages(2, "from", &from)
         try visitor.message(3, "where", &`where`)
@@ -360,22 +360,22 @@ public struct StructuredQueryMessage: WireMessage {
 }
 
 /// google.firestore.v1.Cursor
-public struct CursorMessage: WireMessage {
-    public var values: [Value]
-    public var before: Bool
+package struct CursorMessage: WireMessage {
+    package var values: [Value]
+    package var before: Bool
 
-    public init() {
+    package init() {
         self.init(values: [])
     }
 
-    public init(values: [Value] = [], before: Bool = false) {
+    package init(values: [Value] = [], before: Bool = false) {
         self.values = values
         self.before = before
     }
 
-    public static let typeName = "google.firestore.v1.Cursor"
+    package static let typeName = "google.firestore.v1.Cursor"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.values(1, "values", &values)
         try visitor.bool(2, "before", &before)
     }

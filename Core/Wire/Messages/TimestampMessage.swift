@@ -4,53 +4,53 @@ import HearthModel
 ///
 /// Messages keep this form because some requests must be refused for a time finer than a microsecond, which
 /// `HearthModel.Timestamp` cannot hold: take `preciseTimestamp()` there, and `timestamp()` where a time is floored.
-public struct TimestampMessage: WireMessage, Hashable {
-    public var seconds: Int64
-    public var nanos: Int32
+package struct TimestampMessage: WireMessage, Hashable {
+    package var seconds: Int64
+    package var nanos: Int32
 
-    public init() {
+    package init() {
         seconds = 0
         nanos = 0
     }
 
-    public init(seconds: Int64, nanos: Int32 = 0) {
+    package init(seconds: Int64, nanos: Int32 = 0) {
         self.seconds = seconds
         self.nanos = nanos
     }
 
-    public init(_ timestamp: Timestamp) {
+    package init(_ timestamp: Timestamp) {
         seconds = timestamp.seconds
         nanos = Int32(truncatingIfNeeded: timestamp.nanoseconds)
     }
 
-    public static let typeName = "google.protobuf.Timestamp"
+    package static let typeName = "google.protobuf.Timestamp"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.int64(1, "seconds", &seconds)
         try visitor.int32(2, "nanos", &nanos)
     }
 
-    public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
         self = try decoder.readTimestamp()
     }
 
-    public func encode(_ encoder: inout JSONFieldEncoder) {
+    package func encode(_ encoder: inout JSONFieldEncoder) {
         encoder.writer.timestamp(seconds: seconds, nanoseconds: nanos)
     }
 
     /// Whether the time has a part below a microsecond.
-    public var isFinerThanMicroseconds: Bool { nanos % 1000 != 0 }
+    package var isFinerThanMicroseconds: Bool { nanos % 1000 != 0 }
 
     /// The time in whole microseconds, floored.
     /// - Throws: INVALID_ARGUMENT outside of years 1 to 9999.
-    public func timestamp() throws(Status) -> Timestamp {
+    package func timestamp() throws(Status) -> Timestamp {
         guard let timestamp = Timestamp(seconds: seconds, nanoseconds: Int64(nanos)) else { throw Self.outOfRange() }
         return timestamp
     }
 
     /// The time, which must be in whole microseconds.
     /// - Throws: INVALID_ARGUMENT when it is finer, or outside of years 1 to 9999.
-    public func preciseTimestamp() throws(Status) -> Timestamp {
+    package func preciseTimestamp() throws(Status) -> Timestamp {
         if isFinerThanMicroseconds {
             throw .invalidArgument("timestamp cannot have more than microseconds precision")
         }
@@ -66,37 +66,37 @@ public struct TimestampMessage: WireMessage, Hashable {
 }
 
 /// google.protobuf.Duration. Both parts have the same sign.
-public struct DurationMessage: WireMessage, Hashable {
-    public var seconds: Int64
-    public var nanos: Int32
+package struct DurationMessage: WireMessage, Hashable {
+    package var seconds: Int64
+    package var nanos: Int32
 
-    public init() {
+    package init() {
         seconds = 0
         nanos = 0
     }
 
-    public init(seconds: Int64, nanos: Int32 = 0) {
+    package init(seconds: Int64, nanos: Int32 = 0) {
         self.seconds = seconds
         self.nanos = nanos
     }
 
-    public static let typeName = "google.protobuf.Duration"
+    package static let typeName = "google.protobuf.Duration"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.int64(1, "seconds", &seconds)
         try visitor.int32(2, "nanos", &nanos)
     }
 
-    public mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
+    package mutating func decode(_ decoder: inout JSONFieldDecoder) throws(Status) {
         self = try decoder.readDuration()
     }
 
-    public func encode(_ encoder: inout JSONFieldEncoder) {
+    package func encode(_ encoder: inout JSONFieldEncoder) {
         encoder.writer.string(text)
     }
 
     /// `1.5s`, with 0, 3, 6 or 9 fraction digits.
-    public var text: String {
+    package var text: String {
         var result: [UInt8] = seconds < 0 || nanos < 0 ? [UInt8(ascii: "-")] : []
         result.append(contentsOf: String(seconds.magnitude).utf8)
         RFC3339.appendFraction(Int32(clamping: nanos.magnitude), to: &result)
@@ -105,7 +105,7 @@ public struct DurationMessage: WireMessage, Hashable {
     }
 
     /// Parses `1.5s`: up to nine fraction digits, at most 10,000 years.
-    public init?(parsing text: String) {
+    package init?(parsing text: String) {
         var rest = Substring(text)
         guard rest.utf8.last == UInt8(ascii: "s") else { return nil }
         rest.removeLast()
@@ -131,10 +131,10 @@ public struct DurationMessage: WireMessage, Hashable {
 }
 
 /// google.protobuf.Empty
-public struct EmptyMessage: WireMessage {
-    public init() {}
+package struct EmptyMessage: WireMessage {
+    package init() {}
 
-    public static let typeName = "google.protobuf.Empty"
+    package static let typeName = "google.protobuf.Empty"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {}
 }

@@ -1,33 +1,33 @@
 import HearthModel
 
 /// google.firestore.v1.TransactionOptions
-public struct TransactionOptionsMessage: WireMessage {
-    public struct ConcurrencyMode: WireEnum {
-        public var rawValue: Int32
+package struct TransactionOptionsMessage: WireMessage {
+    package struct ConcurrencyMode: WireEnum {
+        package var rawValue: Int32
 
-        public init(rawValue: Int32 = 0) {
+        package init(rawValue: Int32 = 0) {
             self.rawValue = rawValue
         }
 
-        public static let unspecified = ConcurrencyMode(rawValue: 0)
-        public static let optimistic = ConcurrencyMode(rawValue: 1)
-        public static let pessimistic = ConcurrencyMode(rawValue: 2)
+        package static let unspecified = ConcurrencyMode(rawValue: 0)
+        package static let optimistic = ConcurrencyMode(rawValue: 1)
+        package static let pessimistic = ConcurrencyMode(rawValue: 2)
 
-        public static let typeName = "google.firestore.v1.TransactionOptions.ConcurrencyMode"
-        public static let names: [(number: Int32, name: StaticString)] = [
+        package static let typeName = "google.firestore.v1.TransactionOptions.ConcurrencyMode"
+        package static let names: [(number: Int32, name: StaticString)] = [
             (0, "CONCURRENCY_MODE_UNSPECIFIED"), (1, "OPTIMISTIC"), (2, "PESSIMISTIC"),
         ]
     }
 
-    public struct ReadWrite: WireMessage {
-        public var retryTransaction: [UInt8]
-        public var concurrencyMode: TransactionOptionsMessage.ConcurrencyMode
+    package struct ReadWrite: WireMessage {
+        package var retryTransaction: [UInt8]
+        package var concurrencyMode: TransactionOptionsMessage.ConcurrencyMode
 
-        public init() {
+        package init() {
             self.init(retryTransaction: [])
         }
 
-        public init(
+        package init(
             retryTransaction: [UInt8] = [],
             concurrencyMode: TransactionOptionsMessage.ConcurrencyMode = TransactionOptionsMessage.ConcurrencyMode()
         ) {
@@ -35,82 +35,82 @@ public struct TransactionOptionsMessage: WireMessage {
             self.concurrencyMode = concurrencyMode
         }
 
-        public static let typeName = "google.firestore.v1.TransactionOptions.ReadWrite"
+        package static let typeName = "google.firestore.v1.TransactionOptions.ReadWrite"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.bytes(1, "retry_transaction", &retryTransaction)
             try visitor.enumeration(2, "concurrency_mode", &concurrencyMode)
         }
     }
 
-    public struct ReadOnly: WireMessage {
-        public var readTime: TimestampMessage?
+    package struct ReadOnly: WireMessage {
+        package var readTime: TimestampMessage?
 
-        public init() {
+        package init() {
             self.init(readTime: nil)
         }
 
-        public init(readTime: TimestampMessage? = nil) {
+        package init(readTime: TimestampMessage? = nil) {
             self.readTime = readTime
         }
 
-        public static let typeName = "google.firestore.v1.TransactionOptions.ReadOnly"
+        package static let typeName = "google.firestore.v1.TransactionOptions.ReadOnly"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.message(2, "read_time", oneof: "consistency_selector", &readTime)
         }
     }
 
-    public var readOnly: ReadOnly?
-    public var readWrite: ReadWrite?
+    package var readOnly: ReadOnly?
+    package var readWrite: ReadWrite?
 
-    public init() {
+    package init() {
         self.init(readOnly: nil)
     }
 
-    public init(readOnly: ReadOnly? = nil, readWrite: ReadWrite? = nil) {
+    package init(readOnly: ReadOnly? = nil, readWrite: ReadWrite? = nil) {
         self.readOnly = readOnly
         self.readWrite = readWrite
     }
 
-    public static let typeName = "google.firestore.v1.TransactionOptions"
+    package static let typeName = "google.firestore.v1.TransactionOptions"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(2, "read_only", oneof: "mode", &readOnly)
         try visitor.message(3, "read_write", oneof: "mode", &readWrite)
     }
 }
 
 /// google.firestore.v1.RequestOptions
-public struct RequestOptionsMessage: WireMessage {
-    public var requestTags: [String]
+package struct RequestOptionsMessage: WireMessage {
+    package var requestTags: [String]
 
-    public init() {
+    package init() {
         self.init(requestTags: [])
     }
 
-    public init(requestTags: [String] = []) {
+    package init(requestTags: [String] = []) {
         self.requestTags = requestTags
     }
 
-    public static let typeName = "google.firestore.v1.RequestOptions"
+    package static let typeName = "google.firestore.v1.RequestOptions"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.strings(1, "request_tags", &requestTags)
     }
 }
 
 /// google.firestore.v1.BeginTransactionRequest
-public struct BeginTransactionRequest: WireMessage {
-    public var database: String
-    public var options: TransactionOptionsMessage?
-    public var requestOptions: RequestOptionsMessage?
+package struct BeginTransactionRequest: WireMessage {
+    package var database: String
+    package var options: TransactionOptionsMessage?
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", options: TransactionOptionsMessage? = nil, requestOptions: RequestOptionsMessage? = nil
     ) {
         self.database = database
@@ -118,9 +118,9 @@ public struct BeginTransactionRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.BeginTransactionRequest"
+    package static let typeName = "google.firestore.v1.BeginTransactionRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.message(2, "options", &options)
         try visitor.message(3, "request_options", &requestOptions)
@@ -128,36 +128,36 @@ public struct BeginTransactionRequest: WireMessage {
 }
 
 /// google.firestore.v1.BeginTransactionResponse
-public struct BeginTransactionResponse: WireMessage {
-    public var transaction: [UInt8]
+package struct BeginTransactionResponse: WireMessage {
+    package var transaction: [UInt8]
 
-    public init() {
+    package init() {
         self.init(transaction: [])
     }
 
-    public init(transaction: [UInt8] = []) {
+    package init(transaction: [UInt8] = []) {
         self.transaction = transaction
     }
 
-    public static let typeName = "google.firestore.v1.BeginTransactionResponse"
+    package static let typeName = "google.firestore.v1.BeginTransactionResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.bytes(1, "transaction", &transaction)
     }
 }
 
 /// google.firestore.v1.CommitRequest
-public struct CommitRequest: WireMessage {
-    public var database: String
-    public var writes: [WriteMessage]
-    public var transaction: [UInt8]
-    public var requestOptions: RequestOptionsMessage?
+package struct CommitRequest: WireMessage {
+    package var database: String
+    package var writes: [WriteMessage]
+    package var transaction: [UInt8]
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", writes: [WriteMessage] = [], transaction: [UInt8] = [],
         requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -167,9 +167,9 @@ public struct CommitRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.CommitRequest"
+    package static let typeName = "google.firestore.v1.CommitRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.messages(2, "writes", &writes)
         try visitor.bytes(3, "transaction", &transaction)
@@ -178,46 +178,46 @@ public struct CommitRequest: WireMessage {
 }
 
 /// google.firestore.v1.CommitResponse
-public struct CommitResponse: WireMessage {
-    public var writeResults: [WriteResultMessage]
-    public var commitTime: TimestampMessage?
+package struct CommitResponse: WireMessage {
+    package var writeResults: [WriteResultMessage]
+    package var commitTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(writeResults: [])
     }
 
-    public init(writeResults: [WriteResultMessage] = [], commitTime: TimestampMessage? = nil) {
+    package init(writeResults: [WriteResultMessage] = [], commitTime: TimestampMessage? = nil) {
         self.writeResults = writeResults
         self.commitTime = commitTime
     }
 
-    public static let typeName = "google.firestore.v1.CommitResponse"
+    package static let typeName = "google.firestore.v1.CommitResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "write_results", &writeResults)
         try visitor.message(2, "commit_time", &commitTime)
     }
 }
 
 /// google.firestore.v1.RollbackRequest
-public struct RollbackRequest: WireMessage {
-    public var database: String
-    public var transaction: [UInt8]
-    public var requestOptions: RequestOptionsMessage?
+package struct RollbackRequest: WireMessage {
+    package var database: String
+    package var transaction: [UInt8]
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(database: String = "", transaction: [UInt8] = [], requestOptions: RequestOptionsMessage? = nil) {
+    package init(database: String = "", transaction: [UInt8] = [], requestOptions: RequestOptionsMessage? = nil) {
         self.database = database
         self.transaction = transaction
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.RollbackRequest"
+    package static let typeName = "google.firestore.v1.RollbackRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.bytes(2, "transaction", &transaction)
         try visitor.message(3, "request_options", &requestOptions)

@@ -1,20 +1,20 @@
 import HearthModel
 
 /// google.firestore.v1.Write
-public struct WriteMessage: WireMessage {
-    public var update: DocumentMessage?
-    public var delete: String?
-    public var verify: String?
-    public var transform: DocumentTransformMessage?
-    public var updateMask: DocumentMaskMessage?
-    public var updateTransforms: [DocumentTransformMessage.FieldTransform]
-    public var currentDocument: PreconditionMessage?
+package struct WriteMessage: WireMessage {
+    package var update: DocumentMessage?
+    package var delete: String?
+    package var verify: String?
+    package var transform: DocumentTransformMessage?
+    package var updateMask: DocumentMaskMessage?
+    package var updateTransforms: [DocumentTransformMessage.FieldTransform]
+    package var currentDocument: PreconditionMessage?
 
-    public init() {
+    package init() {
         self.init(update: nil)
     }
 
-    public init(
+    package init(
         update: DocumentMessage? = nil, delete: String? = nil, verify: String? = nil,
         transform: DocumentTransformMessage? = nil, updateMask: DocumentMaskMessage? = nil,
         updateTransforms: [DocumentTransformMessage.FieldTransform] = [], currentDocument: PreconditionMessage? = nil
@@ -28,9 +28,9 @@ public struct WriteMessage: WireMessage {
         self.currentDocument = currentDocument
     }
 
-    public static let typeName = "google.firestore.v1.Write"
+    package static let typeName = "google.firestore.v1.Write"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "update", oneof: "operation", &update)
         try visitor.string(2, "delete", oneof: "operation", &delete)
         try visitor.message(3, "update_mask", &updateMask)
@@ -42,37 +42,37 @@ public struct WriteMessage: WireMessage {
 }
 
 /// google.firestore.v1.DocumentTransform
-public struct DocumentTransformMessage: WireMessage {
-    public struct FieldTransform: WireMessage {
-        public struct ServerValue: WireEnum {
-            public var rawValue: Int32
+package struct DocumentTransformMessage: WireMessage {
+    package struct FieldTransform: WireMessage {
+        package struct ServerValue: WireEnum {
+            package var rawValue: Int32
 
-            public init(rawValue: Int32 = 0) {
+            package init(rawValue: Int32 = 0) {
                 self.rawValue = rawValue
             }
 
-            public static let unspecified = ServerValue(rawValue: 0)
-            public static let requestTime = ServerValue(rawValue: 1)
+            package static let unspecified = ServerValue(rawValue: 0)
+            package static let requestTime = ServerValue(rawValue: 1)
 
-            public static let typeName = "google.firestore.v1.DocumentTransform.FieldTransform.ServerValue"
-            public static let names: [(number: Int32, name: StaticString)] = [
+            package static let typeName = "google.firestore.v1.DocumentTransform.FieldTransform.ServerValue"
+            package static let names: [(number: Int32, name: StaticString)] = [
                 (0, "SERVER_VALUE_UNSPECIFIED"), (1, "REQUEST_TIME"),
             ]
         }
 
-        public var fieldPath: String
-        public var setToServerValue: ServerValue?
-        public var increment: Value?
-        public var maximum: Value?
-        public var minimum: Value?
-        public var appendMissingElements: [Value]?
-        public var removeAllFromArray: [Value]?
+        package var fieldPath: String
+        package var setToServerValue: ServerValue?
+        package var increment: Value?
+        package var maximum: Value?
+        package var minimum: Value?
+        package var appendMissingElements: [Value]?
+        package var removeAllFromArray: [Value]?
 
-        public init() {
+        package init() {
             self.init(fieldPath: "")
         }
 
-        public init(
+        package init(
             fieldPath: String = "", setToServerValue: ServerValue? = nil, increment: Value? = nil,
             maximum: Value? = nil, minimum: Value? = nil, appendMissingElements: [Value]? = nil,
             removeAllFromArray: [Value]? = nil
@@ -86,9 +86,9 @@ public struct DocumentTransformMessage: WireMessage {
             self.removeAllFromArray = removeAllFromArray
         }
 
-        public static let typeName = "google.firestore.v1.DocumentTransform.FieldTransform"
+        package static let typeName = "google.firestore.v1.DocumentTransform.FieldTransform"
 
-        public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+        package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
             try visitor.string(1, "field_path", &fieldPath)
             try visitor.enumeration(2, "set_to_server_value", oneof: "transform_type", &setToServerValue)
             try visitor.value(3, "increment", oneof: "transform_type", &increment)
@@ -99,62 +99,62 @@ public struct DocumentTransformMessage: WireMessage {
         }
     }
 
-    public var document: String
-    public var fieldTransforms: [FieldTransform]
+    package var document: String
+    package var fieldTransforms: [FieldTransform]
 
-    public init() {
+    package init() {
         self.init(document: "")
     }
 
-    public init(document: String = "", fieldTransforms: [FieldTransform] = []) {
+    package init(document: String = "", fieldTransforms: [FieldTransform] = []) {
         self.document = document
         self.fieldTransforms = fieldTransforms
     }
 
-    public static let typeName = "google.firestore.v1.DocumentTransform"
+    package static let typeName = "google.firestore.v1.DocumentTransform"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "document", &document)
         try visitor.messages(2, "field_transforms", &fieldTransforms)
     }
 }
 
 /// google.firestore.v1.WriteResult
-public struct WriteResultMessage: WireMessage {
-    public var updateTime: TimestampMessage?
-    public var transformResults: [Value]
+package struct WriteResultMessage: WireMessage {
+    package var updateTime: TimestampMessage?
+    package var transformResults: [Value]
 
-    public init() {
+    package init() {
         self.init(updateTime: nil)
     }
 
-    public init(updateTime: TimestampMessage? = nil, transformResults: [Value] = []) {
+    package init(updateTime: TimestampMessage? = nil, transformResults: [Value] = []) {
         self.updateTime = updateTime
         self.transformResults = transformResults
     }
 
-    public static let typeName = "google.firestore.v1.WriteResult"
+    package static let typeName = "google.firestore.v1.WriteResult"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.message(1, "update_time", &updateTime)
         try visitor.values(2, "transform_results", &transformResults)
     }
 }
 
 /// google.firestore.v1.WriteRequest
-public struct WriteRequest: WireMessage {
-    public var database: String
-    public var streamId: String
-    public var writes: [WriteMessage]
-    public var streamToken: [UInt8]
-    public var labels: StringMap
-    public var requestOptions: RequestOptionsMessage?
+package struct WriteRequest: WireMessage {
+    package var database: String
+    package var streamId: String
+    package var writes: [WriteMessage]
+    package var streamToken: [UInt8]
+    package var labels: StringMap
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", streamId: String = "", writes: [WriteMessage] = [], streamToken: [UInt8] = [],
         labels: StringMap = StringMap(), requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -166,9 +166,9 @@ public struct WriteRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.WriteRequest"
+    package static let typeName = "google.firestore.v1.WriteRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.string(2, "stream_id", &streamId)
         try visitor.messages(3, "writes", &writes)
@@ -179,17 +179,17 @@ public struct WriteRequest: WireMessage {
 }
 
 /// google.firestore.v1.WriteResponse
-public struct WriteResponse: WireMessage {
-    public var streamId: String
-    public var streamToken: [UInt8]
-    public var writeResults: [WriteResultMessage]
-    public var commitTime: TimestampMessage?
+package struct WriteResponse: WireMessage {
+    package var streamId: String
+    package var streamToken: [UInt8]
+    package var writeResults: [WriteResultMessage]
+    package var commitTime: TimestampMessage?
 
-    public init() {
+    package init() {
         self.init(streamId: "")
     }
 
-    public init(
+    package init(
         streamId: String = "", streamToken: [UInt8] = [], writeResults: [WriteResultMessage] = [],
         commitTime: TimestampMessage? = nil
     ) {
@@ -199,9 +199,9 @@ public struct WriteResponse: WireMessage {
         self.commitTime = commitTime
     }
 
-    public static let typeName = "google.firestore.v1.WriteResponse"
+    package static let typeName = "google.firestore.v1.WriteResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "stream_id", &streamId)
         try visitor.bytes(2, "stream_token", &streamToken)
         try visitor.messages(3, "write_results", &writeResults)
@@ -210,17 +210,17 @@ public struct WriteResponse: WireMessage {
 }
 
 /// google.firestore.v1.BatchWriteRequest
-public struct BatchWriteRequest: WireMessage {
-    public var database: String
-    public var writes: [WriteMessage]
-    public var labels: StringMap
-    public var requestOptions: RequestOptionsMessage?
+package struct BatchWriteRequest: WireMessage {
+    package var database: String
+    package var writes: [WriteMessage]
+    package var labels: StringMap
+    package var requestOptions: RequestOptionsMessage?
 
-    public init() {
+    package init() {
         self.init(database: "")
     }
 
-    public init(
+    package init(
         database: String = "", writes: [WriteMessage] = [], labels: StringMap = StringMap(),
         requestOptions: RequestOptionsMessage? = nil
     ) {
@@ -230,9 +230,9 @@ public struct BatchWriteRequest: WireMessage {
         self.requestOptions = requestOptions
     }
 
-    public static let typeName = "google.firestore.v1.BatchWriteRequest"
+    package static let typeName = "google.firestore.v1.BatchWriteRequest"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.string(1, "database", &database)
         try visitor.messages(2, "writes", &writes)
         try visitor.stringMap(3, "labels", &labels)
@@ -241,22 +241,22 @@ public struct BatchWriteRequest: WireMessage {
 }
 
 /// google.firestore.v1.BatchWriteResponse
-public struct BatchWriteResponse: WireMessage {
-    public var writeResults: [WriteResultMessage]
-    public var status: [StatusMessage]
+package struct BatchWriteResponse: WireMessage {
+    package var writeResults: [WriteResultMessage]
+    package var status: [StatusMessage]
 
-    public init() {
+    package init() {
         self.init(writeResults: [])
     }
 
-    public init(writeResults: [WriteResultMessage] = [], status: [StatusMessage] = []) {
+    package init(writeResults: [WriteResultMessage] = [], status: [StatusMessage] = []) {
         self.writeResults = writeResults
         self.status = status
     }
 
-    public static let typeName = "google.firestore.v1.BatchWriteResponse"
+    package static let typeName = "google.firestore.v1.BatchWriteResponse"
 
-    public mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
+    package mutating func visit<V: FieldVisitor>(_ visitor: inout V) throws(V.Failure) {
         try visitor.messages(1, "write_results", &writeResults)
         try visitor.messages(2, "status", &status)
     }

@@ -6,7 +6,7 @@ extension JSONWriter {
 
     /// Appends a google.firestore.v1.Document.
     /// - Throws: DATA_LOSS when the stored bytes are no fields.
-    public mutating func document(_ document: EncodedDocument) throws(Status) {
+    package mutating func document(_ document: EncodedDocument) throws(Status) {
         byte(UInt8(ascii: "{"))
         var isFirst = true
         if !document.name.isEmpty {
@@ -29,7 +29,7 @@ extension JSONWriter {
     }
 
     /// RunQueryResponse with a document.
-    public mutating func runQueryResponse(
+    package mutating func runQueryResponse(
         _ document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = [],
         explainMetrics: ExplainMetricsMessage? = nil, options: JSONOptions = JSONOptions()
     ) throws(Status) {
@@ -44,7 +44,7 @@ extension JSONWriter {
     }
 
     /// BatchGetDocumentsResponse with a document.
-    public mutating func batchGetDocumentsResponse(
+    package mutating func batchGetDocumentsResponse(
         found document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = []
     ) throws(Status) {
         raw("{\"found\":")
@@ -54,7 +54,7 @@ extension JSONWriter {
     }
 
     /// BatchGetDocumentsResponse with the name of a missing document.
-    public mutating func batchGetDocumentsResponse(
+    package mutating func batchGetDocumentsResponse(
         missing name: String, readTime: Timestamp, transaction: [UInt8] = []
     ) {
         raw("{\"missing\":")
@@ -73,7 +73,7 @@ extension JSONWriter {
     }
 
     /// ListDocumentsResponse.
-    public mutating func listDocumentsResponse(
+    package mutating func listDocumentsResponse(
         _ documents: [EncodedDocument], nextPageToken: String = ""
     ) throws(Status) {
         byte(UInt8(ascii: "{"))
@@ -95,7 +95,7 @@ extension JSONWriter {
     }
 
     /// ListenResponse with a document change, as WebChannel carries it.
-    public mutating func documentChangeResponse(
+    package mutating func documentChangeResponse(
         _ document: EncodedDocument, targetIDs: [Int32], removedTargetIDs: [Int32] = []
     ) throws(Status) {
         raw("{\"documentChange\":{\"document\":")
@@ -119,7 +119,7 @@ extension JSONWriter {
     // MARK: Writes
 
     /// CommitResponse.
-    public mutating func commitResponse(_ results: [WriteResult], commitTime: Timestamp) {
+    package mutating func commitResponse(_ results: [WriteResult], commitTime: Timestamp) {
         byte(UInt8(ascii: "{"))
         var isFirst = true
         writeResults(results, &isFirst)
@@ -129,7 +129,7 @@ extension JSONWriter {
     }
 
     /// WriteResponse. A handshake has no results and no commit time.
-    public mutating func writeResponse(
+    package mutating func writeResponse(
         streamID: String = "", streamToken: [UInt8], results: [WriteResult] = [], commitTime: Timestamp? = nil
     ) {
         byte(UInt8(ascii: "{"))
@@ -190,24 +190,24 @@ extension JSONWriter {
 }
 
 extension WriteResultMessage {
-    public init(_ result: WriteResult) {
+    package init(_ result: WriteResult) {
         self.init(
             updateTime: result.updateTime.map { TimestampMessage($0) }, transformResults: result.transformResults)
     }
 
     /// - Throws: INVALID_ARGUMENT when the time is out of range.
-    public func writeResult() throws(Status) -> WriteResult {
+    package func writeResult() throws(Status) -> WriteResult {
         WriteResult(updateTime: try updateTime?.timestamp(), transformResults: transformResults)
     }
 }
 
 extension StatusMessage {
-    public init(_ status: Status) {
+    package init(_ status: Status) {
         self.init(code: Int32(status.code.rawValue), message: status.message)
     }
 
     /// The status; a code that isn't a canonical one is UNKNOWN.
-    public var status: Status {
+    package var status: Status {
         Status(Status.Code(rawValue: Int(code)) ?? .unknown, message)
     }
 }

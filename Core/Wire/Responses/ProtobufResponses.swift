@@ -7,7 +7,7 @@ extension ProtobufWriter {
     // MARK: Documents
 
     /// Appends the members of a google.firestore.v1.Document.
-    public mutating func document(_ document: EncodedDocument) {
+    package mutating func document(_ document: EncodedDocument) {
         append(bound: size(of: document)) { $0.document(document) }
     }
 
@@ -34,7 +34,7 @@ extension ProtobufWriter {
     }
 
     /// RunQueryResponse with a document.
-    public mutating func runQueryResponse(
+    package mutating func runQueryResponse(
         _ document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = [],
         explainMetrics: ExplainMetricsMessage? = nil
     ) {
@@ -51,7 +51,7 @@ extension ProtobufWriter {
     }
 
     /// BatchGetDocumentsResponse with a document.
-    public mutating func batchGetDocumentsResponse(
+    package mutating func batchGetDocumentsResponse(
         found document: EncodedDocument, readTime: Timestamp, transaction: [UInt8] = []
     ) {
         self.document(0x0a, document, restSizeMax: Self.tailSizeMax(transaction)) { cursor in
@@ -61,7 +61,7 @@ extension ProtobufWriter {
     }
 
     /// BatchGetDocumentsResponse with the name of a missing document.
-    public mutating func batchGetDocumentsResponse(
+    package mutating func batchGetDocumentsResponse(
         missing name: String, readTime: Timestamp, transaction: [UInt8] = []
     ) {
         append(bound: ValueCursor.headSizeMax + name.utf8.count + Self.tailSizeMax(transaction)) { cursor in
@@ -73,7 +73,7 @@ extension ProtobufWriter {
     }
 
     /// ListDocumentsResponse.
-    public mutating func listDocumentsResponse(_ documents: [EncodedDocument], nextPageToken: String = "") {
+    package mutating func listDocumentsResponse(_ documents: [EncodedDocument], nextPageToken: String = "") {
         for document in documents { self.document(0x0a, document, restSizeMax: 0) { _ in } }
         if !nextPageToken.isEmpty {
             bytes.append(0x12)
@@ -82,7 +82,7 @@ extension ProtobufWriter {
     }
 
     /// ListenResponse with a document change.
-    public mutating func documentChangeResponse(
+    package mutating func documentChangeResponse(
         _ document: EncodedDocument, targetIDs: [Int32], removedTargetIDs: [Int32] = []
     ) {
         let targets = packedSize(targetIDs)
@@ -98,13 +98,13 @@ extension ProtobufWriter {
     // MARK: Writes
 
     /// CommitResponse.
-    public mutating func commitResponse(_ results: [WriteResult], commitTime: Timestamp) {
+    package mutating func commitResponse(_ results: [WriteResult], commitTime: Timestamp) {
         for result in results { writeResult(0x0a, result) }
         time(0x12, commitTime)
     }
 
     /// WriteResponse. A handshake has no results and no commit time.
-    public mutating func writeResponse(
+    package mutating func writeResponse(
         streamID: String = "", streamToken: [UInt8], results: [WriteResult] = [], commitTime: Timestamp? = nil
     ) {
         if !streamID.isEmpty {

@@ -1,22 +1,22 @@
 import HearthModel
 
 /// A document at rest: its fields stay in wire form and are spliced into answers as they are.
-public struct EncodedDocument: Sendable {
+package struct EncodedDocument: Sendable {
     /// The full name.
-    public var name: String
+    package var name: String
     /// The entries of Document.fields in canonical order: see `FieldsCodec`.
-    public var fields: [UInt8]
-    public var createTime: Timestamp?
-    public var updateTime: Timestamp?
+    package var fields: [UInt8]
+    package var createTime: Timestamp?
+    package var updateTime: Timestamp?
 
-    public init(name: String, fields: [UInt8] = [], createTime: Timestamp? = nil, updateTime: Timestamp? = nil) {
+    package init(name: String, fields: [UInt8] = [], createTime: Timestamp? = nil, updateTime: Timestamp? = nil) {
         self.name = name
         self.fields = fields
         self.createTime = createTime
         self.updateTime = updateTime
     }
 
-    public init(_ document: Document) {
+    package init(_ document: Document) {
         self.init(
             name: document.name, fields: FieldsCodec.encode(document.fields), createTime: document.createTime,
             updateTime: document.updateTime)
@@ -24,18 +24,18 @@ public struct EncodedDocument: Sendable {
 
     /// From a received message.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
-    public init(_ message: DocumentMessage) throws(Status) {
+    package init(_ message: DocumentMessage) throws(Status) {
         self.init(try message.document())
     }
 
     /// The document as a value tree.
     /// - Throws: DATA_LOSS when the bytes are no fields.
-    public func document() throws(Status) -> Document {
+    package func document() throws(Status) -> Document {
         Document(name: name, fields: try FieldsCodec.decode(fields), createTime: createTime, updateTime: updateTime)
     }
 
     /// google.firestore.v1.Document in the binary form.
-    public func protobuf() -> [UInt8] {
+    package func protobuf() -> [UInt8] {
         var writer = ProtobufWriter()
         writer.reserve(writer.size(of: self))
         writer.document(self)
@@ -44,7 +44,7 @@ public struct EncodedDocument: Sendable {
 
     /// google.firestore.v1.Document as JSON.
     /// - Throws: DATA_LOSS when the bytes are no fields.
-    public func json() throws(Status) -> [UInt8] {
+    package func json() throws(Status) -> [UInt8] {
         var writer = JSONWriter()
         try writer.document(self)
         return writer.bytes
@@ -52,7 +52,7 @@ public struct EncodedDocument: Sendable {
 }
 
 extension DocumentMessage {
-    public init(_ document: Document) {
+    package init(_ document: Document) {
         self.init(
             name: document.name, fields: document.fields, createTime: document.createTime.map { TimestampMessage($0) },
             updateTime: document.updateTime.map { TimestampMessage($0) })
@@ -60,7 +60,7 @@ extension DocumentMessage {
 
     /// The document as the model has it; times are floored to microseconds.
     /// - Throws: INVALID_ARGUMENT when a time is out of range.
-    public func document() throws(Status) -> Document {
+    package func document() throws(Status) -> Document {
         Document(
             name: name, fields: fields, createTime: try createTime?.timestamp(), updateTime: try updateTime?.timestamp()
         )

@@ -5,22 +5,22 @@ import HearthModel
 ///
 /// The form is canonical: equal fields have equal bytes. A document with these bytes spliced between its name and its
 /// times is a valid google.firestore.v1.Document.
-public enum FieldsCodec {
+package enum FieldsCodec {
     /// The tag of an entry of Document.fields.
     static let entryTag: UInt8 = 2 << 3 | 2
 
-    public static func encode(_ fields: MapValue) -> [UInt8] {
+    package static func encode(_ fields: MapValue) -> [UInt8] {
         var writer = ProtobufWriter()
         writer.fields(fields, tag: entryTag)
         return writer.bytes
     }
 
     /// - Throws: DATA_LOSS when the bytes are no fields.
-    public static func decode(_ bytes: [UInt8]) throws(Status) -> MapValue {
+    package static func decode(_ bytes: [UInt8]) throws(Status) -> MapValue {
         try bytes.withBytes { buffer throws(Status) in try decode(buffer) }
     }
 
-    public static func decode(_ bytes: UnsafeRawBufferPointer) throws(Status) -> MapValue {
+    package static func decode(_ bytes: UnsafeRawBufferPointer) throws(Status) -> MapValue {
         do throws(Status) {
             var reader = ProtobufReader(bytes)
             var fields = MapBuilder()

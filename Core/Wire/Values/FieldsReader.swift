@@ -4,30 +4,30 @@ import HearthModel
 ///
 /// Names are sorted, so a search for one stops at the first name behind it. All ranges are positions in `bytes`.
 /// Damaged bytes are DATA_LOSS, never a crash.
-public struct FieldsReader {
+package struct FieldsReader {
     /// One field: its name and its value (the content of the Value message), as ranges.
-    public struct Entry {
+    package struct Entry {
         /// The whole entry, with its tag and length.
-        public var entry: Range<Int>
-        public var name: Range<Int>
-        public var value: Range<Int>
+        package var entry: Range<Int>
+        package var name: Range<Int>
+        package var value: Range<Int>
     }
 
     /// The entries of Document.fields: see `FieldsCodec`.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
-    public init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    public init(_ document: EncodedDocument) {
+    package init(_ document: EncodedDocument) {
         bytes = document.fields
     }
 
     // MARK: Search
 
     /// Decodes the value at a path; nil when there is none. Paths walk maps only, never into arrays or vectors.
-    public func value(at path: FieldPath) throws(Status) -> Value? {
+    package func value(at path: FieldPath) throws(Status) -> Value? {
         try reading { buffer throws(Status) in
             guard let range = try Self.locate(path, in: buffer) else { return nil }
             var reader = ProtobufReader(buffer, range)
@@ -35,7 +35,7 @@ public struct FieldsReader {
         }
     }
 
-    public enum Part {
+    package enum Part {
         /// - sizeBytes: in wire form.
         case value(Value, sizeBytes: Int)
         /// A map that wasn't decoded.
@@ -44,7 +44,7 @@ public struct FieldsReader {
 
     /// The same, but that maps which take more bytes in wire form aren't decoded.
     /// - Returns: also how many names were looked at.
-    public func part(at path: FieldPath, mapSizeBytesMax: Int) throws(Status) -> (part: Part?, namesSeen: Int) {
+    package func part(at path: FieldPath, mapSizeBytesMax: Int) throws(Status) -> (part: Part?, namesSeen: Int) {
         try reading { buffer throws(Status) in
             var namesSeen = 0
             guard let range = try Self.locate(path, in: buffer, &namesSeen) else { return (nil, namesSeen) }
@@ -58,12 +58,12 @@ public struct FieldsReader {
     }
 
     /// The range of the value at a path: the content of a google.firestore.v1.Value.
-    public func locate(_ path: FieldPath) throws(Status) -> Range<Int>? {
+    package func locate(_ path: FieldPath) throws(Status) -> Range<Int>? {
         try reading { buffer throws(Status) in try Self.locate(path, in: buffer) }
     }
 
     /// The type of the value at a path; nil when there is none.
-    public func typeClass(at path: FieldPath) throws(Status) -> ValueOrder.TypeClass? {
+    package func typeClass(at path: FieldPath) throws(Status) -> ValueOrder.TypeClass? {
         try reading { buffer throws(Status) in
             guard let range = try Self.locate(path, in: buffer) else { return nil }
             return try Self.typeClass(buffer, range)
@@ -71,25 +71,25 @@ public struct FieldsReader {
     }
 
     /// The type of a value at a range that `locate` or `entries` gave.
-    public func typeClass(of value: Range<Int>) throws(Status) -> ValueOrder.TypeClass {
+    package func typeClass(of value: Range<Int>) throws(Status) -> ValueOrder.TypeClass {
         try reading { buffer throws(Status) in try Self.typeClass(buffer, value) }
     }
 
     /// Decodes a value at a range that `locate` or `entries` gave.
-    public func value(_ range: Range<Int>) throws(Status) -> Value {
+    package func value(_ range: Range<Int>) throws(Status) -> Value {
         try reading { buffer throws(Status) in
             var reader = ProtobufReader(buffer, range)
             return try reader.readValue(depth: 1)
         }
     }
 
-    public func string(_ range: Range<Int>) throws(Status) -> String {
+    package func string(_ range: Range<Int>) throws(Status) -> String {
         precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count)
         return try reading { buffer throws(Status) in try UTF8Text.string(ProtobufReader.slice(buffer, range)) }
     }
 
     /// The top-level fields in order.
-    public func entries() throws(Status) -> [Entry] {
+    package func entries() throws(Status) -> [Entry] {
         try reading { buffer throws(Status) in
             var entries: [Entry] = []
             var reader = ProtobufReader(buffer)

@@ -4,7 +4,7 @@ import HearthModel
 extension JSONWriter {
     /// Appends stored fields as an object: `{"a":{"integerValue":"1"}}`.
     /// - Throws: DATA_LOSS when the bytes are no fields.
-    public mutating func fields(encoded bytes: [UInt8]) throws(Status) {
+    package mutating func fields(encoded bytes: [UInt8]) throws(Status) {
         // Names in quotes and the values' member names make JSON about twice as long.
         reserve(2 * bytes.count + 64)
         do throws(Status) {

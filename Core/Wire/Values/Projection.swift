@@ -5,7 +5,7 @@ import HearthModel
 /// Paths become a tree of names, sorted as the fields are, so that both are walked together once. A path below another
 /// one of the mask is part of it. A map on the way to a path is kept with what the paths find in it; where they find
 /// nothing, in a missing map, a map without the name, an array or a vector, nothing is left of it.
-public struct Projection: Sendable {
+package struct Projection: Sendable {
     private indirect enum Node: Sendable {
         case whole
         case members([(name: [UInt8], node: Node)])
@@ -14,7 +14,7 @@ public struct Projection: Sendable {
     private let members: [(name: [UInt8], node: Node)]
 
     /// - Parameter paths: an empty list leaves no field.
-    public init(_ paths: [FieldPath]) {
+    package init(_ paths: [FieldPath]) {
         members = Self.members(paths.sorted().map { $0.segments[...] })
     }
 
@@ -39,7 +39,7 @@ public struct Projection: Sendable {
 
     /// The fields that the paths name.
     /// - Throws: DATA_LOSS when the bytes are no fields.
-    public func apply(to fields: [UInt8]) throws(Status) -> [UInt8] {
+    package func apply(to fields: [UInt8]) throws(Status) -> [UInt8] {
         if members.isEmpty || fields.isEmpty { return [] }
         var writer = ProtobufWriter()
         writer.reserve(fields.count)
@@ -124,7 +124,7 @@ public struct Projection: Sendable {
 
 extension FieldsCodec {
     /// The fields that the paths name: see `Projection`, which is cheaper for many documents.
-    public static func project(_ fields: [UInt8], paths: [FieldPath]) throws(Status) -> [UInt8] {
+    package static func project(_ fields: [UInt8], paths: [FieldPath]) throws(Status) -> [UInt8] {
         try Projection(paths).apply(to: fields)
     }
 }

@@ -2,7 +2,7 @@ import HearthModel
 
 /// google.firestore.v1.Value and the maps that hold it, from the model to proto3 JSON.
 extension JSONWriter {
-    public mutating func value(_ value: Value) {
+    package mutating func value(_ value: Value) {
         switch value {
         case .null: raw("{\"nullValue\":null}")
         case .boolean(let flag): raw(flag ? "{\"booleanValue\":true}" : "{\"booleanValue\":false}")

@@ -3,13 +3,13 @@ import HearthModel
 /// gRPC calls over an `HTTP2Client`. On the loop's thread, like its connection.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
-public final class GRPCClient: @unchecked Sendable {
-    public let connection: HTTP2Client
+package final class GRPCClient: @unchecked Sendable {
+    package let connection: HTTP2Client
 
-    public init(_ connection: HTTP2Client) { self.connection = connection }
+    package init(_ connection: HTTP2Client) { self.connection = connection }
 
     /// What is the same in many calls: made once, sent often.
-    public struct Request: Sendable {
+    package struct Request: Sendable {
         fileprivate let fields: HTTP2Fields
         fileprivate let compresses: Bool
     }
@@ -18,7 +18,7 @@ public final class GRPCClient: @unchecked Sendable {
     ///   - path: `/package.Service/Method`.
     ///   - timeoutMilliseconds: sent as `grpc-timeout`; the server keeps it.
     ///   - compresses: request messages are sent gzipped.
-    public func request(
+    package func request(
         path: String, metadata: [HTTPHeader] = [], timeoutMilliseconds: Int? = nil, compresses: Bool = false
     ) -> Request {
         var fields = HTTP2Fields()
@@ -38,14 +38,14 @@ public final class GRPCClient: @unchecked Sendable {
     }
 
     /// Begins a call of any kind.
-    public func open(_ request: Request) -> GRPCClientCall {
+    package func open(_ request: Request) -> GRPCClientCall {
         GRPCClientCall(
             stream: connection.open(request.fields, hasBody: true), compresses: request.compresses,
             limits: connection.configuration.limits)
     }
 
     /// Begins a call of any kind; the parameters are those of `request`.
-    public func open(
+    package func open(
         path: String, metadata: [HTTPHeader] = [], timeoutMilliseconds: Int? = nil, compresses: Bool = false
     ) -> GRPCClientCall {
         open(
@@ -54,7 +54,7 @@ public final class GRPCClient: @unchecked Sendable {
     }
 
     /// One message there, one back.
-    public func unary(
+    package func unary(
         _ request: Request, message: [UInt8], _ done: @escaping (Result<[UInt8], Status>) -> Void
     ) {
         let call = open(request)
@@ -70,7 +70,7 @@ public final class GRPCClient: @unchecked Sendable {
     }
 
     /// One message there, one back; the parameters are those of `request`.
-    public func unary(
+    package func unary(
         path: String, metadata: [HTTPHeader] = [], message: [UInt8], timeoutMilliseconds: Int? = nil,
         _ done: @escaping (Result<[UInt8], Status>) -> Void
     ) {
@@ -82,12 +82,12 @@ public final class GRPCClient: @unchecked Sendable {
 /// One call of a `GRPCClient`.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
-public final class GRPCClientCall: @unchecked Sendable {
-    public var onMessage: (([UInt8]) -> Void)?
+package final class GRPCClientCall: @unchecked Sendable {
+    package var onMessage: (([UInt8]) -> Void)?
     /// The end, once: the server's status and what came beside it, or why there is none.
-    public var onFinish: ((Status, _ trailers: [HTTPHeader]) -> Void)?
-    public var onHead: (([HTTPHeader]) -> Void)?
-    public var onWritable: (() -> Void)? {
+    package var onFinish: ((Status, _ trailers: [HTTPHeader]) -> Void)?
+    package var onHead: (([HTTPHeader]) -> Void)?
+    package var onWritable: (() -> Void)? {
         get { stream.onWritable }
         set { stream.onWritable = newValue }
     }
@@ -114,7 +114,7 @@ public final class GRPCClientCall: @unchecked Sendable {
 
     /// False: wait for `onWritable`; it is sent in any case.
     @discardableResult
-    public func send(_ message: [UInt8]) -> Bool {
+    package func send(_ message: [UInt8]) -> Bool {
         if compresses, let compressed = Gzip.compress(message) {
             return stream.queue(compressed, prefix: GRPCPrefix(isCompressed: true, messageBytes: compressed.count))
         }
@@ -122,10 +122,10 @@ public final class GRPCClientCall: @unchecked Sendable {
     }
 
     /// No more messages from us.
-    public func halfClose() { stream.end() }
+    package func halfClose() { stream.end() }
 
     /// Resets the stream. No callback comes afterwards.
-    public func cancel() {
+    package func cancel() {
         isFinished = true
         onMessage = nil
         onFinish = nil
@@ -133,8 +133,8 @@ public final class GRPCClientCall: @unchecked Sendable {
         stream.cancel()
     }
 
-    public func pauseReading() { stream.pauseReading() }
-    public func resumeReading() { stream.resumeReading() }
+    package func pauseReading() { stream.pauseReading() }
+    package func resumeReading() { stream.resumeReading() }
 
     private func receivedHead(_ status: Int, _ headers: HeaderBlock) {
         self.headers = headers

@@ -7,36 +7,36 @@ import HearthModel
 /// All methods but `connect` are called on `loop`'s thread, and callbacks come on it.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
-public final class HTTP2Client: @unchecked Sendable {
-    public struct Configuration: Sendable {
-        public var host: String
-        public var port: Int
+package final class HTTP2Client: @unchecked Sendable {
+    package struct Configuration: Sendable {
+        package var host: String
+        package var port: Int
         /// TLS with a certificate that is checked against `host`.
-        public var isSecure = false
+        package var isSecure = false
         /// A PEM file of trusted certificates; nil: the system's.
-        public var trustedCertificatesPath: String?
-        public var connectTimeoutMilliseconds = 10_000
+        package var trustedCertificatesPath: String?
+        package var connectTimeoutMilliseconds = 10_000
         /// What the server may send of one answer before we have consumed it.
-        public var streamWindowBytes = 1024 * 1024
-        public var connectionWindowBytes = 16 * 1024 * 1024
-        public var limits = NetworkLimits()
+        package var streamWindowBytes = 1024 * 1024
+        package var connectionWindowBytes = 16 * 1024 * 1024
+        package var limits = NetworkLimits()
 
-        public init(host: String, port: Int) {
+        package init(host: String, port: Int) {
             self.host = host
             self.port = port
         }
     }
 
-    public let loop: EventLoop
-    public let configuration: Configuration
+    package let loop: EventLoop
+    package let configuration: Configuration
     /// The connection is gone. Open requests have failed before.
-    public var onClose: (() -> Void)?
+    package var onClose: (() -> Void)?
     /// The server takes no new requests; the open ones go on.
-    public var onGoAway: ((_ code: UInt32) -> Void)?
+    package var onGoAway: ((_ code: UInt32) -> Void)?
     /// A PING was answered.
-    public var onPong: (() -> Void)?
-    public private(set) var isClosed = false
-    public private(set) var hasReceivedGoAway = false
+    package var onPong: (() -> Void)?
+    package private(set) var isClosed = false
+    package private(set) var hasReceivedGoAway = false
 
     private var channel: SocketChannel?
     private(set) var session: OpaquePointer?
@@ -58,7 +58,7 @@ public final class HTTP2Client: @unchecked Sendable {
     // MARK: Connecting
 
     /// Resolves the host on the calling thread, connects on the loop, and calls `done` there.
-    public static func connect(
+    package static func connect(
         _ configuration: Configuration, on loop: EventLoop,
         _ done: @escaping @Sendable (Result<HTTP2Client, Status>) -> Void
     ) {
@@ -129,7 +129,7 @@ public final class HTTP2Client: @unchecked Sendable {
     // MARK: Requests
 
     /// Sends a request's head; the body, when there is one, follows by `write` and `end`.
-    public func open(
+    package func open(
         method: String, path: String, headers: [HTTPHeader] = [], hasBody: Bool
     ) -> HTTP2ClientStream {
         var fields = HTTP2Fields()
@@ -159,7 +159,7 @@ public final class HTTP2Client: @unchecked Sendable {
     }
 
     /// A whole request and its whole answer.
-    public func request(
+    package func request(
         method: String, path: String, headers: [HTTPHeader] = [], body: [UInt8] = [],
         _ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void
     ) {
@@ -172,15 +172,15 @@ public final class HTTP2Client: @unchecked Sendable {
     }
 
     /// Open requests.
-    public var openStreams: Int { streams.count }
+    package var openStreams: Int { streams.count }
 
-    public func ping() {
+    package func ping() {
         nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
         channel?.flushLater()
     }
 
     /// Closes at once; open requests fail with UNAVAILABLE.
-    public func close() {
+    package func close() {
         if let channel { channel.close() } else { channelClosed() }
     }
 

@@ -2,26 +2,26 @@ import CNghttp2
 import HearthModel
 
 /// An answer that was gathered whole.
-public struct HTTPClientAnswer: Sendable {
-    public var status: Int
-    public var headers: [HTTPHeader]
-    public var body: [UInt8]
-    public var trailers: [HTTPHeader]
+package struct HTTPClientAnswer: Sendable {
+    package var status: Int
+    package var headers: [HTTPHeader]
+    package var body: [UInt8]
+    package var trailers: [HTTPHeader]
 }
 
 /// One request of an `HTTP2Client` and its answer. On the loop's thread, like its client.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
-public final class HTTP2ClientStream: @unchecked Sendable {
-    public var onHead: ((_ status: Int, _ headers: [HTTPHeader]) -> Void)?
+package final class HTTP2ClientStream: @unchecked Sendable {
+    package var onHead: ((_ status: Int, _ headers: [HTTPHeader]) -> Void)?
     /// Bytes of the answer's body, valid during the call.
-    public var onBody: ((UnsafeRawBufferPointer) -> Void)?
+    package var onBody: ((UnsafeRawBufferPointer) -> Void)?
     /// The answer is complete.
-    public var onEnd: ((_ trailers: [HTTPHeader]) -> Void)?
+    package var onEnd: ((_ trailers: [HTTPHeader]) -> Void)?
     /// Reset by the server, or the connection broke. Either this or `onEnd`, once.
-    public var onFailure: ((Status) -> Void)?
+    package var onFailure: ((Status) -> Void)?
     /// After a `write` that returned false: there is room again.
-    public var onWritable: (() -> Void)?
+    package var onWritable: (() -> Void)?
 
     /// As `onHead` and `onEnd`, without a string being made. For `GRPCClientCall`.
     var onRawHead: ((_ status: Int, HeaderBlock) -> Void)?
@@ -29,7 +29,7 @@ public final class HTTP2ClientStream: @unchecked Sendable {
 
     var id: Int32 = -1
     /// HTTP/2's code of the reset that ended the stream, when one did.
-    public private(set) var resetCode: UInt32?
+    package private(set) var resetCode: UInt32?
     private var client: HTTP2Client?
     private var trailers = HeaderBlock()
     private var hasHead = false
@@ -44,13 +44,13 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     init(client: HTTP2Client) { self.client = client }
 
     /// Over, one way or the other.
-    public var isFinished: Bool { client == nil }
+    package var isFinished: Bool { client == nil }
 
     // MARK: Request
 
     /// False: wait for `onWritable`; the bytes are taken in any case.
     @discardableResult
-    public func write(_ bytes: [UInt8]) -> Bool { queue(bytes, prefix: nil) }
+    package func write(_ bytes: [UInt8]) -> Bool { queue(bytes, prefix: nil) }
 
     func queue(_ bytes: [UInt8], prefix: GRPCPrefix?) -> Bool {
         guard let client, !isOutputEnded else { return false }
@@ -65,14 +65,14 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     }
 
     /// The request's body is complete.
-    public func end() {
+    package func end() {
         guard let client, !isOutputEnded else { return }
         isOutputEnded = true
         wake(client)
     }
 
     /// RST_STREAM CANCEL. No callback comes afterwards.
-    public func cancel() {
+    package func cancel() {
         guard let client else { return }
         forget()
         nghttp2_submit_rst_stream(
@@ -81,9 +81,9 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     }
 
     /// Bytes that come are still delivered, but the server gets no more window for them.
-    public func pauseReading() { isReadingPaused = true }
+    package func pauseReading() { isReadingPaused = true }
 
-    public func resumeReading() {
+    package func resumeReading() {
         isReadingPaused = false
         guard let client, unconsumedBytes > 0 else { return }
         nghttp2_session_consume(client.session, id, unconsumedBytes)
@@ -92,7 +92,7 @@ public final class HTTP2ClientStream: @unchecked Sendable {
     }
 
     /// Gathers the whole answer.
-    public func collect(_ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void) {
+    package func collect(_ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void) {
         var answer = HTTPClientAnswer(status: 0, headers: [], body: [], trailers: [])
         onHead = { status, headers in
             answer.status = status

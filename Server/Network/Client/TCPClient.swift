@@ -6,13 +6,13 @@ import HearthModel
 /// All methods but `connect` are called on `loop`'s thread, and callbacks come on it.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
-public final class TCPClient: @unchecked Sendable {
-    public let loop: EventLoop
+package final class TCPClient: @unchecked Sendable {
+    package let loop: EventLoop
     /// Bytes that came; they are valid during the call only.
-    public var onBytes: ((UnsafeRawBufferPointer) -> Void)?
+    package var onBytes: ((UnsafeRawBufferPointer) -> Void)?
     /// The connection is gone, whoever closed it.
-    public var onClose: (() -> Void)?
-    public private(set) var isClosed = false
+    package var onClose: (() -> Void)?
+    package private(set) var isClosed = false
 
     private var channel: SocketChannel?
     private var output: [UInt8] = []
@@ -23,7 +23,7 @@ public final class TCPClient: @unchecked Sendable {
     private init(loop: EventLoop) { self.loop = loop }
 
     /// Resolves the host on the calling thread, connects on the loop, and calls `done` there.
-    public static func connect(
+    package static func connect(
         host: String, port: Int, on loop: EventLoop, _ done: @escaping @Sendable (Result<TCPClient, Status>) -> Void
     ) {
         Connector.open(host: host, port: port, timeoutMilliseconds: connectTimeoutMilliseconds, on: loop) { result in
@@ -51,13 +51,13 @@ public final class TCPClient: @unchecked Sendable {
     }
 
     /// All that is sent in one turn of the loop leaves with one system call.
-    public func send(_ bytes: [UInt8]) {
+    package func send(_ bytes: [UInt8]) {
         guard let channel else { return }
         output += bytes
         channel.flushLater()
     }
 
-    public func close() { channel?.close() }
+    package func close() { channel?.close() }
 }
 
 extension TCPClient: ChannelDriver {

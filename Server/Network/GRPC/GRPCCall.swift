@@ -3,7 +3,7 @@ import CNghttp2
 import HearthModel
 
 /// Takes gRPC calls: requests over HTTP/2 whose content type is `application/grpc`. On the loop's thread.
-public protocol GRPCHandler: Sendable {
+package protocol GRPCHandler: Sendable {
     func begin(_ call: GRPCCall)
 }
 
@@ -13,29 +13,29 @@ public protocol GRPCHandler: Sendable {
 /// called) methods do nothing and no callback comes.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
-public final class GRPCCall: @unchecked Sendable {
-    public let loop: EventLoop
+package final class GRPCCall: @unchecked Sendable {
+    package let loop: EventLoop
     /// `/package.Service/Method`.
-    public var path: String { stream.path }
-    public let remoteAddress: String
+    package var path: String { stream.path }
+    package let remoteAddress: String
     /// Tells the connections of a process apart.
-    public let connectionNumber: UInt64
+    package let connectionNumber: UInt64
     /// When the client stops waiting, on the clock of `EventLoop.monotonicNanoseconds`; nil: never.
-    public private(set) var deadline: UInt64?
+    package private(set) var deadline: UInt64?
 
     /// A whole request message, decompressed. Set within `begin`; a handler that has to wait for something first calls
     /// `pauseReading` there, sets its callbacks when it knows, and calls `resumeReading`.
-    public var onMessage: (([UInt8]) -> Void)? { didSet { if isFinished { onMessage = nil } } }
+    package var onMessage: (([UInt8]) -> Void)? { didSet { if isFinished { onMessage = nil } } }
     /// The client sends no more messages.
-    public var onHalfClose: (() -> Void)? { didSet { if isFinished { onHalfClose = nil } } }
+    package var onHalfClose: (() -> Void)? { didSet { if isFinished { onHalfClose = nil } } }
     /// The client reset the call, its connection is gone, or its deadline passed (then 4 DEADLINE_EXCEEDED has been
     /// answered). At most once, nothing comes after it.
-    public var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
+    package var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
     /// After a `send` that returned false: there is room again.
-    public var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
+    package var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
     /// What the client sends can't be read on; it comes behind the messages before, instead of `onHalfClose`, and the handler
     /// has to `finish`. Without it the call is finished with that status at once, and `onCancel` follows.
-    public var onFault: ((Status) -> Void)? { didSet { if isFinished { onFault = nil } } }
+    package var onFault: ((Status) -> Void)? { didSet { if isFinished { onFault = nil } } }
 
     private let stream: HTTP2Stream
     /// Of the session, which the stream has let go of when it is closed.
@@ -58,7 +58,7 @@ public final class GRPCCall: @unchecked Sendable {
     private var hasSentHead = false
     private var requestsAreGzip = false
     private var compressesAnswers = false
-    public private(set) var isFinished = false
+    package private(set) var isFinished = false
     private var deadlineTimer: Timer?
 
     init(stream: HTTP2Stream, context: LoopContext) {
@@ -74,22 +74,22 @@ public final class GRPCCall: @unchecked Sendable {
     // MARK: Request
 
     /// The call's fields, all of them, made anew by each use: for one or two `firstValue` is cheaper.
-    public var metadata: [HTTPHeader] { stream.headers.headers }
+    package var metadata: [HTTPHeader] { stream.headers.headers }
 
     /// The first value of a field; binary fields (`-bin`) stay base64.
-    public func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
+    package func firstValue(_ lowercaseName: String) -> String? { stream.headers.firstValue(lowercaseName) }
 
     /// For methods with one request: gathers exactly one message, then runs `body`.
-    public func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
+    package func unary(_ body: @escaping ([UInt8]) -> Void) { unaryBody = body }
 
     /// No more `onMessage` until `resumeReading`; the client is held back once its window is full.
-    public func pauseReading() {
+    package func pauseReading() {
         checkThread()
         isReadingPaused = true
     }
 
     /// Messages come again from the loop's next turn on, never within this call.
-    public func resumeReading() {
+    package func resumeReading() {
         checkThread()
         guard isReadingPaused else { return }
         isReadingPaused = false
@@ -105,7 +105,7 @@ public final class GRPCCall: @unchecked Sendable {
 
     /// Sends one message. False: more is queued than should be, wait for `onWritable`; it is sent in any case.
     @discardableResult
-    public func send(_ message: [UInt8]) -> Bool {
+    package func send(_ message: [UInt8]) -> Bool {
         checkThread()
         guard !isFinished else { return false }
         sendHead()
@@ -120,7 +120,7 @@ public final class GRPCCall: @unchecked Sendable {
 
     /// One message given in pieces, which are not joined.
     @discardableResult
-    public func sendParts(_ parts: [[UInt8]]) -> Bool {
+    package func sendParts(_ parts: [[UInt8]]) -> Bool {
         checkThread()
         guard !isFinished else { return false }
         guard parts.count > 1, !compressesAnswers else {
@@ -134,7 +134,7 @@ public final class GRPCCall: @unchecked Sendable {
     }
 
     /// Ends the call. `trailers` are sent beside the status.
-    public func finish(_ status: Status, trailers: [HTTPHeader] = []) {
+    package func finish(_ status: Status, trailers: [HTTPHeader] = []) {
         checkThread()
         guard !isFinished else { return }
         end()

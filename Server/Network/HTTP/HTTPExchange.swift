@@ -3,7 +3,7 @@ import HearthModel
 import HearthWebSocket
 
 /// Takes HTTP requests. `begin` is called on the loop's thread when a head is complete.
-public protocol HTTPHandler: Sendable {
+package protocol HTTPHandler: Sendable {
     func begin(_ exchange: HTTPExchange)
 }
 
@@ -30,20 +30,20 @@ protocol ExchangeTransport: AnyObject {
 /// would hold the exchange, and whatever the handler has for it, for ever.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
-public final class HTTPExchange: @unchecked Sendable {
-    public let loop: EventLoop
-    public let head: HTTPRequestHead
+package final class HTTPExchange: @unchecked Sendable {
+    package let loop: EventLoop
+    package let head: HTTPRequestHead
 
     /// Pieces of the body, valid during the call. What arrives before it is set waits.
-    public var onBody: ((UnsafeRawBufferPointer) -> Void)? {
+    package var onBody: ((UnsafeRawBufferPointer) -> Void)? {
         didSet { if isFinished { onBody = nil } else { deliverLater() } }
     }
     /// The body is complete.
-    public var onEnd: (() -> Void)? { didSet { if isFinished { onEnd = nil } else { deliverLater() } } }
+    package var onEnd: (() -> Void)? { didSet { if isFinished { onEnd = nil } else { deliverLater() } } }
     /// The peer went away before the answer ended. Called at most once, and nothing after it.
-    public var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
+    package var onCancel: (() -> Void)? { didSet { if isFinished { onCancel = nil } } }
     /// After a `write` that returned false: there is room again.
-    public var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
+    package var onWritable: (() -> Void)? { didSet { if isFinished { onWritable = nil } } }
 
     private weak var transport: (any ExchangeTransport)?
     private let bodyBytesMax: Int
@@ -53,7 +53,7 @@ public final class HTTPExchange: @unchecked Sendable {
     private var reservedBytes = 0
     private var isInputComplete = false
     /// The handler's limit for the body was exceeded: whatever the reason in the answer, its HTTP status is 413.
-    public private(set) var isBodyTooLarge = false
+    package private(set) var isBodyTooLarge = false
     private var isReadingPaused = false
     private var isBeginning = true
     private var isDeliveryScheduled = false
@@ -73,7 +73,7 @@ public final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Answered or cancelled.
-    public var isFinished: Bool { hasEnded || isCancelled }
+    package var isFinished: Bool { hasEnded || isCancelled }
 
     // MARK: Request
 
@@ -114,14 +114,14 @@ public final class HTTPExchange: @unchecked Sendable {
     }
 
     /// No more `onBody` until `resumeReading`; the peer is held back once the window is full.
-    public func pauseReading() {
+    package func pauseReading() {
         checkThread()
         guard !isReadingPaused, !isFinished else { return }
         isReadingPaused = true
         transport?.setReadingPaused(true)
     }
 
-    public func resumeReading() {
+    package func resumeReading() {
         checkThread()
         guard isReadingPaused, !isFinished else { return }
         isReadingPaused = false
@@ -132,14 +132,14 @@ public final class HTTPExchange: @unchecked Sendable {
     // MARK: Answer
 
     /// A whole answer, with its length.
-    public func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
+    package func respond(status: Int, headers: [HTTPHeader], body: [UInt8]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         finish { $0.respond(status: status, headers: headers, body: body) }
     }
 
     /// Begins an answer whose length isn't known (unless the headers carry `content-length`).
-    public func start(status: Int, headers: [HTTPHeader]) {
+    package func start(status: Int, headers: [HTTPHeader]) {
         checkThread()
         guard !isFinished, mayStart() else { return }
         transport?.start(status: status, headers: headers)
@@ -147,14 +147,14 @@ public final class HTTPExchange: @unchecked Sendable {
 
     /// False: more is queued than should be; wait for `onWritable`. The bytes are taken in any case.
     @discardableResult
-    public func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         checkThread()
         guard !isFinished, let transport else { return false }
         precondition(hasStarted, "an answer begins with start")
         return transport.write(bytes)
     }
 
-    public func end(trailers: [HTTPHeader] = []) {
+    package func end(trailers: [HTTPHeader] = []) {
         checkThread()
         guard !isFinished else { return }
         precondition(hasStarted, "an answer begins with start")
@@ -162,7 +162,7 @@ public final class HTTPExchange: @unchecked Sendable {
     }
 
     /// Breaks the answer off so that the peer sees it: RST_STREAM, or the connection is closed.
-    public func abort() {
+    package func abort() {
         checkThread()
         guard !isFinished else { return }
         finish { $0.abort() }

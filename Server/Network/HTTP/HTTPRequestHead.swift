@@ -1,46 +1,46 @@
 /// One header field. Names are lowercase in both directions.
-public struct HTTPHeader: Sendable, Hashable {
-    public var name: String
-    public var value: String
+package struct HTTPHeader: Sendable, Hashable {
+    package var name: String
+    package var value: String
 
     /// - Parameter name: lowercase.
-    public init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    public init(name: String, value: String) {
+    package init(name: String, value: String) {
         self.name = name
         self.value = value
     }
 }
 
-public enum HTTPVersion: Sendable, Hashable {
+package enum HTTPVersion: Sendable, Hashable {
     case http1_0
     case http1_1
     case http2
 }
 
 /// A request without its body.
-public struct HTTPRequestHead: Sendable {
-    public var method: String
+package struct HTTPRequestHead: Sendable {
+    package var method: String
     /// Path and query exactly as sent.
-    public var target: String
+    package var target: String
     /// The path, still percent-encoded.
-    public var path: String
+    package var path: String
     /// What follows the first `?`, still percent-encoded; nil without one.
-    public var query: String?
+    package var query: String?
     /// Host and port as the client names them; empty when an HTTP/1.0 client doesn't.
-    public var authority: String
+    package var authority: String
     /// `http` or `https`.
-    public var scheme: String
-    public var headers: [HTTPHeader]
-    public var version: HTTPVersion
+    package var scheme: String
+    package var headers: [HTTPHeader]
+    package var version: HTTPVersion
     /// `address:port` of the peer.
-    public var remoteAddress: String
+    package var remoteAddress: String
     /// Tells the connections of a process apart.
-    public var connectionNumber: UInt64
-    public var isSecure: Bool
+    package var connectionNumber: UInt64
+    package var isSecure: Bool
 
     init(
         method: String, target: String, authority: String, scheme: String, headers: [HTTPHeader],
@@ -65,17 +65,17 @@ public struct HTTPRequestHead: Sendable {
     }
 
     /// The value of the first field with this name.
-    public func firstValue(_ lowercaseName: String) -> String? { headers.firstValue(lowercaseName) }
+    package func firstValue(_ lowercaseName: String) -> String? { headers.firstValue(lowercaseName) }
 
     /// The values of all fields with this name, in order.
-    public func values(_ lowercaseName: String) -> [String] {
+    package func values(_ lowercaseName: String) -> [String] {
         headers.filter { $0.name == lowercaseName }.map(\.value)
     }
 }
 
 extension [HTTPHeader] {
     /// The value of the first field with this (lowercase) name.
-    public func firstValue(_ lowercaseName: String) -> String? {
+    package func firstValue(_ lowercaseName: String) -> String? {
         for header in self where header.name == lowercaseName { return header.value }
         return nil
     }

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: all mutable state but the inbox belongs to the loop's own thread; the inbox is behind a
 /// mutex.
-public final class EventLoop: @unchecked Sendable {
+package final class EventLoop: @unchecked Sendable {
     /// What other threads hand in.
     private struct Inbox {
         var jobs: [@Sendable () -> Void] = []
@@ -21,7 +21,7 @@ public final class EventLoop: @unchecked Sendable {
     }
 
     /// A small number that tells the loops of a server apart.
-    public let index: Int
+    package let index: Int
     private let inbox = Mutex(Inbox())
     private let epollDescriptor: Int32
     private let wakeDescriptor: Int32
@@ -46,7 +46,7 @@ public final class EventLoop: @unchecked Sendable {
     private static let eventsPerWait = 256
 
     /// Creates the loop; nothing runs before `start()`.
-    public init(index: Int = 0) throws(Status) {
+    package init(index: Int = 0) throws(Status) {
         self.index = index
         epollDescriptor = linux_epoll_new()
         wakeDescriptor = linux_eventfd_new()
@@ -68,19 +68,19 @@ public final class EventLoop: @unchecked Sendable {
     // MARK: Any thread
 
     /// True on the loop's own thread.
-    public var isCurrent: Bool { threadIdentifier.load(ordering: .relaxed) == UInt(pthread_self()) }
+    package var isCurrent: Bool { threadIdentifier.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     /// The loop whose thread this is.
-    public static var current: EventLoop? {
+    package static var current: EventLoop? {
         guard let pointer = pthread_getspecific(currentLoopKey) else { return nil }
         return Unmanaged<EventLoop>.fromOpaque(pointer).takeUnretainedValue()
     }
 
     /// The clock of deadlines and timers, in nanoseconds since some fixed moment.
-    public static func monotonicNanoseconds() -> UInt64 { linux_monotonic_nanoseconds() }
+    package static func monotonicNanoseconds() -> UInt64 { linux_monotonic_nanoseconds() }
 
     /// Runs a job on the loop, soon, after what was handed in before it. Dropped once the loop has stopped.
-    public func execute(_ job: @escaping @Sendable () -> Void) {
+    package func execute(_ job: @escaping @Sendable () -> Void) {
         let mustWake = inbox.withLock { inbox -> Bool in
             guard !inbox.isClosed else { return false }
             inbox.jobs.append(job)
@@ -92,7 +92,7 @@ public final class EventLoop: @unchecked Sendable {
 
     /// Runs a job on the loop once the time has passed.
     @discardableResult
-    public func schedule(afterMilliseconds milliseconds: Int, _ job: @escaping @Sendable () -> Void) -> Timer {
+    package func schedule(afterMilliseconds milliseconds: Int, _ job: @escaping @Sendable () -> Void) -> Timer {
         let deadline = EventLoop.monotonicNanoseconds() + UInt64(max(0, milliseconds)) * 1_000_000
         return schedule(atNanoseconds: deadline, job)
     }
@@ -109,7 +109,7 @@ public final class EventLoop: @unchecked Sendable {
     }
 
     /// Starts the thread. Once only.
-    public func start() throws(Status) {
+    package func start() throws(Status) {
         // The thread owns one reference to its loop until it ends.
         let context = Unmanaged.passRetained(self).toOpaque()
         let result = pthread_create(
@@ -126,7 +126,7 @@ public final class EventLoop: @unchecked Sendable {
     }
 
     /// Ends the loop and waits for its thread. Not to be called on a loop's own thread.
-    public func stopAndJoin() {
+    package func stopAndJoin() {
         precondition(!isCurrent, "an event loop cannot wait for itself")
         execute { self.isStopping = true }
         pthread_join(thread, nil)

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// The allocator keeps what a burst has used, as it doesn't know that the burst is over. To give it back takes
 /// milliseconds and makes the next requests slower, so it is done once, when all has been quiet for a while.
-public enum ProcessMemory {
+package enum ProcessMemory {
     private static let wantedAt = Atomic<UInt64>(0)
     private static let quietNanoseconds: UInt64 = 2_000_000_000
 
@@ -20,10 +20,10 @@ public enum ProcessMemory {
     /// To be called once, when the process begins: large blocks are given back at once.
     ///
     /// Behind eight answers of 64 MB the process held 194 MB without it and 55 MB with it.
-    public static func giveBackLargeBlocks() { linux_malloc_own_pages(ownPagesBytes, keptBytes) }
+    package static func giveBackLargeBlocks() { linux_malloc_own_pages(ownPagesBytes, keptBytes) }
 
     /// To be called when much memory has become free.
-    public static func giveBackSoon() { wantedAt.store(EventLoop.monotonicNanoseconds(), ordering: .relaxed) }
+    package static func giveBackSoon() { wantedAt.store(EventLoop.monotonicNanoseconds(), ordering: .relaxed) }
 
     /// To be called seldom: threads that allocate wait for some milliseconds.
     package static func giveBackNow() { linux_malloc_trim() }

@@ -3,7 +3,7 @@ import Synchronization
 /// A job that an event loop runs once, at a time.
 ///
 /// `@unchecked Sendable`: `heapIndex` and `job` belong to the loop's thread; the rest is constant.
-public final class Timer: @unchecked Sendable {
+package final class Timer: @unchecked Sendable {
     private let loop: EventLoop
     let deadline: UInt64
     private var job: (@Sendable () -> Void)?
@@ -18,7 +18,7 @@ public final class Timer: @unchecked Sendable {
     }
 
     /// Any thread. On the loop's thread the job is certain not to run afterwards.
-    public func cancel() {
+    package func cancel() {
         isCancelled.store(true, ordering: .relaxed)
         loop.cancel(self)
     }

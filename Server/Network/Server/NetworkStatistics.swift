@@ -1,28 +1,28 @@
 import Synchronization
 
 /// What a server has done so far, summed over its loops.
-public struct NetworkStatistics: Sendable, Equatable {
-    public var connectionsAccepted = 0
-    public var connectionsOpen = 0
+package struct NetworkStatistics: Sendable, Equatable {
+    package var connectionsAccepted = 0
+    package var connectionsOpen = 0
     /// Closed at once: too many, or plaintext on a TLS port.
-    public var connectionsRefused = 0
-    public var streamsOpen = 0
-    public var httpRequests = 0
-    public var grpcCalls = 0
-    public var bytesReceived = 0
-    public var bytesSent = 0
+    package var connectionsRefused = 0
+    package var streamsOpen = 0
+    package var httpRequests = 0
+    package var grpcCalls = 0
+    package var bytesReceived = 0
+    package var bytesSent = 0
     /// Connections and streams given up because a peer took too long.
-    public var timeouts = 0
+    package var timeouts = 0
     /// Connections told to calm down: resets or control frames beyond the limits.
-    public var abuses = 0
+    package var abuses = 0
     /// Requests that broke the protocol or a size limit.
-    public var badRequests = 0
-    public var webSocketsOpened = 0
-    public var webSocketsOpen = 0
-    public var webSocketMessagesReceived = 0
-    public var webSocketMessagesSent = 0
+    package var badRequests = 0
+    package var webSocketsOpened = 0
+    package var webSocketsOpen = 0
+    package var webSocketMessagesReceived = 0
+    package var webSocketMessagesSent = 0
 
-    public init() {}
+    package init() {}
 }
 
 /// A counter that one thread changes and any may read: no locked instruction, only plain loads and stores.

@@ -7,7 +7,7 @@ import HearthWebSocket
 /// so that what waits stays bounded by what the handler sends of its own accord; `send` says when that is too much.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread; handlers carry it through closures that come back to it.
-public final class WebSocketChannel: @unchecked Sendable {
+package final class WebSocketChannel: @unchecked Sendable {
     private enum State {
         case open
         /// Our close frame is out or on its way; the client's is awaited, and everything else dropped.
@@ -16,17 +16,17 @@ public final class WebSocketChannel: @unchecked Sendable {
         case over
     }
 
-    public let loop: EventLoop
+    package let loop: EventLoop
 
     /// A message. Messages that arrive before it is set wait.
-    public var onText: (([UInt8]) -> Void)? { didSet { continueLater() } }
+    package var onText: (([UInt8]) -> Void)? { didSet { continueLater() } }
     /// Without it a binary message ends the connection with 1003.
-    public var onBinary: (([UInt8]) -> Void)?
+    package var onBinary: (([UInt8]) -> Void)?
     /// Called exactly once, whatever ends the connection, and nothing after it. After our own `close` it comes soon,
     /// but not within the call.
-    public var onClose: ((WebSocketEnd) -> Void)?
+    package var onClose: ((WebSocketEnd) -> Void)?
     /// After a `send` that returned false: there is room again.
-    public var onWritable: (() -> Void)?
+    package var onWritable: (() -> Void)?
     /// `send` returns false above this many queued bytes.
     var highWaterBytes: Int
 
@@ -83,19 +83,19 @@ public final class WebSocketChannel: @unchecked Sendable {
     }
 
     /// `address:port` of the client.
-    public var remoteAddress: String { channel.remoteAddress }
+    package var remoteAddress: String { channel.remoteAddress }
     /// Tells the connections of a process apart.
-    public var connectionNumber: UInt64 { channel.number }
-    public var isSecure: Bool { channel.isSecure }
+    package var connectionNumber: UInt64 { channel.number }
+    package var isSecure: Bool { channel.isSecure }
 
     /// Messages can be sent.
-    public var isOpen: Bool {
+    package var isOpen: Bool {
         if case .open = state { return true }
         return false
     }
 
     /// Bytes that wait to be sent, without those that the system has taken.
-    public var queuedBytes: Int { output.count }
+    package var queuedBytes: Int { output.count }
 
     // MARK: Output
 
@@ -104,14 +104,14 @@ public final class WebSocketChannel: @unchecked Sendable {
     ///
     /// - Parameter text: valid UTF-8.
     @discardableResult
-    public func send(text: [UInt8]) -> Bool {
+    package func send(text: [UInt8]) -> Bool {
         checkThread()
         guard isOpen else { return false }
         return sendMessage(connection.send(text: text))
     }
 
     @discardableResult
-    public func send(binary: [UInt8]) -> Bool {
+    package func send(binary: [UInt8]) -> Bool {
         checkThread()
         guard isOpen else { return false }
         return sendMessage(connection.send(binary: binary))
@@ -119,7 +119,7 @@ public final class WebSocketChannel: @unchecked Sendable {
 
     /// A message that goes to many: framed once, compressed once, kept once.
     @discardableResult
-    public func send(_ message: SharedWebSocketMessage) -> Bool {
+    package func send(_ message: SharedWebSocketMessage) -> Bool {
         checkThread()
         guard isOpen else { return false }
         return sendMessage(connection.send(message))
@@ -143,7 +143,7 @@ public final class WebSocketChannel: @unchecked Sendable {
 
     /// Says goodbye: what is queued is sent, then the close frame, and the connection ends when the client has answered
     /// or some time has passed. No message comes any more.
-    public func close(_ code: WebSocketCloseCode = .normal, reason: String = "") {
+    package func close(_ code: WebSocketCloseCode = .normal, reason: String = "") {
         checkThread()
         guard isOpen else { return }
         state = .closing(since: loop.now)
@@ -153,7 +153,7 @@ public final class WebSocketChannel: @unchecked Sendable {
     }
 
     /// Breaks the connection off: what is queued is dropped.
-    public func abort() {
+    package func abort() {
         checkThread()
         channel.close()
     }
@@ -161,13 +161,13 @@ public final class WebSocketChannel: @unchecked Sendable {
     // MARK: Input
 
     /// No more messages until `resumeReading`; the client is held back once the buffers are full.
-    public func pauseReading() {
+    package func pauseReading() {
         checkThread()
         isReadingPaused = true
         updateReading()
     }
 
-    public func resumeReading() {
+    package func resumeReading() {
         checkThread()
         guard isReadingPaused else { return }
         isReadingPaused = false

@@ -1,22 +1,22 @@
 import HearthWebSocket
 
 /// How a server speaks WebSocket on one connection.
-public struct WebSocketOptions: Sendable {
+package struct WebSocketOptions: Sendable {
     /// Bytes of one message, after decompression; close code 1009 above it.
-    public var messageBytesMax: Int
+    package var messageBytesMax: Int
     /// Messages of at least this many bytes are compressed for clients that offer permessage-deflate; nil: never, and
     /// clients may not compress either. Off by default: on a local network it costs more than it saves.
-    public var compressionThresholdBytes: Int?
+    package var compressionThresholdBytes: Int?
     /// Both ends may keep a window between messages: less on the wire, and up to 300 KB more for each connection.
-    public var takesOverContext: Bool
+    package var takesOverContext: Bool
     /// `send` returns false above this many queued bytes; nil: as for other answers.
-    public var highWaterBytes: Int?
+    package var highWaterBytes: Int?
     /// Chosen when the client names it among those it speaks.
-    public var subprotocol: String?
+    package var subprotocol: String?
     /// Further fields of the answer 101.
-    public var headers: [HTTPHeader]
+    package var headers: [HTTPHeader]
 
-    public init(
+    package init(
         messageBytesMax: Int = 16 << 20, compressionThresholdBytes: Int? = nil, takesOverContext: Bool = false,
         highWaterBytes: Int? = nil, subprotocol: String? = nil, headers: [HTTPHeader] = []
     ) {
@@ -34,7 +34,7 @@ public struct WebSocketOptions: Sendable {
 }
 
 /// How a connection came to its end.
-public enum WebSocketEnd: Sendable, Equatable {
+package enum WebSocketEnd: Sendable, Equatable {
     /// The client's close frame.
     case closedByPeer(WebSocketCloseCode?, reason: String)
     /// Our own `close`, or the server is going down.

@@ -7,7 +7,7 @@ extension HTTPExchange {
     ///
     /// - Returns: nil when the request is no WebSocket handshake (it has been answered so, with 400, 405 or 426), or when
     ///   the client has gone.
-    public func upgradeToWebSocket(_ options: WebSocketOptions = WebSocketOptions()) -> WebSocketChannel? {
+    package func upgradeToWebSocket(_ options: WebSocketOptions = WebSocketOptions()) -> WebSocketChannel? {
         guard !isFinished else { return nil }
         do throws(WebSocketHandshakeFailure) {
             let request = try WebSocketUpgradeRequest(

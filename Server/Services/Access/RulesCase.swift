@@ -6,25 +6,25 @@ import HearthWire
 /// One case of a rules test, in the shape of the public Rules test API: a request, what is stored, mocks of functions, and what is
 /// expected. Two members are ours: `documents`, what is stored elsewhere, by path; and `writes`, a whole batch in place of one
 /// request.
-public struct RulesCase {
+package struct RulesCase {
     /// What somebody wrote beside the request.
-    public let name: String
-    public let expectsAllow: Bool
+    package let name: String
+    package let expectsAllow: Bool
     private var requests: [RulesRequest] = []
     private var before: [ResourcePath: MapValue] = [:]
     private var after: [ResourcePath: MapValue?] = [:]
     /// A document that stands at every path that none is given for.
     private var anywhere: MapValue?
 
-    public struct Outcome {
-        public var isAllowed: Bool
+    package struct Outcome {
+        package var isAllowed: Bool
         /// What each request came to.
-        public var messages: [String]
+        package var messages: [String]
     }
 
     /// Reads cases: a list of them, or an object with `testCases`, alone or below `testSuite`.
     /// - Throws: INVALID_ARGUMENT with the number of the case.
-    public static func parse(_ bytes: [UInt8]) throws(Status) -> [RulesCase] {
+    package static func parse(_ bytes: [UInt8]) throws(Status) -> [RulesCase] {
         var root = try PlainJSON.any(bytes)
         if case .map(let map) = root, let suite = map["testSuite"] { root = suite }
         if case .map(let map) = root, let cases = map["testCases"] { root = cases }
@@ -190,7 +190,7 @@ public struct RulesCase {
 
     /// - Parameter observer: told of every evaluation.
     /// - Throws: what stands in the way of a judgement.
-    public func run(_ ruleset: Ruleset, observer: (any RulesObserver)? = nil) throws(Status) -> Outcome {
+    package func run(_ ruleset: Ruleset, observer: (any RulesObserver)? = nil) throws(Status) -> Outcome {
         let reader = CaseReader(before, after, anywhere)
         let access = RulesAccess(
             total: requests.count > 1 ? RulesLimits.accessesPerBatch : RulesLimits.accessesPerOperation)

@@ -1,8 +1,8 @@
 import HearthRules
 
 /// A report of coverage as a page.
-public enum RulesCoveragePage {
-    public static func html(_ coverage: RulesCoverage) -> String {
+package enum RulesCoveragePage {
+    package static func html(_ coverage: RulesCoverage) -> String {
         let text = coverage.text.reduce(into: "") { result, character in
             switch character {
             case "&": result += "&amp;"

@@ -4,7 +4,7 @@ import HearthRules
 import Synchronization
 
 /// Security rules that lie in files, read again when they change. A file that is broken leaves the rules before it in force.
-public final class RulesFiles: Sendable {
+package final class RulesFiles: Sendable {
     /// What of a file tells that it has changed.
     private struct Stamp: Equatable {
         var node: UInt
@@ -19,7 +19,7 @@ public final class RulesFiles: Sendable {
     private let stamps = Mutex<[String: Stamp]>([:])
 
     /// - Parameter paths: by database id.
-    public init(_ paths: [String: String], _ registry: RulesRegistry, log: Log) {
+    package init(_ paths: [String: String], _ registry: RulesRegistry, log: Log) {
         self.paths = paths
         self.registry = registry
         self.log = log
@@ -27,7 +27,7 @@ public final class RulesFiles: Sendable {
 
     /// Reads all files, before the server takes requests.
     /// - Throws: INVALID_ARGUMENT with what is wrong in them, FAILED_PRECONDITION for one that isn't there.
-    public func load() throws(Status) {
+    package func load() throws(Status) {
         for (database, path) in paths.sorted(by: { $0.key < $1.key }) {
             stamps.withLock { $0[path] = Self.stamp(path) }
             registry.setFile(try compile(path), database: database)

@@ -3,7 +3,7 @@ import HearthRules
 import Synchronization
 
 /// The security rules of all databases. Replaced as a whole, while requests go on with those that they began with.
-public final class RulesRegistry: Sendable {
+package final class RulesRegistry: Sendable {
     private struct State {
         /// From the project's files, by database id; they hold in every project.
         var files: [String: Ruleset] = [:]
@@ -29,7 +29,7 @@ public final class RulesRegistry: Sendable {
 
     private let state = Mutex(State())
 
-    public init() {}
+    package init() {}
 
     /// Whether nobody has said who may do what.
     var isEmpty: Bool { state.withLock { $0.files.isEmpty && $0.projects.isEmpty } }
@@ -44,7 +44,7 @@ public final class RulesRegistry: Sendable {
         state.withLock { $0.observers.append(observer) }
     }
 
-    public func setFile(_ ruleset: Ruleset, database: String) {
+    package func setFile(_ ruleset: Ruleset, database: String) {
         change { $0.files[database] = ruleset }
     }
 

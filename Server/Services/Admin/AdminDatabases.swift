@@ -123,7 +123,7 @@ extension AdminService {
 
     // MARK: Methods
 
-    public func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status) {
+    package func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status) {
         let name = try DatabaseName(parsing: request.name)
         background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {
@@ -144,7 +144,7 @@ extension AdminService {
         }
     }
 
-    public func listDatabases(
+    package func listDatabases(
         _ request: ListDatabasesRequest, _ answer: @escaping Answer<ListDatabasesResponse>
     ) throws(Status) {
         let project = try Self.project(request.parent)
@@ -178,7 +178,7 @@ extension AdminService {
         return String(segments[1])
     }
 
-    public func createDatabase(
+    package func createDatabase(
         _ request: CreateDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let project = try Self.project(request.parent)
@@ -253,7 +253,7 @@ extension AdminService {
         if message.cmekConfig != nil { throw .unimplemented("Customer-managed encryption keys are not available.") }
     }
 
-    public func updateDatabase(
+    package func updateDatabase(
         _ request: UpdateDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         guard let wanted = request.database else { throw .invalidArgument("The request has no database.") }
@@ -296,7 +296,7 @@ extension AdminService {
     private static let staleTag = Status.failedPrecondition(
         "The etag does not match the current etag of the database. Read the database again and retry.")
 
-    public func deleteDatabase(
+    package func deleteDatabase(
         _ request: DeleteDatabaseRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let name = try DatabaseName(parsing: request.name)

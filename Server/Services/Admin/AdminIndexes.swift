@@ -4,7 +4,7 @@ import HearthWire
 
 /// Composite indexes.
 extension AdminService {
-    public func createIndex(_ request: CreateIndexRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status)
+    package func createIndex(_ request: CreateIndexRequest, _ answer: @escaping Answer<OperationMessage>) throws(Status)
     {
         let group = try CollectionGroupName(parsing: request.parent)
         try group.checkSingle()
@@ -67,7 +67,7 @@ extension AdminService {
         }
     }
 
-    public func listIndexes(
+    package func listIndexes(
         _ request: ListIndexesRequest, _ answer: @escaping Answer<ListIndexesResponse>
     ) throws(Status) {
         let group = try CollectionGroupName(parsing: request.parent)
@@ -81,7 +81,7 @@ extension AdminService {
         answer(.success(ListIndexesResponse(indexes: page.items, nextPageToken: page.next)))
     }
 
-    public func getIndex(_ request: GetIndexRequest, _ answer: @escaping Answer<IndexMessage>) throws(Status) {
+    package func getIndex(_ request: GetIndexRequest, _ answer: @escaping Answer<IndexMessage>) throws(Status) {
         let name = try IndexName(parsing: request.name)
         let database = try directory.database(name.group.database)
         answer(.success(try Self.find(name, in: database.catalog).message(in: name.group.database)))
@@ -95,7 +95,7 @@ extension AdminService {
         return found
     }
 
-    public func deleteIndex(_ request: DeleteIndexRequest, _ answer: @escaping Answer<EmptyMessage>) throws(Status) {
+    package func deleteIndex(_ request: DeleteIndexRequest, _ answer: @escaping Answer<EmptyMessage>) throws(Status) {
         let name = try IndexName(parsing: request.name)
         let database = try directory.database(name.group.database)
         Self.remove(try Self.find(name, in: database.catalog), from: database) { answer($0.map { EmptyMessage() }) }

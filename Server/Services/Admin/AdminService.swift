@@ -9,11 +9,11 @@ import Synchronization
 /// Methods take a request message and answer through a closure, from any thread. What the service does over minutes is an
 /// operation here as well; most are over in milliseconds.
 /// Source: google/firestore/admin/v1/firestore_admin.proto.
-public struct AdminService: Sendable {
-    public typealias Answer<Message> = @Sendable (Result<Message, Status>) -> Void
+package struct AdminService: Sendable {
+    package typealias Answer<Message> = @Sendable (Result<Message, Status>) -> Void
 
     /// Runs a job, or says why it never will.
-    public typealias Background =
+    package typealias Background =
         @Sendable (
             _ refused: @escaping @Sendable (Status) -> Void, _ job: @escaping @Sendable () -> Void
         ) -> Void
@@ -25,7 +25,7 @@ public struct AdminService: Sendable {
     /// Runs what waits for the disk, away from the event loops.
     let background: Background
 
-    public init(
+    package init(
         directory: any DatabaseDirectory, clock: any Clock = SystemClock(),
         background: @escaping Background
     ) {

@@ -7,7 +7,7 @@ extension AdminService {
     /// Documents that one commit deletes.
     private static let stepDocuments = 200
 
-    public func bulkDeleteDocuments(
+    package func bulkDeleteDocuments(
         _ request: BulkDeleteDocumentsRequest, _ answer: @escaping Answer<OperationMessage>
     ) throws(Status) {
         let name = try DatabaseName(parsing: request.name)

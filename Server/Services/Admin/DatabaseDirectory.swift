@@ -2,7 +2,7 @@ import HearthModel
 import HearthStorage
 
 /// The databases of a server, as their administration sees them.
-public protocol DatabaseDirectory: Sendable {
+package protocol DatabaseDirectory: Sendable {
     /// The database with a name; one that doesn't exist is empty, and made by the first write. Waits until it is open.
     func database(_ name: DatabaseName) throws(Status) -> Database
     /// Whether a database exists; asking doesn't make it. May wait for the disk.

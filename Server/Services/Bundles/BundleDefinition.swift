@@ -17,16 +17,16 @@ import HearthWire
 ///     }
 ///
 /// The form of the queries' conditions is that of Firebase's own bundle builder.
-public struct BundleDefinition: Sendable, Equatable {
-    public struct NamedQuery: Sendable {
-        public var name: String
-        public var parent: ResourceName
+package struct BundleDefinition: Sendable, Equatable {
+    package struct NamedQuery: Sendable {
+        package var name: String
+        package var parent: ResourceName
         /// As the user asks: not turned round for the last results.
-        public var message: StructuredQueryMessage
-        public var limitType: BundleQuery.LimitType
+        package var message: StructuredQueryMessage
+        package var limitType: BundleQuery.LimitType
 
         /// - Throws: INVALID_ARGUMENT when no client could load it, or the service refuses it.
-        public init(
+        package init(
             name: String, parent: ResourceName, message: StructuredQueryMessage, limitType: BundleQuery.LimitType
         ) throws(Status) {
             self.name = name
@@ -37,31 +37,31 @@ public struct BundleDefinition: Sendable, Equatable {
         }
 
         /// What is run: for the last results the opposite order, whose results come in reverse.
-        public var executed: StructuredQueryMessage {
+        package var executed: StructuredQueryMessage {
             get throws(Status) { limitType == .last ? try message.turnedRound() : message }
         }
     }
 
     /// The bundle's id.
-    public var id: String
-    public var database: DatabaseName
-    public var documents: [ResourceName] = []
-    public var queries: [NamedQuery] = []
+    package var id: String
+    package var database: DatabaseName
+    package var documents: [ResourceName] = []
+    package var queries: [NamedQuery] = []
     /// Whether anybody may fetch it.
-    public var isPublic = false
+    package var isPublic = false
     /// Seconds for which caches may keep it, and for which it isn't made anew.
-    public var maxAgeSeconds = 0
+    package var maxAgeSeconds = 0
     /// The same for caches that serve many; nil: as `maxAgeSeconds`.
-    public var sharedMaxAgeSeconds: Int?
+    package var sharedMaxAgeSeconds: Int?
     /// The definition as JSON, by which two are compared and in which it is saved.
-    public private(set) var text: [UInt8] = []
+    package private(set) var text: [UInt8] = []
 
-    public init(id: String, database: DatabaseName) {
+    package init(id: String, database: DatabaseName) {
         self.id = id
         self.database = database
     }
 
-    public static func == (left: Self, right: Self) -> Bool {
+    package static func == (left: Self, right: Self) -> Bool {
         left.database == right.database && left.id == right.id && left.text == right.text
     }
 
@@ -76,7 +76,7 @@ public struct BundleDefinition: Sendable, Equatable {
     ///   - name: the id where the definition has none.
     ///   - database: where the definition doesn't say it.
     /// - Throws: INVALID_ARGUMENT, with file, line and member.
-    public init(_ value: ConfigurationValue, name: String, database fallback: DatabaseName) throws(Status) {
+    package init(_ value: ConfigurationValue, name: String, database fallback: DatabaseName) throws(Status) {
         for member in try value.members() where !Self.members.contains(member.name) {
             throw member.value.failure("Unknown setting\(Spelling.hint(for: member.name, among: Self.members))")
         }
@@ -118,7 +118,7 @@ public struct BundleDefinition: Sendable, Equatable {
 
     /// Reads a definition that came by itself.
     /// - Parameter file: its name, for messages.
-    public init(json text: [UInt8], file: String, name: String, database: DatabaseName) throws(Status) {
+    package init(json text: [UInt8], file: String, name: String, database: DatabaseName) throws(Status) {
         if text.count > Limits.bundleDefinitionSizeBytesMax {
             throw .invalidArgument("\(file): A definition has at most \(Limits.bundleDefinitionSizeBytesMax) bytes.")
         }
@@ -126,7 +126,7 @@ public struct BundleDefinition: Sendable, Equatable {
     }
 
     /// Whether a name can stand in an address as it is.
-    public static func isName(_ name: String) -> Bool {
+    package static func isName(_ name: String) -> Bool {
         (1...100).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy { byte in
                 let letter = byte | 0x20
@@ -136,7 +136,7 @@ public struct BundleDefinition: Sendable, Equatable {
     }
 
     /// Reads `bundles` of `hearth.json`: definitions by name.
-    public static func definitions(
+    package static func definitions(
         _ value: ConfigurationValue, project: String
     ) throws(Status) -> [String: BundleDefinition] {
         var definitions: [String: BundleDefinition] = [:]

@@ -4,12 +4,12 @@ import HearthStorage
 import HearthWire
 
 /// Makes bundles from databases.
-public enum BundleMaking {
+package enum BundleMaking {
     /// Reads everything that a definition names in one view and adds it to a builder.
     /// - Parameters:
     ///   - requireIndexes: refuse queries whose index isn't defined.
     ///   - check: asked now and then; throws to end the work.
-    public static func collect<Spool: BundleSpool>(
+    package static func collect<Spool: BundleSpool>(
         _ definition: BundleDefinition, from view: ReadView, into builder: inout BundleBuilder<Spool>,
         requireIndexes: Bool = false, check: @escaping () throws(Status) -> Void = {}
     ) throws(Status) {
@@ -51,7 +51,7 @@ public enum BundleMaking {
 /// Bundles made in a data folder that no server uses.
 extension BundleDefinition {
     /// - Throws: NOT_FOUND when there is no such database; as the service for queries.
-    public func collect<Spool: BundleSpool>(
+    package func collect<Spool: BundleSpool>(
         from store: any Store, into builder: inout BundleBuilder<Spool>
     ) throws(Status) {
         let database = try Database(name: database, store: store)

@@ -7,16 +7,16 @@ import HearthModel
 /// thread, then read by any.
 ///
 /// `@unchecked Sendable`: appending has one owner; afterwards nothing changes any more.
-public final class SpillFile: @unchecked Sendable {
+package final class SpillFile: @unchecked Sendable {
     private let folder: String
     private let memoryBytesMax: Int
     private let budget: MemoryReservation?
     private var memory: [UInt8] = []
     private var descriptor: Int32 = -1
-    public private(set) var count: Int64 = 0
+    package private(set) var count: Int64 = 0
 
     /// - Parameter folder: where the file is made, when there is to be one.
-    public convenience init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
+    package convenience init(folder: String, memoryBytesMax: Int = Limits.bundleMemoryBytesMax) {
         self.init(folder: folder, memoryBytesMax: memoryBytesMax, budget: nil)
     }
 
@@ -37,10 +37,10 @@ public final class SpillFile: @unchecked Sendable {
     var isInMemory: Bool { descriptor < 0 }
 
     /// Where programs put what they need for a while.
-    public static var temporaryFolder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
+    package static var temporaryFolder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp" }
 
     /// - Throws: RESOURCE_EXHAUSTED when the disk is full, UNAVAILABLE when there can be no file.
-    public func append(_ bytes: [UInt8]) throws(Status) {
+    package func append(_ bytes: [UInt8]) throws(Status) {
         if let budget, !budget.grow(by: bytes.count) {
             throw Self.tooMany
         }
@@ -54,7 +54,7 @@ public final class SpillFile: @unchecked Sendable {
     }
 
     /// - Throws: UNAVAILABLE when the file can't be read.
-    public func read(_ range: Range<Int64>) throws(Status) -> [UInt8] {
+    package func read(_ range: Range<Int64>) throws(Status) -> [UInt8] {
         precondition(range.upperBound <= count, "beyond the end of what was written")
         if descriptor < 0 { return Array(memory[Int(range.lowerBound)..<Int(range.upperBound)]) }
         var bytes = [UInt8](repeating: 0, count: range.count)
@@ -100,17 +100,17 @@ public final class SpillFile: @unchecked Sendable {
 }
 
 /// The documents of a bundle that is being made.
-public struct BundleFileSpool: BundleSpool {
+package struct BundleFileSpool: BundleSpool {
     private let file: SpillFile
 
-    public init(folder: String) { file = SpillFile(folder: folder) }
+    package init(folder: String) { file = SpillFile(folder: folder) }
 
-    public mutating func append(_ bytes: [UInt8]) throws(Status) {
+    package mutating func append(_ bytes: [UInt8]) throws(Status) {
         if file.count + Int64(bytes.count) > Limits.bundleSizeBytesMax {
             throw .resourceExhausted("A bundle has at most \(Limits.bundleSizeBytesMax >> 20) MiB.")
         }
         try file.append(bytes)
     }
 
-    public mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8] { try file.read(range) }
+    package mutating func read(_ range: Range<Int64>) throws(Status) -> [UInt8] { try file.read(range) }
 }

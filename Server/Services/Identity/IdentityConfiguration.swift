@@ -1,17 +1,17 @@
 import HearthModel
 
 /// Whose word is taken for who somebody is: `auth` of `hearth.json`.
-public struct IdentityConfiguration: Sendable, Equatable {
+package struct IdentityConfiguration: Sendable, Equatable {
     /// Somebody else's tokens.
-    public struct Issuer: Sendable, Equatable {
+    package struct Issuer: Sendable, Equatable {
         /// What `iss` must be.
-        public var issuer: String
+        package var issuer: String
         /// What must be among `aud`.
-        public var audience: String
+        package var audience: String
         /// A file, or an address that begins with `https://` or `http://`.
-        public var keys: String
+        package var keys: String
 
-        public init(issuer: String, audience: String, keys: String) {
+        package init(issuer: String, audience: String, keys: String) {
             self.issuer = issuer
             self.audience = audience
             self.keys = keys
@@ -19,7 +19,7 @@ public struct IdentityConfiguration: Sendable, Equatable {
 
         /// Firebase's own ID tokens of a project. Source: "Verify ID tokens using a third-party JWT library" of Firebase's
         /// documentation.
-        public static func firebase(_ project: String) -> Issuer {
+        package static func firebase(_ project: String) -> Issuer {
             Issuer(
                 issuer: "https://securetoken.google.com/\(project)", audience: project,
                 keys: "https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com")
@@ -27,32 +27,32 @@ public struct IdentityConfiguration: Sendable, Equatable {
     }
 
     /// A key whose tokens are one's own.
-    public struct Key: Sendable, Equatable {
+    package struct Key: Sendable, Equatable {
         /// What `kid` must be, when a token has one.
-        public var id: String?
-        public var key: SigningKey
+        package var id: String?
+        package var key: SigningKey
         /// What `iss` must be.
-        public var issuer: String
+        package var issuer: String
 
-        public init(id: String?, key: SigningKey, issuer: String = Key.issuerDefault) {
+        package init(id: String?, key: SigningKey, issuer: String = Key.issuerDefault) {
             self.id = id
             self.key = key
             self.issuer = issuer
         }
 
         /// Of `hearth token mint`.
-        public static let issuerDefault = "hearth"
+        package static let issuerDefault = "hearth"
     }
 
     /// A secret that makes whoever has it an administrator.
-    public struct Credential: Sendable, Equatable {
-        public var name: String
-        public var secret: String
-        public var isReadOnly: Bool
+    package struct Credential: Sendable, Equatable {
+        package var name: String
+        package var secret: String
+        package var isReadOnly: Bool
         /// Nil for all.
-        public var project: String?
+        package var project: String?
 
-        public init(name: String, secret: String, isReadOnly: Bool = false, project: String? = nil) {
+        package init(name: String, secret: String, isReadOnly: Bool = false, project: String? = nil) {
             self.name = name
             self.secret = secret
             self.isReadOnly = isReadOnly
@@ -60,14 +60,14 @@ public struct IdentityConfiguration: Sendable, Equatable {
         }
 
         /// Shorter ones could be guessed.
-        public static let secretBytesMin = 24
+        package static let secretBytesMin = 24
     }
 
-    public var issuers: [Issuer] = []
-    public var keys: [Key] = []
-    public var credentials: [Credential] = []
+    package var issuers: [Issuer] = []
+    package var keys: [Key] = []
+    package var credentials: [Credential] = []
 
-    public init() {}
+    package init() {}
 
-    public var isEmpty: Bool { issuers.isEmpty && keys.isEmpty && credentials.isEmpty }
+    package var isEmpty: Bool { issuers.isEmpty && keys.isEmpty && credentials.isEmpty }
 }

@@ -12,7 +12,7 @@ extension IdentityConfiguration {
     ///
     /// - Parameter folder: that of `hearth.json`, to which the files are relative.
     /// - Throws: INVALID_ARGUMENT or FAILED_PRECONDITION, with file, line and member.
-    public init(_ value: ConfigurationValue, folder: String) throws(Status) {
+    package init(_ value: ConfigurationValue, folder: String) throws(Status) {
         self.init()
         func path(_ name: String) -> String {
             name.hasPrefix("/") || folder.isEmpty || folder == "." ? name : "\(folder)/\(name)"
@@ -76,13 +76,13 @@ extension IdentityConfiguration {
     }
 
     /// - Throws: FAILED_PRECONDITION when there is no such file.
-    public static func bytes(_ path: String) throws(Status) -> [UInt8] {
+    package static func bytes(_ path: String) throws(Status) -> [UInt8] {
         guard let bytes = try TextFile.read(path) else { throw .failedPrecondition("\(path) is not there.") }
         return bytes
     }
 
     /// A file's content without the line's end that editors leave.
-    public static func secret(_ path: String) throws(Status) -> [UInt8] {
+    package static func secret(_ path: String) throws(Status) -> [UInt8] {
         var bytes = try bytes(path)
         while let last = bytes.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { bytes.removeLast() }
         return bytes

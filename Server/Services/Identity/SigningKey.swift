@@ -4,8 +4,8 @@ import HearthWire
 
 /// A key that signs or checks tokens, bound to the one algorithm that it is for: a token can't have an RSA key used as the
 /// secret of an HMAC. Source: RFC 7518.
-public final class SigningKey: @unchecked Sendable {
-    public enum Algorithm: String, Sendable, CaseIterable {
+package final class SigningKey: @unchecked Sendable {
+    package enum Algorithm: String, Sendable, CaseIterable {
         case hs256 = "HS256"
         case rs256 = "RS256"
         case es256 = "ES256"
@@ -17,7 +17,7 @@ public final class SigningKey: @unchecked Sendable {
         case key(OpaquePointer)
     }
 
-    public let algorithm: Algorithm
+    package let algorithm: Algorithm
     private let material: Material
 
     private init(_ algorithm: Algorithm, _ material: Material) {
@@ -35,7 +35,7 @@ public final class SigningKey: @unchecked Sendable {
     private static let secretBytesMin = 32
 
     /// - Throws: INVALID_ARGUMENT when the secret is too short to be one.
-    public static func secret(_ bytes: [UInt8]) throws(Status) -> SigningKey {
+    package static func secret(_ bytes: [UInt8]) throws(Status) -> SigningKey {
         if bytes.count < secretBytesMin {
             throw .invalidArgument(
                 "A secret for HS256 has at least \(secretBytesMin) bytes; this one has \(bytes.count).")
@@ -45,7 +45,7 @@ public final class SigningKey: @unchecked Sendable {
 
     /// - Parameter pem: a public key, a certificate, or, when `isPrivate`, a private key.
     /// - Throws: INVALID_ARGUMENT for what is no key of RSA or P-256.
-    public static func pem(_ pem: [UInt8], isPrivate: Bool = false) throws(Status) -> SigningKey {
+    package static func pem(_ pem: [UInt8], isPrivate: Bool = false) throws(Status) -> SigningKey {
         let key = pem.withUnsafeBytes { bytes in
             isPrivate
                 ? key_private_from_pem(bytes.baseAddress, Int32(clamping: bytes.count))
@@ -133,7 +133,7 @@ public final class SigningKey: @unchecked Sendable {
 }
 
 extension SigningKey: Equatable {
-    public static func == (left: SigningKey, right: SigningKey) -> Bool { left === right }
+    package static func == (left: SigningKey, right: SigningKey) -> Bool { left === right }
 }
 
 /// base64url without padding. Source: RFC 7515, appendix C.

@@ -2,14 +2,14 @@ import HearthModel
 import HearthWire
 
 /// Makes tokens with a key of one's own.
-public enum TokenMint {
+package enum TokenMint {
     /// - Parameters:
     ///   - subject: who the bearer is, `request.auth.uid`; not empty.
     ///   - claims: further claims, as rules see them in `request.auth.token`.
     ///   - issuedAt: in seconds since 1970.
     ///   - seconds: how long the token is good for; above 0.
     /// - Throws: INVALID_ARGUMENT for a key that only checks, or for claims that are given already.
-    public static func mint(
+    package static func mint(
         _ key: SigningKey, keyID: String? = nil, issuer: String = IdentityConfiguration.Key.issuerDefault,
         subject: String, audience: String? = nil, claims: [(name: String, value: Value)] = [], issuedAt: Int64,
         seconds: Int64
@@ -37,7 +37,7 @@ public enum TokenMint {
 
 extension TokenMint {
     /// A claim's value as it is written on a command line: JSON, or else a text.
-    public static func claim(_ text: String) -> Value {
+    package static func claim(_ text: String) -> Value {
         do throws(Status) {
             return try PlainJSON.object(Array("{\"v\":\(text)}".utf8))["v"] ?? .string(text)
         } catch {

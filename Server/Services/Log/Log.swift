@@ -9,13 +9,13 @@ import Synchronization
 ///     {"time":"2025-11-21T11:09:08.123Z","level":"info","message":"request","method":"Commit","code":"OK","ms":1.2}
 ///
 /// Lines go to a `LogWriter`, whose thread writes them: whoever logs waits for nobody.
-public final class Log: Sendable {
-    public enum Format: String, Sendable, CaseIterable {
+package final class Log: Sendable {
+    package enum Format: String, Sendable, CaseIterable {
         case text
         case json
     }
 
-    public enum Level: Int, Sendable, Comparable {
+    package enum Level: Int, Sendable, Comparable {
         case debug
         case info
         case warning
@@ -31,24 +31,24 @@ public final class Log: Sendable {
         }
 
         /// - Parameter name: as in a record.
-        public init?(name: String) {
+        package init?(name: String) {
             guard let level = [Level.debug, .info, .warning, .error].first(where: { $0.name == name }) else {
                 return nil
             }
             self = level
         }
 
-        public static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
+        package static func < (lhs: Level, rhs: Level) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
-    public enum Value: Sendable {
+    package enum Value: Sendable {
         case text(String)
         case integer(Int)
         case number(Double)
         case boolean(Bool)
     }
 
-    public typealias Field = (name: StaticString, value: Value)
+    package typealias Field = (name: StaticString, value: Value)
 
     private let format: Format
     private let level: Level
@@ -59,7 +59,7 @@ public final class Log: Sendable {
     /// - Parameters:
     ///   - level: what is below it is left out.
     ///   - write: takes one whole line, on the thread that logs; nil writes to standard error.
-    public init(
+    package init(
         format: Format = .text, level: Level = .info, now: @escaping @Sendable () -> Timestamp = { Log.wallClock() },
         write: (@Sendable ([UInt8]) -> Void)? = nil
     ) {
@@ -81,16 +81,16 @@ public final class Log: Sendable {
     }
 
     /// Waits until what was logged is written, or for a second when nobody reads it.
-    public func flush() { writer?.flush() }
+    package func flush() { writer?.flush() }
 
-    public func isEnabled(_ level: Level) -> Bool { level >= self.level }
+    package func isEnabled(_ level: Level) -> Bool { level >= self.level }
 
-    public func debug(_ message: String, _ fields: Field...) { record(.debug, message, fields) }
-    public func info(_ message: String, _ fields: Field...) { record(.info, message, fields) }
-    public func warning(_ message: String, _ fields: Field...) { record(.warning, message, fields) }
-    public func error(_ message: String, _ fields: Field...) { record(.error, message, fields) }
+    package func debug(_ message: String, _ fields: Field...) { record(.debug, message, fields) }
+    package func info(_ message: String, _ fields: Field...) { record(.info, message, fields) }
+    package func warning(_ message: String, _ fields: Field...) { record(.warning, message, fields) }
+    package func error(_ message: String, _ fields: Field...) { record(.error, message, fields) }
 
-    public func record(_ level: Level, _ message: String, _ fields: [Field]) {
+    package func record(_ level: Level, _ message: String, _ fields: [Field]) {
         guard level >= self.level else { return }
         write(line(level, message, fields))
     }
@@ -182,7 +182,7 @@ public final class Log: Sendable {
 
     // MARK: Defaults
 
-    public static func wallClock() -> Timestamp {
+    package static func wallClock() -> Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)

@@ -3,9 +3,9 @@ import HearthModel
 /// What clients have asked for, how it ended and how long it took.
 ///
 /// Each event loop counts in a table of its own; a reader adds them up.
-public final class RequestMetrics: Sendable {
+package final class RequestMetrics: Sendable {
     /// The methods that are told apart.
-    public enum Method: Int, Sendable, CaseIterable {
+    package enum Method: Int, Sendable, CaseIterable {
         case getDocument, listDocuments, createDocument, updateDocument, deleteDocument, batchGetDocuments
         case beginTransaction, commit, rollback, runQuery, runAggregationQuery, executePipeline, partitionQuery
         case listCollectionIds, batchWrite, write, listen
@@ -18,7 +18,7 @@ public final class RequestMetrics: Sendable {
         case other
 
         /// As in gRPC: `GetDocument`.
-        public var name: String { Self.names[rawValue] }
+        package var name: String { Self.names[rawValue] }
 
         private static let names = allCases.map { method in
             let text = String(describing: method)
@@ -26,7 +26,7 @@ public final class RequestMetrics: Sendable {
         }
 
         /// - Parameter path: of a gRPC call.
-        public init(path: String) {
+        package init(path: String) {
             guard path.hasPrefix("/google.firestore.v1.Firestore/") else {
                 self = path.hasPrefix("/google.firestore.admin.") ? .admin : .other
                 return
@@ -36,7 +36,7 @@ public final class RequestMetrics: Sendable {
         }
     }
 
-    public enum Transport: Int, Sendable, CaseIterable {
+    package enum Transport: Int, Sendable, CaseIterable {
         case grpc
         case rest
         case webChannel
@@ -64,12 +64,12 @@ public final class RequestMetrics: Sendable {
     private let tables: [CounterTable]
 
     /// - Parameter loopCount: threads that record.
-    public init(loopCount: Int) {
+    package init(loopCount: Int) {
         tables = (0..<max(1, loopCount)).map { _ in CounterTable(count: Method.allCases.count * Self.stride) }
     }
 
     /// To be called on the loop with the given index.
-    public func record(
+    package func record(
         _ method: Method, _ transport: Transport, code: Status.Code, nanoseconds: UInt64, loopIndex: Int
     ) {
         let table = tables[loopIndex % tables.count]
@@ -85,7 +85,7 @@ public final class RequestMetrics: Sendable {
 
     private func sum(_ index: Int) -> Int { tables.reduce(0) { $0 &+ $1[index] } }
 
-    public func count(_ method: Method, _ transport: Transport, _ code: Status.Code) -> Int {
+    package func count(_ method: Method, _ transport: Transport, _ code: Status.Code) -> Int {
         sum(method.rawValue * Self.stride + transport.rawValue * Self.codeCount + code.rawValue)
     }
 

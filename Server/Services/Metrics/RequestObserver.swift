@@ -2,12 +2,12 @@ import HearthModel
 import HearthNetwork
 
 /// Watches the requests of a server: counts them, and logs them where that is wanted.
-public final class RequestObserver: Sendable {
+package final class RequestObserver: Sendable {
     let metrics: RequestMetrics
     private let log: Log?
 
     /// - Parameter log: nil when requests are not logged.
-    public init(metrics: RequestMetrics, log: Log? = nil) {
+    package init(metrics: RequestMetrics, log: Log? = nil) {
         self.metrics = metrics
         self.log = log
     }

@@ -5,7 +5,7 @@ import HearthStorage
 import HearthTreeStorage
 
 /// All that `/metrics` tells, gathered when it is asked for.
-public struct ServerMetrics: Sendable {
+package struct ServerMetrics: Sendable {
     let requests: RequestMetrics
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
@@ -17,7 +17,7 @@ public struct ServerMetrics: Sendable {
     /// likes and each label costs whoever keeps the figures.
     static let databaseLabelsMax = 100
 
-    public init(
+    package init(
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
         databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase] = { [] }
     ) {
@@ -36,7 +36,7 @@ public struct ServerMetrics: Sendable {
         self.health = health
     }
 
-    public func text() -> [UInt8] {
+    package func text() -> [UInt8] {
         var text = MetricsText()
         text.family("hearth_build_info", .gauge, "The version of the program, as a label.")
         text.sample("hearth_build_info", [("version", HearthVersion.text)], 1)
@@ -140,12 +140,12 @@ public struct ServerMetrics: Sendable {
 }
 
 /// What the system says of a process.
-public enum ProcessFigures {
+package enum ProcessFigures {
     /// Resident memory of this process; nil where `/proc` isn't there.
-    public static var residentBytes: Int? { residentBytes(process: "self") }
+    package static var residentBytes: Int? { residentBytes(process: "self") }
 
     /// - Parameter process: a process number, or `self`.
-    public static func residentBytes(process: String) -> Int? {
+    package static func residentBytes(process: String) -> Int? {
         let text: [UInt8]?
         do { text = try TextFile.read("/proc/\(process)/statm") } catch { return nil }
         guard let text else { return nil }
@@ -155,7 +155,7 @@ public enum ProcessFigures {
     }
 
     /// User and system time of a process; nil when it isn't there.
-    public static func processorSeconds(process: String) -> Double? {
+    package static func processorSeconds(process: String) -> Double? {
         let text: [UInt8]?
         do { text = try TextFile.read("/proc/\(process)/stat") } catch { return nil }
         // The second field is the program's name in parentheses, which may hold anything.

@@ -5,13 +5,13 @@ import HearthWire
 ///
 /// Each value knows where it stands, so that a complaint names the file, the line and the member. Comments (`//` and
 /// `/* */`) are allowed, because the Firebase tools write them into the files that they make.
-public struct ConfigurationValue: Sendable {
-    public struct Member: Sendable {
-        public var name: String
-        public var value: ConfigurationValue
+package struct ConfigurationValue: Sendable {
+    package struct Member: Sendable {
+        package var name: String
+        package var value: ConfigurationValue
     }
 
-    public enum Content: Sendable {
+    package enum Content: Sendable {
         case null
         case boolean(Bool)
         case number(Double)
@@ -32,7 +32,7 @@ public struct ConfigurationValue: Sendable {
         }
     }
 
-    public var content: Content
+    package var content: Content
     /// The file's name as it was given.
     let file: String
     /// `indexes[0].fields[1].order`; empty for the whole text.
@@ -41,7 +41,7 @@ public struct ConfigurationValue: Sendable {
     let column: Int
 
     /// - Throws: INVALID_ARGUMENT with file, line and column where the text isn't JSON.
-    public init(parsing text: [UInt8], file: String) throws(Status) {
+    package init(parsing text: [UInt8], file: String) throws(Status) {
         let bytes = Self.withoutComments(text)
         var result: Result<ConfigurationValue, Status>?
         bytes.withUnsafeBytes { buffer in
@@ -100,40 +100,40 @@ public struct ConfigurationValue: Sendable {
     // MARK: Taking values
 
     /// A complaint about this value.
-    public func failure(_ reason: String) -> Status {
+    package func failure(_ reason: String) -> Status {
         .invalidArgument("\(file):\(line):\(column): \(path.isEmpty ? "" : path + ": ")\(reason)")
     }
 
     private func expected(_ what: String) -> Status { failure("Expected \(what), found \(content.kind).") }
 
-    public func members() throws(Status) -> [Member] {
+    package func members() throws(Status) -> [Member] {
         guard case .object(let members) = content else { throw expected("an object") }
         return members
     }
 
     /// The value of a member; nil when it is absent or null.
-    public func member(_ name: String) throws(Status) -> ConfigurationValue? {
+    package func member(_ name: String) throws(Status) -> ConfigurationValue? {
         guard let value = try members().last(where: { UTF8Order.equal($0.name, name) })?.value else { return nil }
         if case .null = value.content { return nil }
         return value
     }
 
-    public func elements() throws(Status) -> [ConfigurationValue] {
+    package func elements() throws(Status) -> [ConfigurationValue] {
         guard case .array(let elements) = content else { throw expected("a list") }
         return elements
     }
 
-    public func string() throws(Status) -> String {
+    package func string() throws(Status) -> String {
         guard case .string(let text) = content else { throw expected("a string") }
         return text
     }
 
-    public func boolean() throws(Status) -> Bool {
+    package func boolean() throws(Status) -> Bool {
         guard case .boolean(let value) = content else { throw expected("true or false") }
         return value
     }
 
-    public func integer(_ range: ClosedRange<Int>) throws(Status) -> Int {
+    package func integer(_ range: ClosedRange<Int>) throws(Status) -> Int {
         guard case .number(let number) = content else { throw expected("a number") }
         guard let integer = Int(exactly: number), range.contains(integer) else {
             throw failure("Expected a whole number from \(range.lowerBound) to \(range.upperBound).")

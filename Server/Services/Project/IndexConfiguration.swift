@@ -11,20 +11,20 @@ import HearthWire
 ///
 /// Source: "Cloud Firestore index definition format" of the Firebase tools' documentation. The older spellings
 /// `collectionId` and `mode` are understood as well.
-public struct IndexConfiguration: Sendable, Equatable {
+package struct IndexConfiguration: Sendable, Equatable {
     /// Without ids.
-    public var indexes: [IndexDefinition] = []
-    public var overrides: [FieldOverride] = []
+    package var indexes: [IndexDefinition] = []
+    package var overrides: [FieldOverride] = []
     /// What the file says and Hearth does nothing about, as sentences.
-    public var warnings: [String] = []
+    package var warnings: [String] = []
 
-    public init(indexes: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
+    package init(indexes: [IndexDefinition] = [], overrides: [FieldOverride] = []) {
         self.indexes = indexes
         self.overrides = overrides
     }
 
     /// - Throws: INVALID_ARGUMENT with file, line and the path of the member that is wrong.
-    public init(parsing text: [UInt8], file: String) throws(Status) {
+    package init(parsing text: [UInt8], file: String) throws(Status) {
         let root = try ConfigurationValue(parsing: text, file: file)
         for member in try root.members() where member.name != "indexes" && member.name != "fieldOverrides" {
             warn(
@@ -199,7 +199,7 @@ public struct IndexConfiguration: Sendable, Equatable {
 
     /// Brings a database's catalog up to this file: adds what is missing and replaces the overrides of fields that stand
     /// here. What was made over the admin API stays, as it does when the Firebase tools deploy without `--force`.
-    public func apply(to database: Database, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
+    package func apply(to database: Database, completion: @escaping @Sendable (Result<Void, Status>) -> Void) {
         database.changeCatalog(
             resuming: true,
             { [indexes, overrides] catalog in

@@ -4,7 +4,7 @@ import HearthWire
 
 extension IndexConfiguration {
     /// The file's text, in the layout of the Firebase tools.
-    public func json() -> [UInt8] {
+    package func json() -> [UInt8] {
         var text = IndentedJSON()
         text.open("{")
         text.member("indexes")

@@ -5,14 +5,14 @@ import HearthModel
 ///
 /// Members that belong to other products are left alone. Without `firebase.json` a `firestore.indexes.json` and a
 /// `firestore.rules` in the folder are taken for the default database, and a `database.rules.json` for the Realtime Database.
-public struct ProjectFiles: Sendable, Equatable {
-    public struct DatabaseFiles: Sendable, Equatable {
-        public var database: String
+package struct ProjectFiles: Sendable, Equatable {
+    package struct DatabaseFiles: Sendable, Equatable {
+        package var database: String
         /// Relative to where the server runs.
-        public var indexes: String?
-        public var rules: String?
+        package var indexes: String?
+        package var rules: String?
 
-        public init(database: String, indexes: String?, rules: String?) {
+        package init(database: String, indexes: String?, rules: String?) {
             self.database = database
             self.indexes = indexes
             self.rules = rules
@@ -20,33 +20,33 @@ public struct ProjectFiles: Sendable, Equatable {
     }
 
     /// `projects.default` of `.firebaserc`.
-    public var defaultProject: String?
+    package var defaultProject: String?
     /// `emulators.firestore.host` and `.port` of `firebase.json`.
-    public var host: String?
-    public var port: Int?
-    public var databases: [DatabaseFiles] = []
+    package var host: String?
+    package var port: Int?
+    package var databases: [DatabaseFiles] = []
     /// What concerns the Realtime Database.
-    public var realtime = RealtimeFiles()
+    package var realtime = RealtimeFiles()
     /// Sentences about what was found and is without effect.
-    public var warnings: [String] = []
+    package var warnings: [String] = []
 
-    public struct RealtimeFiles: Sendable, Equatable {
+    package struct RealtimeFiles: Sendable, Equatable {
         /// `emulators.database.host` and `.port` of `firebase.json`.
-        public var host: String?
-        public var port: Int?
+        package var host: String?
+        package var port: Int?
         /// The rules file of every namespace that has none of its own, relative to where the server runs.
-        public var rules: String?
+        package var rules: String?
         /// Rules files by namespace.
-        public var rulesByName: [String: String] = [:]
+        package var rulesByName: [String: String] = [:]
 
-        public init() {}
+        package init() {}
     }
 
-    public init() {}
+    package init() {}
 
     /// Reads the files of a folder. None of them has to be there.
     /// - Throws: INVALID_ARGUMENT or FAILED_PRECONDITION, with file, line and member.
-    public init(folder: String) throws(Status) {
+    package init(folder: String) throws(Status) {
         func file(_ name: String) -> String {
             name.hasPrefix("/") || folder.isEmpty || folder == "." ? name : "\(folder)/\(name)"
         }
@@ -141,7 +141,7 @@ public struct ProjectFiles: Sendable, Equatable {
 
     /// The index files, by database id.
     /// - Throws: as `IndexConfiguration`, and FAILED_PRECONDITION for a file that is named and not there.
-    public func indexConfigurations() throws(Status) -> [String: IndexConfiguration] {
+    package func indexConfigurations() throws(Status) -> [String: IndexConfiguration] {
         var configurations: [String: IndexConfiguration] = [:]
         for files in databases {
             guard let path = files.indexes else { continue }

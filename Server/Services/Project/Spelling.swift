@@ -1,7 +1,7 @@
 /// Finds what somebody who mistyped a name may have meant.
-public enum Spelling {
+package enum Spelling {
     /// The known name nearest to `name`, when it is near enough to be worth a mention.
-    public static func nearest(to name: String, among known: [String]) -> String? {
+    package static func nearest(to name: String, among known: [String]) -> String? {
         let bytes = Array(name.utf8)
         // Longer texts are no typing errors; this also bounds the work.
         guard bytes.count <= 64 else { return nil }
@@ -11,7 +11,7 @@ public enum Spelling {
     }
 
     /// `; did you mean "x"?`, or nothing.
-    public static func hint(for name: String, among known: [String]) -> String {
+    package static func hint(for name: String, among known: [String]) -> String {
         nearest(to: name, among: known).map { "; did you mean \"\($0)\"?" } ?? "."
     }
 

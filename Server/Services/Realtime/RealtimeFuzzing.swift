@@ -8,12 +8,12 @@ import HearthTreeStorage
 
 /// Entry point for fuzzing connections of the Realtime Database, with a client that holds the server to what it promises. A
 /// broken promise traps.
-public enum RealtimeFuzzing {
+package enum RealtimeFuzzing {
     private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
 
     /// Lines: a message of the client; `=PATH JSON`, somebody else's write; `r` and rules; `!` and `~` for a client that takes
     /// no more and more again; `x`, its end, after which it comes again; `.`, it waits for all answers.
-    public static func fuzz(_ bytes: [UInt8]) {
+    package static func fuzz(_ bytes: [UInt8]) {
         let service: RealtimeService
         let namespace: RealtimeNamespace
         do throws(Status) {

@@ -2,9 +2,9 @@ import COpenSSL
 import HearthModel
 
 /// How a document's name goes into a Bloom filter.
-public enum DocumentNameHash {
+package enum DocumentNameHash {
     /// - Parameter name: the full name, as messages give it.
-    public static func md5(_ name: String) -> BloomFilter.Hash {
+    package static func md5(_ name: String) -> BloomFilter.Hash {
         var name = name
         var digest = [UInt8](repeating: 0, count: 16)
         name.withUTF8 { bytes in

@@ -6,7 +6,7 @@ import HearthWire
 import Synchronization
 
 /// Entry points for fuzzing the streams, with clients that hold them to what they promise. A broken promise traps.
-public enum StreamFuzzing {
+package enum StreamFuzzing {
     static let loop: EventLoop = {
         do {
             let loop = try EventLoop()
@@ -20,7 +20,7 @@ public enum StreamFuzzing {
     /// Lines: a `ListenRequest` as JSON, in which `$T` stands for the newest resume token; `+PATH N` and `-PATH` for
     /// commits, `!` and `~` for a client that takes no more and more again, `f` for input that can't be read on, `z` for
     /// clearing.
-    public static func fuzzListen(_ bytes: [UInt8]) {
+    package static func fuzzListen(_ bytes: [UInt8]) {
         run(bytes, stream: { ListenFuzzClient(loop: loop, $0, $1) }) { client, database in
             client.check(at: database)
         }
@@ -28,7 +28,7 @@ public enum StreamFuzzing {
 
     /// Lines: a `WriteRequest` as JSON, in which `$T` stands for the newest stream token; `h` for the end of the requests, `f`
     /// for input that can't be read on.
-    public static func fuzzWrite(_ bytes: [UInt8]) {
+    package static func fuzzWrite(_ bytes: [UInt8]) {
         run(bytes, stream: { WriteFuzzClient(loop: loop, $0, $1) }) { client, _ in client.check() }
     }
 
@@ -54,7 +54,7 @@ public enum StreamFuzzing {
     /// Lines of a WebChannel session: `P` and a form, the messages of a client; `A` and a number, an acknowledgement; `G` and
     /// `L`, a back channel that streams or polls; `D`, it breaks; `S` and a text, a message of the server; `W`, the
     /// client reads; `C`, the end.
-    public static func fuzzWebChannel(_ bytes: [UInt8]) {
+    package static func fuzzWebChannel(_ bytes: [UInt8]) {
         var model = WebChannelFuzzModel()
         for line in bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 200) { model.take(line[...]) }
         model.check()

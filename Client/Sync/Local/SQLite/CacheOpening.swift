@@ -3,17 +3,17 @@ import HearthSQLite
 import HearthWire
 
 /// A cache that could not be used and was put aside. The client goes on with an empty one.
-public struct CacheDamage: Sendable, Equatable {
+package struct CacheDamage: Sendable, Equatable {
     /// What was wrong.
-    public var reason: String
-    public var path: String
-    public var movedTo: String
+    package var reason: String
+    package var path: String
+    package var movedTo: String
     /// Writes of the user that never reached the server, as far as they could still be read.
-    public var pendingWritesRead: Int
+    package var pendingWritesRead: Int
     /// Whether all batches of writes could be read, so that the number is complete.
-    public var isCountComplete: Bool
+    package var isCountComplete: Bool
 
-    public var message: String {
+    package var message: String {
         let count = isCountComplete ? "\(pendingWritesRead)" : "at least \(pendingWritesRead)"
         return "The cache \(path) is damaged and was put aside as \(movedTo); a new one was begun. "
             + "Writes in it that the server hasn't got: \(count). (\(reason))"
