@@ -33,13 +33,12 @@ let package = Package(
         .target(name: "HearthConcurrency", dependencies: ["HearthModel", "CLinux"], path: "Core/Concurrency"),
         .target(
             name: "HearthStorage", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency"],
-            path: "Core/Storage"),
+            path: "Core", exclude: ["Engine/SQLite"], sources: ["Engine", "Documents"]),
         .systemLibrary(
-            name: "CSQLite", path: "Core/SQLite/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+            name: "CSQLite", path: "Core/Platform/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
             name: "HearthSQLite", dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "CSQLite"],
-            path: "Core/SQLite",
-            exclude: ["CSQLite"]),
+            path: "Core/Engine/SQLite"),
 
         // The Realtime Database's tree, and its form in a store; WebSocket for both ends.
         .target(name: "HearthTree", dependencies: ["HearthModel", "COpenSSL"], path: "Core/Tree"),
@@ -51,26 +50,26 @@ let package = Package(
             name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
 
         // Rules.
-        .target(name: "CRE2", path: "Rules/CRE2", linkerSettings: [.linkedLibrary("re2")]),
+        .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary("re2")]),
         .target(
-            name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules", exclude: ["CRE2"]),
+            name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules"),
 
         // Server.
         .systemLibrary(
-            name: "CNghttp2", path: "Server/Network/CNghttp2", pkgConfig: "libnghttp2",
+            name: "CNghttp2", path: "Core/Platform/CNghttp2", pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(
-            name: "COpenSSL", path: "Server/Network/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+            name: "COpenSSL", path: "Core/Platform/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
-            name: "CZlib", path: "Server/Network/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+            name: "CZlib", path: "Core/Platform/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
             name: "HearthNetwork",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib",
             ],
-            path: "Server/Network", exclude: ["CNghttp2", "COpenSSL", "CZlib"]),
+            path: "Server/Network"),
         .systemLibrary(
-            name: "CCurl", path: "Server/Services/CCurl", pkgConfig: "libcurl",
+            name: "CCurl", path: "Core/Platform/CCurl", pkgConfig: "libcurl",
             providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(
             name: "HearthServer",
@@ -79,7 +78,7 @@ let package = Package(
                 "HearthRules", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthWebSocket", "COpenSSL",
                 "CCurl",
             ],
-            path: "Server/Services", exclude: ["CCurl"]),
+            path: "Server", sources: ["Host", "Firestore", "Realtime", "Assembly"]),
 
         // Bundles: shared by the server, the tool and the client.
         .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
@@ -87,11 +86,11 @@ let package = Package(
         // The client. `HearthApp` is what its products share: the app, the signed-in user, the coders. `HearthSync` is
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .target(name: "HearthApp", dependencies: ["HearthModel"], path: "Client/App"),
-        .systemLibrary(name: "CNetlink", path: "Client/Transport/CNetlink"),
+        .systemLibrary(name: "CNetlink", path: "Core/Platform/CNetlink"),
         .target(
             name: "HearthTransport",
             dependencies: ["HearthModel", "HearthWebSocket", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
-            path: "Client/Transport", exclude: ["CNetlink"]),
+            path: "Client/Transport"),
         .target(
             name: "HearthSync",
             dependencies: [
@@ -120,7 +119,7 @@ let package = Package(
             dependencies: [
                 "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
                 "HearthSQLite", "HearthBundle", "HearthTree", "HearthTreeStorage", "CSQLite",
-            ], path: "Tools/hearth"),
+            ], path: "Tools", sources: ["hearth", "Bench"]),
 
         .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
@@ -155,7 +154,7 @@ let package = Package(
         .testTarget(
             name: "HearthStorageTests",
             dependencies: ["HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthTestDoubles"],
-            path: "Tests/HearthStorageTests"),
+            path: "Tests/HearthDocumentsTests"),
         .testTarget(
             name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules"],
             path: "Tests/HearthRulesTests",
