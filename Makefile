@@ -25,7 +25,7 @@ FUZZ_SECONDS ?= 8
 FUZZ_CONFIGURATION ?= release
 FUZZ_FLAGS ?=
 # Whose seams are looked at by ThreadSanitizer in `make test-deep`.
-THREAD_TARGETS ?= HearthConcurrencyTests HearthStorageTests HearthSQLiteTests HearthServerTests
+THREAD_TARGETS ?= HearthConcurrencyTests HearthDocumentsTests HearthSQLiteTests HearthServerTests
 # Those of their suites that are about threads, without the long ones, for `make test-threads`. Seeded interleavings run a
 # thread at a time and order all of them, so that ThreadSanitizer has nothing to see there.
 THREAD_SUITES ?= $(CONCURRENCY_SUITES)|$(STORAGE_SUITES)|$(SERVER_SUITES)
@@ -43,6 +43,8 @@ SOURCES := $(wildcard Core Server Rules Bundler Client Tools Tests Package.swift
 # Access to class properties is checked in debug builds; here it would cost a query 3 % of its time.
 RELEASE := swift build $(SWIFT_FLAGS) --configuration release --static-swift-stdlib \
 	-Xswiftc -enforce-exclusivity=unchecked --product hearth
+# The bench drives servers that it starts from the program beside it.
+RELEASE_BENCH := $(RELEASE)-bench
 
 .PHONY: setup setup-build serve test test-swift test-python test-deep test-threads test-fuzz fuzz sanitize bench format lint release clean
 
@@ -58,7 +60,8 @@ serve: setup-build
 
 bench: setup-build
 	$(RELEASE)
-	exec "$$($(RELEASE) --show-bin-path)/hearth" bench $(ARGS)
+	$(RELEASE_BENCH)
+	exec "$$($(RELEASE) --show-bin-path)/hearth-bench" $(ARGS)
 
 test: setup test-swift test-python
 	@$(TIMED) --summary
@@ -74,6 +77,7 @@ test-swift: setup-build
 # requests to Google's emulator.
 test-python: setup
 	@TIMED_MINUTES=60 $(TIMED) "build for speed" $(RELEASE)
+	@TIMED_MINUTES=60 $(TIMED) "build of the bench" $(RELEASE_BENCH)
 	@HEARTH_BINARY="$$($(RELEASE) --show-bin-path)/hearth" \
 		Tools/scripts/test-python.sh "$(VENV)" "$(DIFFERENTIAL_REQUESTS)"
 

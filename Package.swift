@@ -5,23 +5,20 @@ import PackageDescription
 let isFuzzing = Context.environment["HEARTH_FUZZ"] != nil
 let fuzzing: [Target] = [
     .executableTarget(
-        name: "HearthFuzz",
-        dependencies: [
-            "HearthBundle", "HearthNetwork", "HearthRules", "HearthServer", "HearthStorage", "HearthTree",
-            "HearthWebSocket", "HearthWire",
-        ],
-        path: "Tests/Fuzz/HearthFuzz", swiftSettings: [.unsafeFlags(["-parse-as-library"])])
+        name: "HearthFuzz", dependencies: ["HearthFuzzing"], path: "Tools/Fuzz/Program",
+        swiftSettings: [.unsafeFlags(["-parse-as-library"])])
 ]
 
-// Test targets to build, separated by commas, for whoever changes one module: HEARTH_TESTS=HearthStorageTests.
+// Test targets to build, separated by commas, for whoever changes one module: HEARTH_TESTS=HearthDocumentsTests.
 let wantedTests = Context.environment["HEARTH_TESTS"].map { Set($0.split(separator: ",").map(String.init)) }
 
 // The folders are the architecture: see docs/architecture.md. Dependencies point inward only:
-// Model <- Wire <- Storage <- Services <- the tool.
+// Model <- Wire <- Engine <- Documents, TreeStorage <- Host <- the products <- the programs.
 let package = Package(
     name: "hearth",
     products: [
         .executable(name: "hearth", targets: ["hearth"]),
+        .executable(name: "hearth-bench", targets: ["hearth-bench"]),
         .library(name: "HearthFirestore", targets: ["HearthFirestore"]),
         .library(name: "HearthDatabase", targets: ["HearthDatabase"]),
     ],
@@ -29,32 +26,27 @@ let package = Package(
         // Core: what server and client share; no sockets, no HTTP.
         .target(name: "HearthModel", path: "Core/Model"),
         .target(name: "HearthWire", dependencies: ["HearthModel"], path: "Core/Wire"),
-        .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
         .target(name: "HearthConcurrency", dependencies: ["HearthModel", "CLinux"], path: "Core/Concurrency"),
         .target(
-            name: "HearthStorage", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency"],
-            path: "Core", exclude: ["Engine/SQLite"], sources: ["Engine", "Documents"]),
-        .systemLibrary(
-            name: "CSQLite", path: "Core/Platform/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+            name: "HearthEngine", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency"], path: "Core/Engine",
+            exclude: ["SQLite"]),
         .target(
-            name: "HearthSQLite", dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "CSQLite"],
+            name: "HearthSQLite", dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "CSQLite"],
             path: "Core/Engine/SQLite"),
-
-        // The Realtime Database's tree, and its form in a store; WebSocket for both ends.
+        .target(
+            name: "HearthDocuments", dependencies: ["HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine"],
+            path: "Core/Documents"),
         .target(name: "HearthTree", dependencies: ["HearthModel", "COpenSSL"], path: "Core/Tree"),
         .target(
             name: "HearthTreeStorage",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthTree"],
-            path: "Core/TreeStorage"),
-        .target(
-            name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthEngine", "HearthTree"], path: "Core/TreeStorage"),
+        .target(name: "HearthWebSocket", dependencies: ["HearthModel", "COpenSSL", "CZlib"], path: "Core/WebSocket"),
 
-        // Rules.
-        .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary("re2")]),
-        .target(
-            name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules"),
-
-        // Server.
+        // C libraries of Debian, and a few functions of the system that Swift cannot call.
+        .systemLibrary(name: "CLinux", path: "Core/Platform/CLinux"),
+        .systemLibrary(name: "CNetlink", path: "Core/Platform/CNetlink"),
+        .systemLibrary(
+            name: "CSQLite", path: "Core/Platform/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(
             name: "CNghttp2", path: "Core/Platform/CNghttp2", pkgConfig: "libnghttp2",
             providers: [.apt(["libnghttp2-dev"])]),
@@ -62,45 +54,71 @@ let package = Package(
             name: "COpenSSL", path: "Core/Platform/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(
             name: "CZlib", path: "Core/Platform/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CCurl", path: "Core/Platform/CCurl", pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]),
+        .target(name: "CRE2", path: "Core/Platform/CRE2", linkerSettings: [.linkedLibrary("re2")]),
+
+        // Security Rules of both products; bundles, for server, tool and client.
+        .target(name: "HearthRules", dependencies: ["HearthModel", "HearthTree", "CRE2"], path: "Rules"),
+        .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
+
+        // Server: the network, what both products share, a module a product, and what puts them together.
         .target(
             name: "HearthNetwork",
             dependencies: [
                 "HearthModel", "HearthConcurrency", "HearthWebSocket", "CLinux", "CNghttp2", "COpenSSL", "CZlib",
             ],
             path: "Server/Network"),
-        .systemLibrary(
-            name: "CCurl", path: "Core/Platform/CCurl", pkgConfig: "libcurl",
-            providers: [.apt(["libcurl4-openssl-dev"])]),
+        .target(
+            name: "HearthHost",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
+                "HearthTree", "HearthTreeStorage", "HearthBundle", "HearthNetwork", "COpenSSL", "CCurl",
+            ],
+            path: "Server/Host"),
+        .target(
+            name: "HearthFirestoreServer",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthRules",
+                "HearthBundle", "HearthNetwork", "HearthHost", "COpenSSL",
+            ],
+            path: "Server/Firestore"),
+        .target(
+            name: "HearthRealtimeServer",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthTree",
+                "HearthTreeStorage", "HearthRules", "HearthWebSocket", "HearthNetwork", "HearthHost", "COpenSSL",
+            ],
+            path: "Server/Realtime"),
         .target(
             name: "HearthServer",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthNetwork",
-                "HearthRules", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthWebSocket", "COpenSSL",
-                "CCurl",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite", "HearthDocuments",
+                "HearthNetwork", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer",
             ],
-            path: "Server", sources: ["Host", "Firestore", "Realtime", "Assembly"]),
-
-        // Bundles: shared by the server, the tool and the client.
-        .target(name: "HearthBundle", dependencies: ["HearthModel", "HearthWire"], path: "Bundler"),
+            path: "Server/Assembly"),
 
         // The client. `HearthApp` is what its products share: the app, the signed-in user, the coders. `HearthSync` is
         // Firestore's engine, free of names that Apple's API has, too; `HearthFirestore` is that API.
         .target(name: "HearthApp", dependencies: ["HearthModel"], path: "Client/App"),
-        .systemLibrary(name: "CNetlink", path: "Core/Platform/CNetlink"),
         .target(
             name: "HearthTransport",
-            dependencies: ["HearthModel", "HearthWebSocket", "CCurl", "CNetlink", "CNghttp2", "COpenSSL", "CZlib"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthWebSocket", "CCurl", "CNetlink", "CNghttp2", "COpenSSL",
+                "CZlib",
+            ],
             path: "Client/Transport"),
         .target(
             name: "HearthSync",
             dependencies: [
-                "HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthBundle",
-                "CSQLite",
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthEngine", "HearthSQLite",
+                "HearthBundle", "CSQLite",
             ], path: "Client/Sync"),
         .target(
             name: "HearthFirestore",
             dependencies: [
-                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthBundle",
+                "HearthModel", "HearthApp", "HearthWire", "HearthConcurrency", "HearthDocuments", "HearthBundle",
                 "HearthSync", "HearthTransport",
             ], path: "Client/Firestore"),
         .target(
@@ -113,16 +131,38 @@ let package = Package(
             // The inner modules' names never appear in public signatures.
             swiftSettings: [.enableUpcomingFeature("InternalImportsByDefault")]),
 
-        // The tool.
+        // Programs, and what they share.
+        .target(
+            name: "HearthToolSupport", dependencies: ["HearthModel", "HearthNetwork", "HearthHost"],
+            path: "Tools/Support"),
+        .target(
+            name: "HearthLoadClient",
+            dependencies: ["HearthModel", "HearthConcurrency", "HearthNetwork", "CLinux", "CNghttp2", "CZlib"],
+            path: "Tools/LoadClient"),
         .executableTarget(
             name: "hearth",
             dependencies: [
-                "HearthServer", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthStorage",
-                "HearthSQLite", "HearthBundle", "HearthTree", "HearthTreeStorage", "CSQLite",
-            ], path: "Tools", sources: ["hearth", "Bench"]),
-
-        .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthRules",
+                "HearthNetwork", "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthSQLite",
+                "HearthDocuments", "HearthBundle", "HearthTree", "HearthTreeStorage", "HearthLoadClient",
+                "HearthToolSupport", "CSQLite",
+            ], path: "Tools/hearth"),
+        .executableTarget(
+            name: "hearth-bench",
+            dependencies: [
+                "HearthHost", "HearthRules", "HearthNetwork", "HearthModel", "HearthWire", "HearthEngine",
+                "HearthDocuments", "HearthSQLite", "HearthTree", "HearthTreeStorage", "HearthWebSocket",
+                "HearthLoadClient", "HearthToolSupport", "CSQLite",
+            ], path: "Tools/Bench"),
         .executableTarget(name: "hearth-client-bench", dependencies: ["HearthFirestore"], path: "Tools/ClientBench"),
+        .executableTarget(name: "hearth-notes", dependencies: ["HearthFirestore"], path: "Tools/Examples/Notes"),
+        .target(
+            name: "HearthFuzzing",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthTreeStorage", "HearthWebSocket", "HearthRules", "HearthBundle", "HearthNetwork", "HearthHost",
+                "HearthFirestoreServer", "HearthRealtimeServer",
+            ], path: "Tools/Fuzz/Entries"),
 
         // Tests, one folder a target.
         // Authorities and certificates, for tests of more than one module.
@@ -131,20 +171,25 @@ let package = Package(
             dependencies: ["HearthModel", "HearthNetwork", "HearthTransport", "COpenSSL"],
             path: "Tests/Certificates"),
         // Stores that fail when a test wants it.
-        .target(name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthStorage"], path: "Tests/Doubles"),
+        .target(
+            name: "HearthTestDoubles", dependencies: ["HearthModel", "HearthEngine", "HearthDocuments"],
+            path: "Tests/Doubles"),
         .testTarget(
             name: "HearthConcurrencyTests", dependencies: ["HearthModel", "HearthConcurrency"],
             path: "Tests/HearthConcurrencyTests"),
         .testTarget(name: "HearthModelTests", dependencies: ["HearthModel"], path: "Tests/HearthModelTests"),
         .testTarget(
-            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire"], path: "Tests/HearthWireTests",
+            name: "HearthWireTests", dependencies: ["HearthModel", "HearthWire", "HearthFuzzing"],
+            path: "Tests/HearthWireTests",
             exclude: ["Golden"]),
         .testTarget(
-            name: "HearthTreeTests", dependencies: ["HearthModel", "HearthTree"], path: "Tests/HearthTreeTests"),
+            name: "HearthTreeTests", dependencies: ["HearthModel", "HearthTree", "HearthFuzzing"],
+            path: "Tests/HearthTreeTests"),
         .testTarget(
             name: "HearthTreeStorageTests",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "HearthTree", "HearthTreeStorage",
+                "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthSQLite", "HearthTree",
+                "HearthTreeStorage",
                 "HearthTestDoubles",
             ],
             path: "Tests/HearthTreeStorageTests"),
@@ -152,38 +197,47 @@ let package = Package(
             name: "HearthWebSocketTests", dependencies: ["HearthModel", "HearthWebSocket"],
             path: "Tests/HearthWebSocketTests"),
         .testTarget(
-            name: "HearthStorageTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthConcurrency", "HearthStorage", "HearthTestDoubles"],
+            name: "HearthDocumentsTests",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthConcurrency", "HearthEngine", "HearthDocuments",
+                "HearthTestDoubles",
+            ],
             path: "Tests/HearthDocumentsTests"),
         .testTarget(
-            name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules"],
+            name: "HearthRulesTests", dependencies: ["HearthModel", "HearthTree", "HearthRules", "HearthFuzzing"],
             path: "Tests/HearthRulesTests",
             exclude: ["cases"]),
         .testTarget(
             name: "HearthSQLiteTests",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthStorage", "HearthSQLite", "CSQLite"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthSQLite", "CSQLite",
+            ],
             path: "Tests/HearthSQLiteTests"),
         .testTarget(
             name: "HearthNetworkTests",
-            dependencies: ["HearthModel", "HearthConcurrency", "HearthNetwork", "HearthWebSocket"],
+            dependencies: [
+                "HearthModel", "HearthConcurrency", "HearthNetwork", "HearthLoadClient", "HearthWebSocket", "CLinux",
+            ],
             path: "Tests/HearthNetworkTests"),
         .testTarget(
             name: "HearthServerTests",
             dependencies: [
-                "HearthModel", "HearthConcurrency", "HearthWire", "HearthStorage", "HearthNetwork", "HearthBundle",
-                "HearthServer", "HearthTestDoubles",
+                "HearthModel", "HearthConcurrency", "HearthWire", "HearthEngine", "HearthDocuments", "HearthNetwork",
+                "HearthBundle", "HearthLoadClient", "HearthFuzzing",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTestDoubles",
                 "HearthTree", "HearthRules", "HearthWebSocket",
             ],
             path: "Tests/HearthServerTests"),
         .testTarget(
             name: "HearthRealtimeTests",
             dependencies: [
-                "HearthModel", "HearthStorage", "HearthTree", "HearthTreeStorage", "HearthRules", "HearthNetwork",
-                "HearthServer", "HearthTestDoubles",
+                "HearthModel", "HearthConcurrency", "HearthEngine", "HearthDocuments", "HearthTree",
+                "HearthTreeStorage", "HearthRules", "HearthNetwork",
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthTestDoubles",
             ],
             path: "Tests/HearthRealtimeTests"),
         .testTarget(
-            name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle"],
+            name: "HearthBundleTests", dependencies: ["HearthModel", "HearthWire", "HearthBundle", "HearthFuzzing"],
             path: "Tests/HearthBundleTests"),
         .testTarget(
             name: "HearthTransportTests",
@@ -194,7 +248,10 @@ let package = Package(
             path: "Tests/HearthTransportTests"),
         .testTarget(
             name: "HearthSyncTests",
-            dependencies: ["HearthModel", "HearthWire", "HearthStorage", "HearthSQLite", "HearthBundle", "HearthSync"],
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthEngine", "HearthDocuments", "HearthSQLite", "HearthBundle",
+                "HearthSync",
+            ],
             path: "Tests/HearthSyncTests"),
         .testTarget(
             name: "HearthFirestoreTests",
@@ -209,18 +266,26 @@ let package = Package(
         // The guide's samples, compiled and run against a server in the test's process.
         .testTarget(
             name: "HearthGuideTests",
-            dependencies: ["HearthServer", "HearthNetwork", "HearthFirestore", "HearthDatabase"],
+            dependencies: [
+                "HearthServer", "HearthHost", "HearthFirestoreServer", "HearthRealtimeServer", "HearthNetwork",
+                "HearthFirestore", "HearthDatabase",
+            ],
             path: "Tests/HearthGuideTests", exclude: ["guarded.rules", "locked.rules.json"]),
         // Only the client's public API, a server, and a network that can be cut.
         .testTarget(
             name: "HearthEndToEndTests",
             dependencies: [
-                "HearthModel", "HearthNetwork", "HearthServer", "HearthFirestore", "HearthDatabase",
+                "HearthModel", "HearthNetwork", "HearthServer", "HearthHost", "HearthFirestoreServer",
+                "HearthRealtimeServer", "HearthFirestore", "HearthDatabase",
                 "HearthTestCertificates", "CSQLite",
             ],
             path: "Tests/EndToEnd"),
         .testTarget(
-            name: "HearthToolTests", dependencies: ["HearthModel", "HearthWire", "HearthServer", "hearth"],
+            name: "HearthToolTests",
+            dependencies: [
+                "HearthModel", "HearthWire", "HearthServer", "HearthHost", "HearthFirestoreServer",
+                "HearthRealtimeServer", "HearthToolSupport", "hearth", "hearth-bench",
+            ],
             path: "Tests/HearthToolTests"),
     ].filter { $0.type != .test || wantedTests?.contains($0.name) ?? true } + (isFuzzing ? fuzzing : []),
     swiftLanguageModes: [.v6]

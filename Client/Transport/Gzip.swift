@@ -2,7 +2,7 @@ import CZlib
 import HearthModel
 
 /// The one compression of gRPC messages that is announced to servers.
-enum Gzip {
+package enum Gzip {
     private static let chunkBytes = 64 << 10
 
     /// - Throws: RESOURCE_EXHAUSTED when more than `limitBytes` come out, since little input can hold much output;

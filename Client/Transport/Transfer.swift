@@ -35,7 +35,7 @@ extension TransferDelegate {
 ///
 /// It owns what libcurl only borrows: the header list, the body, the error text.
 final class Transfer {
-    enum Output {
+    package enum Output {
         case bytes(Int)
         case end
         /// Nothing now: `resumeSending` when there is something.

@@ -1,6 +1,7 @@
 import CCurl
 import CNetlink
 import Glibc
+import HearthConcurrency
 import HearthModel
 import Synchronization
 
@@ -18,7 +19,7 @@ final class TransportLoop: @unchecked Sendable {
     let counters = TransportCounters()
     private let name: String
     private let mailbox = Mailbox()
-    private let ended = Gate()
+    private let ended = Latch()
     let multi: UnsafeMutableRawPointer
     /// Connections of plain requests; gRPC's are apart.
     private var pools: [ObjectIdentifier: ConnectionPool] = [:]

@@ -1,11 +1,5 @@
 #if DEBUG
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Runs threads one at a time, in an order that a seed determines, to find what goes wrong in few orders only.
 ///

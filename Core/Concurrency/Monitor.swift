@@ -1,10 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A lock with a condition to wait on.
 ///
@@ -19,10 +13,8 @@ package final class Monitor: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        #if os(Linux)
         // Else a step of the system's clock would lengthen or cut waits.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        #endif
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
     }
@@ -87,14 +79,8 @@ package final class Monitor: @unchecked Sendable {
             return interleaving.wait(self, until: deadline.nanoseconds)
         }
         #endif
-        #if os(Linux)
         var time = timespec(
             tv_sec: Int(deadline.nanoseconds / 1_000_000_000), tv_nsec: Int(deadline.nanoseconds % 1_000_000_000))
         pthread_cond_timedwait(condition, mutex, &time)
-        #else
-        let left = max(0, deadline.nanoseconds - MonotonicTime.now.nanoseconds)
-        var time = timespec(tv_sec: Int(left / 1_000_000_000), tv_nsec: Int(left % 1_000_000_000))
-        pthread_cond_timedwait_relative_np(condition, mutex, &time)
-        #endif
     }
 }

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A moment of the clock that never steps.
 package struct MonotonicTime: Comparable, Sendable {

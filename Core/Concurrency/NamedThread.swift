@@ -1,12 +1,6 @@
 import CLinux
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A thread with a name that `top -H`, `perf` and debuggers show.
 package struct NamedThread: @unchecked Sendable {
@@ -34,22 +28,14 @@ package struct NamedThread: @unchecked Sendable {
     }
 
     private static func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> NamedThread? {
-        #if canImport(Darwin)
-        var thread: pthread_t?
-        #else
         var thread = pthread_t()
-        #endif
         let retained = Unmanaged.passRetained(
             ThreadBody(name: String(decoding: name.utf8.prefix(15), as: UTF8.self), body))
         guard pthread_create(&thread, nil, threadEntry, retained.toOpaque()) == 0 else {
             retained.release()
             return nil
         }
-        #if canImport(Darwin)
-        return thread.map { NamedThread($0) }
-        #else
         return NamedThread(thread)
-        #endif
     }
 
     private init(_ handle: pthread_t) { self.handle = handle }
@@ -79,23 +65,12 @@ private final class ThreadBody: Sendable {
     }
 
     func run() {
-        #if canImport(Darwin)
-        pthread_setname_np(name)
-        #else
         linux_set_thread_name(name)
-        #endif
         body()
     }
 }
 
-#if canImport(Darwin)
-private func threadEntry(_ argument: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-    Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run()
-    return nil
-}
-#else
 private func threadEntry(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
     return nil
 }
-#endif

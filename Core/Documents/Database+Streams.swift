@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Write streams that can be resumed; see `StreamAnswers`.

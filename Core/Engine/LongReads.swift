@@ -210,3 +210,23 @@ package final class LongRead: Sendable {
         if !isOver.exchange(true, ordering: .acquiringAndReleasing) { reads.giveBack() }
     }
 }
+
+extension LongReads {
+    /// Calls `begin` once when it is the requester's turn, or never when the call is cancelled before: then it no longer
+    /// takes up room among those that wait.
+    /// - Returns: what cancels the wait of a call that goes on or has ended by itself.
+    @discardableResult
+    package func whenFree(
+        for requester: Requester, cancellation: Cancellation,
+        _ begin: @escaping @Sendable (Result<LongRead, Status>) -> Void
+    ) -> LongReadRequest? {
+        let key = cancellation.reserve()
+        let request = whenFree(for: requester) { result in
+            cancellation.release(key)
+            begin(result)
+        }
+        // Cancelling what has had its turn does nothing.
+        if let request { cancellation.set(key) { request.cancel() } } else { cancellation.release(key) }
+        return request
+    }
+}

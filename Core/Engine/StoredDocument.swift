@@ -11,7 +11,7 @@ package struct StoredDocument: Sendable, Equatable {
     package var updateVersion: Int64
     package var fields: [UInt8]
 
-    static let headerSizeBytes = 16
+    package static let headerSizeBytes = 16
 
     package init(createVersion: Int64, updateVersion: Int64, fields: [UInt8]) {
         self.createVersion = createVersion
@@ -19,11 +19,11 @@ package struct StoredDocument: Sendable, Equatable {
         self.fields = fields
     }
 
-    init(stored bytes: [UInt8]) throws(Status) {
+    package init(stored bytes: [UInt8]) throws(Status) {
         try self.init(stored: bytes[...])
     }
 
-    init(stored bytes: ArraySlice<UInt8>) throws(Status) {
+    package init(stored bytes: ArraySlice<UInt8>) throws(Status) {
         let parsed = bytes.withUnsafeBytes { bytes in Result { () throws(Status) in try Self(stored: bytes) } }
         self = try parsed.get()
     }
@@ -38,16 +38,16 @@ package struct StoredDocument: Sendable, Equatable {
         fields = [UInt8](UnsafeRawBufferPointer(rebasing: bytes[Self.headerSizeBytes...]))
     }
 
-    var stored: [UInt8] {
+    package var stored: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes)
         return bytes
     }
 
-    func append(to bytes: inout [UInt8]) {
+    package func append(to bytes: inout [UInt8]) {
         bytes.reserveCapacity(bytes.count + Self.headerSizeBytes + fields.count)
-        IndexValue.appendBigEndian(UInt64(bitPattern: createVersion), to: &bytes)
-        IndexValue.appendBigEndian(UInt64(bitPattern: updateVersion), to: &bytes)
+        withUnsafeBytes(of: createVersion.bigEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: updateVersion.bigEndian) { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: fields)
     }
 

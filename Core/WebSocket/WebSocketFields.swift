@@ -1,17 +1,17 @@
 /// One extension as it stands in `sec-websocket-extensions`. Source: RFC 6455, 9.1.
-struct WebSocketExtension: Equatable {
+package struct WebSocketExtension: Equatable {
     var name: String
     var parameters: [(name: String, value: String?)]
 
     var hasDistinctParameters: Bool { Set(parameters.map(\.name)).count == parameters.count }
 
-    static func == (one: WebSocketExtension, other: WebSocketExtension) -> Bool {
+    package static func == (one: WebSocketExtension, other: WebSocketExtension) -> Bool {
         one.name == other.name
             && one.parameters.elementsEqual(other.parameters) { $0.name == $1.name && $0.value == $1.value }
     }
 
     /// All extensions of the fields in their order; nil when the grammar is broken.
-    static func parse(_ fields: [String]) -> [WebSocketExtension]? {
+    package static func parse(_ fields: [String]) -> [WebSocketExtension]? {
         var extensions: [WebSocketExtension] = []
         for field in fields {
             var scanner = FieldScanner(field)

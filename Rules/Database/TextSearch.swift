@@ -1,10 +1,10 @@
 /// Finds a text in others, in time linear in both whatever they are: the algorithm of Knuth, Morris and Pratt.
-struct TextSearch {
+package struct TextSearch {
     private let needle: [UInt8]
     /// By length of a part of the needle's beginning: that of the longest beginning that is also its end.
     private let borders: [Int]
 
-    init(_ needle: String) {
+    package init(_ needle: String) {
         let bytes = Array(needle.utf8)
         var borders = [Int](repeating: 0, count: bytes.count + 1)
         var length = 0
@@ -17,7 +17,7 @@ struct TextSearch {
         self.borders = borders
     }
 
-    func isFound(in text: String) -> Bool {
+    package func isFound(in text: String) -> Bool {
         if needle.isEmpty { return true }
         var text = text
         return text.withUTF8 { bytes in
@@ -37,7 +37,7 @@ struct TextSearch {
     }
 
     /// All occurrences, none of which overlap, replaced; an empty text occurs nowhere. Nil when the result is too long.
-    func replacing(in text: String, with replacement: String, sizeMax: Int) -> String? {
+    package func replacing(in text: String, with replacement: String, sizeMax: Int) -> String? {
         if needle.isEmpty { return text }
         let replacement = Array(replacement.utf8)
         var result: [UInt8] = []

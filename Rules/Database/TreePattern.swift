@@ -3,11 +3,11 @@
 /// Supported are literals, `.`, `\s \w \d` and their opposites, `\` before any other character for itself, `* + ?`, `{n}`, `{n,}`,
 /// `{n,m}`, groups, `|` between alternatives that aren't empty, classes with ranges, `^` as the first and `$` as the last
 /// character, and the flag `i`. Source: "Regular expressions" in the reference of the database's security rules.
-struct TreePattern: Sendable {
+package struct TreePattern: Sendable {
     private let expression: RegularExpression
 
     /// - Parameter offset: of the first byte behind the slash, for errors.
-    init(_ pattern: String, flags: String, at offset: Int) throws(TreeSyntaxError) {
+    package init(_ pattern: String, flags: String, at offset: Int) throws(TreeSyntaxError) {
         guard flags.isEmpty || flags == "i" else {
             throw TreeSyntaxError("regular expressions do not support flags other than i", at: offset)
         }
@@ -24,7 +24,7 @@ struct TreePattern: Sendable {
     }
 
     /// Whether it is found anywhere in the text.
-    func isFound(in text: String) -> Bool { expression.isFound(in: text) }
+    package func isFound(in text: String) -> Bool { expression.isFound(in: text) }
 
     /// Writes the pattern in RE2's syntax, or says what isn't supported.
     private struct Translation {

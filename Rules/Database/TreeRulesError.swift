@@ -12,7 +12,7 @@ package struct TreeRulesError: Error, Sendable, Equatable, CustomStringConvertib
 }
 
 /// An error whose place is an offset yet.
-struct TreeSyntaxError: Error {
+package struct TreeSyntaxError: Error {
     /// In bytes, in whatever text is being read: the document, or an expression.
     var offset: Int
     var message: String

@@ -1,16 +1,16 @@
 import HearthTree
 
 /// A place in the tree before or after the write.
-struct TreeSnapshot: Sendable {
+package struct TreeSnapshot: Sendable {
     /// Whether it shows the tree after the write.
     let isNew: Bool
-    private(set) var keys: [TreeKey]
+    package private(set) var keys: [TreeKey]
     /// How many keys beyond `keys` lead here, from one on that no place can have: nothing is here.
     private(set) var beyond = 0
     /// What is here, when it is known already.
     private(set) var node: Node?
 
-    init(isNew: Bool, keys: [TreeKey], node: Node? = nil) {
+    package init(isNew: Bool, keys: [TreeKey], node: Node? = nil) {
         self.isNew = isNew
         self.keys = keys
         self.node = node
@@ -21,7 +21,7 @@ struct TreeSnapshot: Sendable {
     var isImpossible: Bool { beyond > 0 }
 
     /// - Parameter path: keys between slashes. `.` and `..` are keys like others, such that can't be.
-    func child(_ path: String) -> TreeSnapshot {
+    package func child(_ path: String) -> TreeSnapshot {
         var child = self
         var path = path
         path.withUTF8 { bytes in
@@ -50,7 +50,7 @@ struct TreeSnapshot: Sendable {
     }
 
     /// Nil at the root.
-    var parent: TreeSnapshot? {
+    package var parent: TreeSnapshot? {
         var parent = self
         if beyond > 0 {
             parent.beyond -= 1

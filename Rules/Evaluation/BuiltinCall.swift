@@ -1,12 +1,6 @@
 import HearthModel
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The functions that every ruleset has, those of namespaces with their full names.
 enum BuiltinFunction: String, Sendable, CaseIterable {
@@ -201,13 +195,7 @@ struct BuiltinCall {
     private func raised(_ base: Double, _ exponent: Double) -> Double {
         // As Java's pow, where C's says that 1 to any power is 1.
         if exponent.isNaN || abs(base) == 1 && exponent.isInfinite { return .nan }
-        #if canImport(Glibc)
         return Glibc.pow(base, exponent)
-        #elseif canImport(Musl)
-        return Musl.pow(base, exponent)
-        #else
-        return Darwin.pow(base, exponent)
-        #endif
     }
 
     private func place(_ latitude: Double, _ longitude: Double) -> RuleValue {

@@ -1,12 +1,6 @@
 import HearthModel
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Operators on values.
 enum Operators {

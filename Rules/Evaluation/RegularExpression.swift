@@ -3,14 +3,14 @@ import CRE2
 /// A pattern of RE2: matching takes time linear in the text, whoever wrote it.
 ///
 /// RE2's objects may be used by several threads at once, and this one never changes.
-final class RegularExpression: @unchecked Sendable {
+package final class RegularExpression: @unchecked Sendable {
     private let expression: OpaquePointer
     /// Capturing groups.
     let groupCount: Int
 
     /// Nil when RE2 refuses the pattern, or it is too large.
     /// - Parameter isLiteral: whether it stands in the rules as it is. Others may be a client's.
-    convenience init?(_ pattern: String, isLiteral: Bool) {
+    package convenience init?(_ pattern: String, isLiteral: Bool) {
         if !isLiteral, pattern.utf8.count > RulesLimits.dynamicPatternBytesMax { return nil }
         self.init(
             pattern,
@@ -35,7 +35,7 @@ final class RegularExpression: @unchecked Sendable {
     }
 
     /// Whether the whole text matches.
-    func matches(_ text: String) -> Bool {
+    package func matches(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { characters in
@@ -87,7 +87,7 @@ final class RegularExpression: @unchecked Sendable {
     // MARK: Replacing and splitting
 
     /// Replaces all matches. `$1` is a group, `$0` the whole, and `\` quotes what follows.
-    func replacing(in text: String, with template: String) -> Replacement {
+    package func replacing(in text: String, with template: String) -> Replacement {
         guard let parts = Self.parse(template, groupCount: groupCount) else { return .invalidTemplate }
         var text = text
         return text.withUTF8 { bytes in
@@ -113,7 +113,7 @@ final class RegularExpression: @unchecked Sendable {
         }
     }
 
-    enum Replacement {
+    package enum Replacement {
         case text(String)
         case invalidTemplate
         case isTooLong
@@ -154,7 +154,7 @@ final class RegularExpression: @unchecked Sendable {
     }
 
     /// The texts between matches; empty ones at the end are left out. Nil when there are too many.
-    func split(_ text: String) -> [String]? {
+    package func split(_ text: String) -> [String]? {
         if text.isEmpty { return [""] }
         var text = text
         return text.withUTF8 { bytes in

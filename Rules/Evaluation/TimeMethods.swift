@@ -1,12 +1,6 @@
 import HearthModel
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Methods of timestamps and durations.
 extension MethodCall {

@@ -1,5 +1,5 @@
 /// What is wrong with a source, collected while it is read and checked.
-struct IssueList {
+package struct IssueList {
     struct Entry {
         var range: SourceRange?
         var description: String
@@ -8,7 +8,7 @@ struct IssueList {
     }
 
     private(set) var entries: [Entry] = []
-    private(set) var hasErrors = false
+    package private(set) var hasErrors = false
 
     mutating func error(_ description: String, at range: SourceRange?, hint: String? = nil) {
         hasErrors = true

@@ -1,5 +1,5 @@
 /// Reads a source by recursive descent. After an error it goes on behind the statement, so that one run names several.
-struct Parser {
+package struct Parser {
     /// Leaves a statement whose error has been noted.
     struct Failure: Error {}
 
@@ -18,7 +18,7 @@ struct Parser {
         self.lexer = lexer
     }
 
-    static func parse(_ source: [UInt8]) -> (file: SourceFile, issues: IssueList) {
+    package static func parse(_ source: [UInt8]) -> (file: SourceFile, issues: IssueList) {
         var parser = Parser(source)
         let file = parser.sourceFile()
         return (file, parser.issues)

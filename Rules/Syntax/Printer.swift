@@ -1,9 +1,9 @@
 /// Writes a tree as a source that parses to the same tree.
-struct Printer {
+package struct Printer {
     private(set) var text = ""
     private var depth = 0
 
-    static func print(_ file: SourceFile) -> String {
+    package static func print(_ file: SourceFile) -> String {
         var printer = Printer()
         printer.file(file)
         return printer.text

@@ -1,5 +1,5 @@
 /// A source, parsed. Two trees are equal when they say the same, wherever it stands.
-struct SourceFile: Sendable, Equatable {
+package struct SourceFile: Sendable, Equatable {
     var version: Int?
     var functions: [FunctionDeclaration] = []
     var services: [ServiceDeclaration] = []
@@ -76,7 +76,7 @@ struct FunctionDeclaration: Sendable {
 }
 
 /// An expression and where it stands.
-struct Expression: Sendable {
+package struct Expression: Sendable {
     let kind: ExpressionKind
     /// From its first to its last character.
     let range: SourceRange
@@ -175,7 +175,7 @@ enum BinaryOperator: String, Sendable {
 // MARK: Equality, which overlooks positions
 
 extension Expression: Equatable {
-    static func == (lhs: Expression, rhs: Expression) -> Bool { lhs.kind == rhs.kind }
+    package static func == (lhs: Expression, rhs: Expression) -> Bool { lhs.kind == rhs.kind }
 }
 
 extension MatchSegment: Equatable {

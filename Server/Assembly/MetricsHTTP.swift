@@ -1,6 +1,8 @@
+import HearthWire
+import HearthHost
+import HearthFirestoreServer
 import HearthModel
 import HearthNetwork
-import HearthWire
 
 /// `GET /metrics`: for administrators, because it names projects and databases; for everybody in local development.
 struct MetricsHTTP: HTTPExtension {

@@ -1,8 +1,12 @@
+import HearthHost
+import HearthFirestoreServer
+import HearthRealtimeServer
+import HearthConcurrency
 import Glibc
 import HearthModel
 import HearthNetwork
 import HearthSQLite
-import HearthStorage
+import HearthEngine
 import Synchronization
 
 /// A Hearth server: data, services and front ends put together.
@@ -73,7 +77,8 @@ package final class Server: Sendable {
 
     /// - Parameter onShutdownRequest: called when a client asks the server to end (`POST /shutdown`).
     /// - Throws: a status with one plain sentence when the data folder can't be used.
-    package init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status) {
+    package init(_ configuration: Configuration, onShutdownRequest: @escaping @Sendable () -> Void = {}) throws(Status)
+    {
         let provider: any StoreProvider
         let log = configuration.log
         let health = StorageHealth(log: log)
@@ -208,12 +213,15 @@ package final class Server: Sendable {
         } else {
             provider = MemoryStoreProvider()
         }
+        var realtime = RealtimeService.Configuration()
+        realtime.isEmulator = configuration.isEmulator
+        realtime.project = configuration.project
+        realtime.rules = RealtimeRulesFiles.Paths(
+            common: configuration.realtimeRules, byName: configuration.realtimeRulesByName)
+        realtime.folder = folder
+        realtime.log = configuration.log
         return try RealtimeService(
-            RealtimeService.Configuration(
-                isEmulator: configuration.isEmulator, project: configuration.project,
-                rules: RealtimeRulesFiles.Paths(
-                    common: configuration.realtimeRules, byName: configuration.realtimeRulesByName),
-                folder: folder, log: configuration.log),
+            realtime,
             provider: provider, authenticator: authenticator, pool: pool, memory: memory, longReads: longReads,
             lifecycle: lifecycle, clock: clock)
     }

@@ -1,5 +1,9 @@
+import HearthHost
+import HearthFirestoreServer
+import HearthRealtimeServer
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// What a server does without being asked.

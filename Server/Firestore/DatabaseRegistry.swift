@@ -1,6 +1,8 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import Synchronization
 
 /// The databases of a server, opened when they are first named; see `Registry`.
@@ -29,7 +31,7 @@ package final class DatabaseRegistry: Sendable {
     }
 
     /// - Parameter memory: for what transactions have read, and commits that wait.
-    init(
+    package init(
         provider: any StoreProvider, threads: LifecycleThreads, room: StoreRoom, ownsThreads: Bool = false,
         clock: any Clock = SystemClock(), allowsClockSkew: Bool = false,
         memory: DatabaseMemory = DatabaseMemory(), prepare: Preparation? = nil

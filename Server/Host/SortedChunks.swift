@@ -1,35 +1,35 @@
 /// Elements in order, in chunks: a change costs a look-up and a part of a chunk, however many there are. No two of them are
 /// equal in the order.
-struct SortedChunks<Element: Sendable>: Sendable {
-    private static var chunkCountMax: Int { 512 }
+package struct SortedChunks<Element: Sendable>: Sendable {
+    @inlinable static var chunkCountMax: Int { 512 }
 
-    let precedes: @Sendable (Element, Element) -> Bool
+    @usableFromInline package let precedes: @Sendable (Element, Element) -> Bool
     /// None of them empty.
-    private var chunks: [[Element]] = []
-    private(set) var count = 0
+    @usableFromInline var chunks: [[Element]] = []
+    @usableFromInline package internal(set) var count = 0
     /// Elements and chunks that were passed over or moved, for tests that count work.
-    private(set) var steps = 0
+    @usableFromInline package internal(set) var steps = 0
 
     /// - Parameter elements: in order.
-    init(_ elements: [Element], precedes: @escaping @Sendable (Element, Element) -> Bool) {
+    @inlinable package init(_ elements: [Element], precedes: @escaping @Sendable (Element, Element) -> Bool) {
         self.precedes = precedes
         count = elements.count
         let filled = Self.chunkCountMax * 3 / 4
         chunks = stride(from: 0, to: count, by: filled).map { Array(elements[$0..<min($0 + filled, count)]) }
     }
 
-    var isEmpty: Bool { count == 0 }
-    var last: Element? { chunks.last?.last }
+    @inlinable package var isEmpty: Bool { count == 0 }
+    @inlinable package var last: Element? { chunks.last?.last }
 
     /// - Parameter index: less than `count`.
-    mutating func at(_ index: Int) -> Element? {
+    @inlinable package mutating func at(_ index: Int) -> Element? {
         var found: Element?
         forEach(in: index..<index + 1) { found = $0 }
         return found
     }
 
     /// Those of some ranks, as far as there are any.
-    mutating func forEach(in ranks: Range<Int>, _ body: (Element) -> Void) {
+    @inlinable package mutating func forEach(in ranks: Range<Int>, _ body: (Element) -> Void) {
         let end = min(ranks.upperBound, count)
         guard ranks.lowerBound < end else { return }
         var (chunk, first) = (0, 0)
@@ -58,7 +58,7 @@ struct SortedChunks<Element: Sendable>: Sendable {
         steps += end - ranks.lowerBound
     }
 
-    func prefix(_ limit: Int) -> [Element] {
+    @inlinable package func prefix(_ limit: Int) -> [Element] {
         var first: [Element] = []
         first.reserveCapacity(min(limit, count))
         for chunk in chunks where first.count < limit { first += chunk.prefix(limit - first.count) }
@@ -66,7 +66,7 @@ struct SortedChunks<Element: Sendable>: Sendable {
     }
 
     /// Of the first that doesn't stand before `element`; behind the last chunk when there is none.
-    private func place(of element: Element) -> (chunk: Int, offset: Int) {
+    @inlinable func place(of element: Element) -> (chunk: Int, offset: Int) {
         var (low, high) = (0, chunks.count)
         while low < high {
             let middle = (low + high) / 2
@@ -82,14 +82,14 @@ struct SortedChunks<Element: Sendable>: Sendable {
         return (chunk, low)
     }
 
-    private func isAt(_ place: (chunk: Int, offset: Int), _ element: Element) -> Bool {
+    @inlinable func isAt(_ place: (chunk: Int, offset: Int), _ element: Element) -> Bool {
         place.chunk < chunks.count && !precedes(element, chunks[place.chunk][place.offset])
     }
 
-    func contains(_ element: Element) -> Bool { isAt(place(of: element), element) }
+    @inlinable package func contains(_ element: Element) -> Bool { isAt(place(of: element), element) }
 
     /// How many stand before an element.
-    mutating func rank(of element: Element) -> Int {
+    @inlinable package mutating func rank(of element: Element) -> Int {
         let place = place(of: element)
         steps += min(place.chunk, chunks.count - place.chunk)
         if place.chunk <= chunks.count / 2 { return chunks[..<place.chunk].reduce(place.offset) { $0 + $1.count } }
@@ -97,7 +97,7 @@ struct SortedChunks<Element: Sendable>: Sendable {
     }
 
     /// Adds an element, if it isn't there.
-    mutating func insert(_ element: Element) {
+    @inlinable package mutating func insert(_ element: Element) {
         var place = place(of: element)
         if isAt(place, element) { return }
         count += 1
@@ -119,7 +119,7 @@ struct SortedChunks<Element: Sendable>: Sendable {
     }
 
     /// Takes an element out, if it is there.
-    mutating func remove(_ element: Element) {
+    @inlinable package mutating func remove(_ element: Element) {
         let place = place(of: element)
         guard isAt(place, element) else { return }
         count -= 1
@@ -136,7 +136,7 @@ struct SortedChunks<Element: Sendable>: Sendable {
     }
 
     /// Takes out all but the first so many.
-    mutating func truncate(to count: Int) {
+    @inlinable package mutating func truncate(to count: Int) {
         while self.count > count, let last = chunks.last {
             let more = min(last.count, self.count - count)
             if more == last.count {

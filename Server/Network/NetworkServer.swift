@@ -198,14 +198,14 @@ package final class NetworkServer: @unchecked Sendable {
             context.loop.execute { self.drain(context, latch) }
             return latch
         }
-        let deadline = EventLoop.monotonicNanoseconds() + UInt64(max(0, graceSeconds) * 1_000_000_000)
-        for latch in drained { latch.wait(untilNanoseconds: deadline) }
+        let deadline = MonotonicTime.now.advanced(milliseconds: Int(max(0, min(graceSeconds, 1_000_000)) * 1000))
+        for latch in drained { latch.wait(until: deadline) }
         for (context, latch) in zip(contexts, drained) {
             context.loop.execute {
                 for channel in context.table.channels { channel.driver?.endShutdown() }
             }
             // The last words need a moment to leave.
-            latch.wait(untilNanoseconds: EventLoop.monotonicNanoseconds() + 200_000_000)
+            latch.wait(until: MonotonicTime.now.advanced(milliseconds: 200))
         }
         for context in contexts {
             let latch = Latch()

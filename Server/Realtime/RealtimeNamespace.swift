@@ -1,3 +1,4 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthRules
@@ -6,13 +7,13 @@ import HearthTreeStorage
 import Synchronization
 
 /// One tree of the Realtime Database with all that belongs to it.
-final class RealtimeNamespace: Sendable {
+package final class RealtimeNamespace: Sendable {
     let name: String
-    let database: TreeDatabase
+    package let database: TreeDatabase
     /// Tells listeners what changes.
     let hub: RealtimeHub
     /// Sockets and event streams.
-    let users = RealtimeUsers()
+    package let users = RealtimeUsers()
     private let state: Mutex<State>
 
     private struct State {
@@ -39,7 +40,7 @@ final class RealtimeNamespace: Sendable {
     /// The rules in force; nil when nobody has said who may do what.
     var rules: TreeRuleset? { state.withLock { $0.rules } }
 
-    func setRules(_ rules: TreeRuleset?) {
+    package func setRules(_ rules: TreeRuleset?) {
         database.setIndexes(Self.indexes(of: rules))
         let observers = state.withLock { state in
             state.rules = rules
@@ -80,40 +81,7 @@ final class RealtimeNamespace: Sendable {
 }
 
 extension RealtimeNamespace: Registered {
-    var exists: Bool { database.exists }
-    var isBusy: Bool { !users.isEmpty || database.isBusy }
-    func close(because reason: Status) { database.close(because: reason) }
-}
-
-/// Names of namespaces, as they stand in host names and in `ns=`.
-enum RealtimeName {
-    /// Letters, digits, hyphens, and what old names of projects have; they become names of files.
-    static func isValid(_ name: String) -> Bool {
-        guard (1...Limits.realtimeNameBytesMax).contains(name.utf8.count) else { return false }
-        return name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                UInt8(ascii: ":"):
-                true
-            default: false
-            }
-        }
-    }
-
-    /// Of the database that each project has without asking for it.
-    static func standard(ofProject project: String) -> String { project + "-default-rtdb" }
-
-    private static let suffixes = [".firebaseio.com", ".firebasedatabase.app", ".localhost"]
-
-    /// The first label of a host that has the shape of the service's (`NAME.firebaseio.com`,
-    /// `NAME.REGION.firebasedatabase.app`) or stands below `localhost`; nil for all others.
-    static func inHost(_ authority: String) -> String? {
-        var host = authority.lowercased()
-        if let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")) { host = String(host[..<colon]) }
-        guard suffixes.contains(where: { host.hasSuffix($0) }), let dot = host.utf8.firstIndex(of: UInt8(ascii: "."))
-        else { return nil }
-        let name = String(host[..<dot])
-        return name.isEmpty ? nil : name
-    }
+    package var exists: Bool { database.exists }
+    package var isBusy: Bool { !users.isEmpty || database.isBusy }
+    package func close(because reason: Status) { database.close(because: reason) }
 }

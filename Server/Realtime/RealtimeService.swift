@@ -1,23 +1,26 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthEngine
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 
 /// The Realtime Database of a server: its namespaces, opened when they are first named, and what its front ends share.
-final class RealtimeService: Sendable {
-    struct Configuration: Sendable {
-        var isEmulator = true
+package final class RealtimeService: Sendable {
+    package struct Configuration: Sendable {
+        package var isEmulator = true
         /// The project that all namespaces belong to.
-        var project = "demo-hearth"
+        package var project = "demo-hearth"
         /// Files with rules.
-        var rules = RealtimeRulesFiles.Paths()
+        package var rules = RealtimeRulesFiles.Paths()
         /// Where rules that were set over HTTP are kept; nil: they are lost at the end.
-        var folder: String?
-        var log = Log()
+        package var folder: String?
+        package var log = Log()
+
+        package init() {}
     }
 
     let isEmulator: Bool
@@ -27,7 +30,7 @@ final class RealtimeService: Sendable {
     /// For what costs more than its answer.
     let pool: WorkerPool
     /// Event streams, which only a shutdown would end.
-    let streams = OpenStreams()
+    package let streams = OpenStreams()
     let connections = RealtimeConnections()
     /// Decodes what is large.
     let large: LargeRequests
@@ -55,7 +58,7 @@ final class RealtimeService: Sendable {
     private let itself: WeakService
 
     /// - Throws: INVALID_ARGUMENT with what is wrong in a file of rules, FAILED_PRECONDITION for one that isn't there.
-    init(
+    package init(
         _ configuration: Configuration, provider: any StoreProvider, authenticator: Authenticator, pool: WorkerPool,
         memory: ServerMemory = ServerMemory(), longReads: LongReads = LongReads(),
         lifecycle: (threads: LifecycleThreads, room: StoreRoom)? = nil, clock: any Clock = SystemClock()
@@ -177,7 +180,7 @@ final class RealtimeService: Sendable {
     }
 
     /// The same for threads that may wait until it is open: never on an event loop.
-    func namespace(_ name: String) throws(Status) -> RealtimeNamespace {
+    package func namespace(_ name: String) throws(Status) -> RealtimeNamespace {
         guard RealtimeName.isValid(name) else { throw .invalidArgument("Invalid namespace.") }
         return try registry.wait(name)
     }
@@ -227,7 +230,7 @@ final class RealtimeService: Sendable {
     private static func stored(_ name: String) -> DatabaseName { DatabaseName(project: "namespaces", database: name) }
 
     /// The namespaces that are open now.
-    var openNamespaces: [RealtimeNamespace] { registry.values }
+    package var openNamespaces: [RealtimeNamespace] { registry.values }
 
     /// The names of all namespaces, open or not. May wait for the disk.
     func names() throws(Status) -> [String] {
@@ -235,7 +238,7 @@ final class RealtimeService: Sendable {
         return Set(stored).union(registry.existingNames).sorted { UTF8Order.compare($0, $1) < 0 }
     }
 
-    func close() {
+    package func close() {
         registry.close()
         ownThreads?.stop()
         provider.close()
@@ -266,12 +269,12 @@ final class RealtimeService: Sendable {
     }
 
     /// Does what could not be done for sessions that have ended. To be called now and then.
-    func runUnfinished() {
+    package func runUnfinished() {
         for namespace in openNamespaces { namespace.runUnfinished(self) }
     }
 
     /// Looks for changes of files. To be called now and then.
-    func pollRules() {
+    package func pollRules() {
         guard rulesFiles.poll() else { return }
         for namespace in openNamespaces {
             guard rulesFiles.hasChanged(for: namespace.name) else { continue }

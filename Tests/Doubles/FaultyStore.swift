@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 
 /// A store in memory whose transactions fail when a test wants them to, and wait while a test holds them up.

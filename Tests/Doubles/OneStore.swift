@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// One database's store, whatever is asked for.
 package final class OneStore: StoreProvider {

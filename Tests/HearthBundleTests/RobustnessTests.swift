@@ -1,3 +1,4 @@
+import HearthFuzzing
 import Foundation
 import HearthModel
 import HearthWire

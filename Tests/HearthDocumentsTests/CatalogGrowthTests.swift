@@ -3,7 +3,8 @@ import HearthTestDoubles
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What a change of the index catalog costs those who do something else.
 @Suite struct CatalogGrowthTests {

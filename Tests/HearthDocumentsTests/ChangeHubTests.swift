@@ -2,7 +2,8 @@ import HearthModel
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Who watches is told of the commits that may concern him, in order, and of no others.
 struct ChangeHubTests {

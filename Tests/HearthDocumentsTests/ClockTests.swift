@@ -1,8 +1,10 @@
+@testable import HearthConcurrency
 import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What a wrong clock does, and what it doesn't do.
 @Suite struct ClockTests {

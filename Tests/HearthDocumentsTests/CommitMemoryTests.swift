@@ -3,7 +3,8 @@ import HearthModel
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What waits for the writers of all databases is bounded together: a client may write to as many databases as there are.
 @Suite struct CommitMemoryTests {

@@ -1,5 +1,6 @@
+@testable import HearthDocuments
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 import Testing
 

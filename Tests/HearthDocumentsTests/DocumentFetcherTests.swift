@@ -2,7 +2,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Documents are found whether or not they lie in the order in which they are asked for.
 struct DocumentFetcherTests {

@@ -1,7 +1,8 @@
 import HearthModel
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 @Suite struct DocumentKeyTests {
     static let ids = [

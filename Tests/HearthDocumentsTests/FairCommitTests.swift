@@ -5,7 +5,8 @@ import HearthTestDoubles
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Who comes when at the writer, and who is refused.
 @Suite struct FairCommitTests {

@@ -2,7 +2,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What changed in a scope since a version is found without a look at what changed elsewhere.
 @Suite struct FeedIndexTests {

@@ -2,7 +2,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Fields of one document that many queries look at.
 @Suite struct FieldTableTests {

@@ -3,7 +3,8 @@ import HearthModel
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Small commits that rest on large documents: the writer leaves them to the preparer, as others wait for it.
 @Suite struct HeavyDocumentTests {

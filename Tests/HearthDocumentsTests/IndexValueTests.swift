@@ -3,7 +3,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// The byte order of encoded values against the order of values.
 @Suite struct IndexValueTests {

@@ -2,7 +2,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What is damaged on purpose is found, and what can be repaired is.
 @Suite struct IntegrityCheckTests {

@@ -3,7 +3,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// The pipeline, its preparer, locks, transactions, the hub of changes, clearing and closing, with a scheduler that decides by
 /// a seed who goes on at each point where threads could meet. A run is one thread: it can be repeated exactly.

@@ -4,7 +4,8 @@ import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Commits of many writes: what they cost grows with their size, and others don't wait for them.
 @Suite struct LargeCommitTests {

@@ -2,7 +2,7 @@ import HearthModel
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
 
 /// Who may begin a long read.
 struct LongReadsTests {

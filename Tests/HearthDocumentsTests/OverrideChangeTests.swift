@@ -3,7 +3,8 @@ import HearthTestDoubles
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Overrides change a few documents at a time, beside everything else.
 @Suite struct OverrideChangeTests {

@@ -3,7 +3,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// What a query of a past state costs, and when.
 @Suite struct PastQueryTests: TransactionBench {

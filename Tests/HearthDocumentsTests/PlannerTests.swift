@@ -2,7 +2,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// Queries of every shape against a look at every document.
 @Suite struct PlannerTests {

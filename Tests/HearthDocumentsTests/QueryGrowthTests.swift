@@ -1,7 +1,8 @@
 import HearthModel
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What queries look at grows with the collection as it must, and not faster.
 @Suite struct QueryGrowthTests {

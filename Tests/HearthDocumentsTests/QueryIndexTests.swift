@@ -3,7 +3,8 @@ import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What a commit concerns is found, and little besides.
 @Suite struct QueryIndexTests {

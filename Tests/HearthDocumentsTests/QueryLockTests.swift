@@ -3,7 +3,8 @@ import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Who waits for whose query, as a list in which each is compared with all before it.
 private struct NaiveQueryLocks {

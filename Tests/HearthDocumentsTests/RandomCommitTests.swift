@@ -2,7 +2,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Random commits of all kinds, with random catalogs, against a naive evaluation; after each the store agrees with itself.
 @Suite struct RandomCommitTests {

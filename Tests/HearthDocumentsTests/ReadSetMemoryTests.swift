@@ -4,7 +4,8 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What transactions hold of what they have read is counted, for all of them together.
 @Suite struct ReadSetMemoryTests: TransactionBench {

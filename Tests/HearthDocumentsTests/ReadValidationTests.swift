@@ -2,7 +2,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// What a transaction has read is validated against the history when it is older than the commits at hand.
 @Suite struct ReadValidationTests: TransactionBench {

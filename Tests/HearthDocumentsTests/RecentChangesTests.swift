@@ -2,7 +2,8 @@ import HearthConcurrency
 import HearthModel
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Documents of the latest commits, which all databases of a process hold together.
 @Suite struct RecentChangesTests {

@@ -4,7 +4,8 @@ import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Transactions of many threads over real concurrency; their history is replayed in the order of commit times.
 @Suite struct SerializabilityTests {

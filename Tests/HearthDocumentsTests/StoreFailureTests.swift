@@ -3,7 +3,8 @@ import HearthTestDoubles
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// The store fails at every single operation of a group of commits, and of everything else that writes.
 @Suite struct StoreFailureTests {

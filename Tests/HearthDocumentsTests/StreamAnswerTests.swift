@@ -1,7 +1,8 @@
 import HearthModel
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Write streams that can be resumed: which commits are made, what is kept of their answers, and for how long.
 @Suite struct StreamAnswerTests {

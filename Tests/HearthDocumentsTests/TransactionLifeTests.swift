@@ -5,7 +5,7 @@ import HearthTestDoubles
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// How transactions begin and end, and what bounds them.
 @Suite struct TransactionLifeTests: TransactionBench {

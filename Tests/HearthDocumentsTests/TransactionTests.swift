@@ -2,7 +2,7 @@ import HearthModel
 import HearthWire
 import Testing
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// Chapter 12 of the specification, with a clock that the tests move.
 @Suite struct TransactionTests: TransactionBench {

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import HearthFirestore
 import HearthNetwork
+import HearthHost
 import HearthServer
 import Synchronization
 
@@ -12,7 +13,7 @@ struct GuideBench {
     private static let server = Result {
         var configuration = Server.Configuration()
         configuration.dataFolder = nil
-        configuration.log = HearthServer.Log(level: .error)
+        configuration.log = HearthHost.Log(level: .error)
         configuration.rules = [
             "guarded": GuidePages.root.appendingPathComponent("Tests/HearthGuideTests/guarded.rules").path
         ]

@@ -1,3 +1,4 @@
+@testable import HearthLoadClient
 import Foundation
 import HearthModel
 import HearthNetwork

@@ -1,3 +1,4 @@
+@testable import HearthLoadClient
 import HearthModel
 import HearthNetwork
 import Synchronization

@@ -5,7 +5,7 @@ import HearthTree
 import HearthTreeStorage
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// What is small is read beside whatever long reads and decoding there are, and what is kept for listeners is counted.
 @Suite struct BriefReadTests {

@@ -3,7 +3,8 @@ import HearthTree
 import HearthTreeStorage
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthRealtimeServer
 
 @Suite struct DisconnectWritesTests {
     private func show(_ writes: DisconnectWrites) -> [String: Node] {

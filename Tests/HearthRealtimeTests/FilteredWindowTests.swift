@@ -1,7 +1,7 @@
 import HearthTree
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 @Suite struct FilteredWindowTests {
     private func position(_ query: TreeQuery, _ key: TreeKey, _ node: Node) -> FilteredWindow.Position {

@@ -1,7 +1,7 @@
 import HearthModel
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 @Suite struct FramesTests {
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

@@ -1,16 +1,15 @@
+@testable import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 /// What one listener knows: made of nothing but what it is told, as it would go over the wire.
 final class Mirror: ListenReceiver, @unchecked Sendable {

@@ -1,12 +1,13 @@
+@testable import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 @Suite struct HubTests {
     /// One write at random: at any depth, whole or several places at once.

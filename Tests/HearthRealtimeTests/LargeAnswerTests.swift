@@ -2,17 +2,16 @@ import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthEngine
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthRealtimeServer
 
 private let alice = Requester(account: 1, connection: 1, isAdministrator: false)
 private let aliceElsewhere = Requester(account: 1, connection: 2, isAdministrator: false)

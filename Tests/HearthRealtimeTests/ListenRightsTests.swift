@@ -5,11 +5,9 @@ import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 /// Listens that are being read when something comes between.
 @Suite struct ListenRightsTests {

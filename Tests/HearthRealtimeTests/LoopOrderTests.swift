@@ -5,7 +5,7 @@ import HearthTree
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 /// What a loop hears of a namespace, when it takes many turns to tell it to all listeners.
 @Suite struct LoopOrderTests {

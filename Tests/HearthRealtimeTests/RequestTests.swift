@@ -1,7 +1,7 @@
 import HearthTree
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 @Suite struct RequestTests {
     private func action(_ name: String, _ body: String) throws -> Result<RealtimeRequest.Action, RealtimeRefusal> {

@@ -87,11 +87,11 @@ func inner(_ children: KeyValuePairs<TreeKey, Node>, priority: Scalar? = nil) ->
 }
 
 extension Node: ExpressibleByIntegerLiteral {
-    public init(integerLiteral value: Int64) { self.init(.integer(value)) }
+    package init(integerLiteral value: Int64) { self.init(.integer(value)) }
 }
 
 extension Node: ExpressibleByUnicodeScalarLiteral, ExpressibleByExtendedGraphemeClusterLiteral,
     ExpressibleByStringLiteral
 {
-    public init(stringLiteral value: String) { self.init(.string(value)) }
+    package init(stringLiteral value: String) { self.init(.string(value)) }
 }

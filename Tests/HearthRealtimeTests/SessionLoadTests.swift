@@ -1,17 +1,16 @@
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthDocuments
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthRealtimeServer
 
 /// What one client may make the server hold, and what that means to others.
 @Suite struct SessionLoadTests {

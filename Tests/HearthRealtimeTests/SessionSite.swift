@@ -1,17 +1,17 @@
+@testable import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthEngine
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthRealtimeServer
 
 /// A client's end of a session without a socket.
 final class Line: RealtimeCarrier, @unchecked Sendable {

@@ -1,16 +1,17 @@
+@testable import HearthConcurrency
+@testable import HearthHost
+@testable import HearthRealtimeServer
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthDocuments
 import HearthTestDoubles
 import HearthTree
 import HearthTreeStorage
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
 @testable import HearthServer
 

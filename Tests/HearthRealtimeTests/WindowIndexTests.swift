@@ -1,10 +1,11 @@
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 import HearthTreeStorage
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 @Suite struct WindowIndexTests {
     private let path: TreePath = "p"

@@ -1,5 +1,7 @@
+@testable import HearthRealtimeServer
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 import HearthTreeStorage
 import Synchronization

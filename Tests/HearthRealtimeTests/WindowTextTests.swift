@@ -1,12 +1,11 @@
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
 @testable import HearthServer
 @testable import HearthTreeStorage

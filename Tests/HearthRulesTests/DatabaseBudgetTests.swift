@@ -199,5 +199,5 @@ import Testing
 }
 
 extension Node: ExpressibleByDictionaryLiteral {
-    public init(dictionaryLiteral elements: (TreeKey, Node)...) { self.init(children: elements) }
+    package init(dictionaryLiteral elements: (TreeKey, Node)...) { self.init(children: elements) }
 }

@@ -274,6 +274,6 @@ import Testing
 extension Node: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral,
     ExpressibleByUnicodeScalarLiteral, ExpressibleByExtendedGraphemeClusterLiteral
 {
-    public init(integerLiteral value: Int64) { self.init(.integer(value)) }
-    public init(stringLiteral value: String) { self.init(.string(value)) }
+    package init(integerLiteral value: Int64) { self.init(.integer(value)) }
+    package init(stringLiteral value: String) { self.init(.string(value)) }
 }

@@ -1,3 +1,4 @@
+import HearthFuzzing
 import Testing
 
 @testable import HearthRules

@@ -1,7 +1,7 @@
 import CSQLite
 import Glibc
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 import Testing
 

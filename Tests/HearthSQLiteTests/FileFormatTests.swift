@@ -1,7 +1,7 @@
 import CSQLite
 import Glibc
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Testing
 
 @testable import HearthSQLite

@@ -1,7 +1,7 @@
 import HearthModel
 import Testing
 
-@testable import HearthStorage
+@testable import HearthEngine
 
 /// The memory store's tree against a sorted array, at sizes that have several levels.
 struct MemoryStoreTreeTests {

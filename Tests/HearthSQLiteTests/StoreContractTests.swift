@@ -1,6 +1,6 @@
 import HearthModel
 import HearthSQLite
-import HearthStorage
+import HearthEngine
 import Synchronization
 import Testing
 

@@ -3,7 +3,7 @@ import CSQLite
 import Glibc
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Testing
 
 /// What a store should hold, as plainly as possible: a dictionary a keyspace, sorted when it's asked.

@@ -1,6 +1,6 @@
 import Glibc
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 @testable import HearthSQLite
 

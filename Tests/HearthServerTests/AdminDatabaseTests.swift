@@ -1,9 +1,10 @@
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 @Suite struct AdminDatabaseTests {
     private let harness = AdminHarness()

@@ -1,5 +1,6 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 import Testing
 

@@ -1,9 +1,10 @@
+@testable import HearthDocuments
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// The admin service over databases in memory.
 final class AdminHarness {

@@ -1,9 +1,9 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 @Suite struct AdminIndexTests {
     private static let ab = #"""

@@ -1,10 +1,15 @@
+@testable import HearthConcurrency
+@testable import HearthRealtimeServer
+@testable import HearthRules
+@testable import HearthServer
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// Everybody who may ask.
 enum Asker: String, CaseIterable {

@@ -1,6 +1,6 @@
 import Foundation
 import HearthModel
-import HearthServer
+import HearthFirestoreServer
 import Testing
 
 /// Filters as Google's SDKs expect them, against the golden data of the iOS SDK.

@@ -1,10 +1,11 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// Small reads beside large ones, which have all threads for long work and all rights to long snapshots.
 @Suite("Small reads beside large ones")

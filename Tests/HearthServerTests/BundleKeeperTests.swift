@@ -1,10 +1,13 @@
+@testable import HearthConcurrency
+@testable import HearthDocuments
 import HearthBundle
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// When a bundle is made anew, and when the kept one is sent.
 @Suite struct BundleKeeperTests {

@@ -1,11 +1,12 @@
 import HearthBundle
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 @Suite struct BundleDefinitionTests {
     private static let database = DatabaseName(project: "p")

@@ -1,7 +1,7 @@
 import HearthModel
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite struct ConfigurationTextTests {
     private func message(_ text: String, _ body: (ConfigurationValue) throws(Status) -> Void = { _ in }) -> String? {

@@ -1,3 +1,5 @@
+@testable import HearthHost
+@testable import HearthFirestoreServer
 import HearthModel
 import HearthWire
 import Testing

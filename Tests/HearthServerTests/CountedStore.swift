@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 
 /// A store in memory that counts what its readers look at.

@@ -1,9 +1,11 @@
+@testable import HearthConcurrency
+@testable import HearthHost
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 struct DenialLogTests {
     /// Stands still until it's told.

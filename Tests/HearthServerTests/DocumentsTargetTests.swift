@@ -1,11 +1,12 @@
+@testable import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// Targets that name many large documents: neither what they show nor what rules look at is all read at once.
 @Suite("Targets of many documents")

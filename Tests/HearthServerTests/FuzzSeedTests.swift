@@ -1,9 +1,11 @@
+import HearthFuzzing
 import Glibc
 import HearthBundle
 import HearthNetwork
 import HearthRules
-import HearthServer
-import HearthStorage
+import HearthFirestoreServer
+import HearthRealtimeServer
+import HearthDocuments
 import HearthTree
 import HearthWebSocket
 import HearthWire

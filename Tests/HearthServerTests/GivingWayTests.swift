@@ -1,10 +1,11 @@
-import HearthConcurrency
+@testable import HearthFirestoreServer
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// Work whose size depends on stored documents lets others' go first, also when it reads few of them.
 @Suite("Work on large documents gives way")

@@ -1,8 +1,8 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite struct IndexConfigurationTests {
     private func parse(_ text: String) throws(Status) -> IndexConfiguration {

@@ -1,11 +1,13 @@
+@testable import HearthConcurrency
+@testable import HearthFirestoreServer
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite("Judgements about listeners")
 struct JudgementTests {

@@ -1,11 +1,11 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// Numbers that a seed determines (SplitMix64).
 struct WindowRandom: RandomNumberGenerator {

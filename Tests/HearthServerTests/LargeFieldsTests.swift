@@ -1,9 +1,10 @@
 import HearthModel
 import HearthRules
-import HearthStorage
+import HearthDocuments
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// Rules that look at members of large documents, which aren't decoded as a whole.
 @Suite("Large documents that rules look at")

@@ -1,11 +1,11 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// Answers and windows of a few hundred documents are bounded by their bytes, too.
 @Suite("Pages and windows of large documents")

@@ -1,5 +1,6 @@
+@testable import HearthFirestoreServer
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 

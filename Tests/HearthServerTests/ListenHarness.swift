@@ -1,12 +1,14 @@
+@testable import HearthDocuments
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthEngine
 import HearthWire
 import Synchronization
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// A service with a loop of its own, and clients of Listen streams without a network.
 final class ListenHarness: Sendable {

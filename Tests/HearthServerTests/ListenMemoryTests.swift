@@ -1,10 +1,11 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 @Suite("What listeners make the server hold")
 struct ListenMemoryTests {

@@ -1,10 +1,11 @@
+@testable import HearthFirestoreServer
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite("Boundaries of listeners")
 struct ListenBoundaryTests {

@@ -1,12 +1,13 @@
+@testable import HearthFirestoreServer
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite("Targets with a limit")
 struct ListenWindowTests {

@@ -1,3 +1,4 @@
+@testable import HearthHost
 import HearthModel
 import Synchronization
 import Testing

@@ -2,7 +2,7 @@ import Glibc
 import HearthModel
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// A log whose reader may be stuck.
 @Suite struct LogWriterTests {

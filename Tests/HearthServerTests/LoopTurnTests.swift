@@ -1,12 +1,13 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthFirestoreServer
 
 /// What one turn of an event loop does, counted in work.
 @Suite("One turn of a loop")

@@ -1,9 +1,10 @@
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 @Suite struct MetricsTests {
     @Test func labelsAreEscaped() {

@@ -1,7 +1,8 @@
+@testable import HearthFirestoreServer
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing

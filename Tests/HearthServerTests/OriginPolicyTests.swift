@@ -1,7 +1,7 @@
 import Testing
 
 @testable import HearthNetwork
-@testable import HearthServer
+@testable import HearthHost
 
 /// Which pages of a browser a server for local development serves.
 @Suite struct OriginPolicyTests {

@@ -1,7 +1,7 @@
 import HearthModel
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite struct ProjectFilesTests {
     private static let indexes = """

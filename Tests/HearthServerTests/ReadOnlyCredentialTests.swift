@@ -1,3 +1,4 @@
+@testable import HearthFirestoreServer
 import HearthModel
 import HearthWire
 import Testing

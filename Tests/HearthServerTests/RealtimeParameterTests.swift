@@ -1,8 +1,9 @@
+@testable import HearthHost
 import HearthModel
 import HearthTree
 import Testing
 
-@testable import HearthServer
+@testable import HearthRealtimeServer
 
 @Suite struct RealtimeParameterTests {
     @Test func nothingIsSaid() throws {

@@ -1,9 +1,10 @@
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// The registry over things that only remember what was done to them. Jobs run on this thread in a random order; whatever
 /// waits for a disk lets anything else happen first, so that a seed is an interleaving.

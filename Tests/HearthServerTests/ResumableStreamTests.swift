@@ -1,9 +1,10 @@
+@testable import HearthFirestoreServer
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite("Write streams that are resumed")
 struct ResumableStreamTests {

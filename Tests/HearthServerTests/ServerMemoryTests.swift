@@ -1,10 +1,10 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// All kinds of use at once, as `docs/abuse.md` promises.
 @Suite struct ServerMemoryTests {

@@ -1,7 +1,7 @@
 import HearthModel
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite struct SessionTableTests {
     private let attacker = Requester.nobody(at: "192.0.2.1:5000", connection: 1)

@@ -1,9 +1,9 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// What the log and `/readyz` say when disks fail.
 struct StorageHealthTests {

@@ -1,13 +1,15 @@
+@testable import HearthDocuments
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthRules
-import HearthStorage
+import HearthEngine
 import HearthTestDoubles
 import HearthWire
 import Synchronization
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// A call that nobody carries: a test sends its messages, and takes what is answered or takes nothing.
 ///

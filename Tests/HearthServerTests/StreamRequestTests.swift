@@ -1,12 +1,12 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite("Large requests of streams")
 struct StreamRequestTests {

@@ -1,11 +1,12 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
 import HearthWire
 import Synchronization
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// A client that sends what it likes. Belongs to the loop, but for what it has received.
 final class StreamSiteClient: StreamCall, @unchecked Sendable {

@@ -1,11 +1,13 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 @Suite("Queries whose clients are slow")
 struct SuspendableQueryTests {

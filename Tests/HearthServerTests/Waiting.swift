@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// Callbacks as functions that wait.
 extension Database {

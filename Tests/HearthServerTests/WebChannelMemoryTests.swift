@@ -4,7 +4,8 @@ import HearthNetwork
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 @Suite("What clients of WebChannel don't acknowledge")
 struct WebChannelMemoryTests {

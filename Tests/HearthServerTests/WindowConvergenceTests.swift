@@ -1,12 +1,13 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// What a client shows, made of nothing but the messages that it was sent: as SDKs do it.
 private struct ShownTargets {

@@ -1,10 +1,11 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
+@testable import HearthFirestoreServer
 
 /// What a change costs a listener with a limit: counted are the records that are looked up or walked over.
 @Suite("A change beside a window of n, 10n and 100n results")

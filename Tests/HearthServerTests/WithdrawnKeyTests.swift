@@ -1,11 +1,12 @@
+@testable import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// What becomes of tokens when their issuer withdraws the key that signed them, and of tokens with times of their own making.
 @Suite struct WithdrawnKeyTests {

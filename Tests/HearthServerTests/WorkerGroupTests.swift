@@ -1,9 +1,9 @@
-import HearthConcurrency
+@testable import HearthConcurrency
 import HearthModel
 import Synchronization
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 @Suite("Groups of workers")
 struct WorkerGroupTests {

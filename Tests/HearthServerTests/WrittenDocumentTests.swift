@@ -1,11 +1,12 @@
+@testable import HearthFirestoreServer
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthTestDoubles
 import HearthWire
 import Testing
 
-@testable import HearthServer
+@testable import HearthHost
 
 /// A write that was made is answered as made, whatever fails after it.
 @Suite("Writes that are answered with their document")

@@ -98,7 +98,7 @@ struct ValueTests {
 }
 
 extension MapValue: ExpressibleByDictionaryLiteral {
-    public init(dictionaryLiteral elements: (String, Value)...) {
+    package init(dictionaryLiteral elements: (String, Value)...) {
         self.init(elements.map { Field(name: $0.0, value: $0.1) })
     }
 }

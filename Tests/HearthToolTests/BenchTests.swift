@@ -1,8 +1,10 @@
+@testable import HearthToolSupport
 import HearthModel
 import HearthWire
 import Testing
 
 @testable import hearth
+@testable import hearth_bench
 
 @Suite struct BenchTests {
     @Test func workloadsAreFoundByName() throws {

@@ -1,3 +1,4 @@
+@testable import HearthToolSupport
 import Testing
 
 @testable import hearth

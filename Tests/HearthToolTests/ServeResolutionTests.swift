@@ -1,3 +1,4 @@
+@testable import HearthToolSupport
 import HearthServer
 import Testing
 

@@ -1,8 +1,9 @@
+@testable import HearthConcurrency
 import Dispatch
 import Glibc
 import HearthModel
 import HearthSQLite
-import HearthStorage
+import HearthEngine
 import HearthTree
 import Synchronization
 
@@ -187,7 +188,7 @@ func contents(_ store: any Store) throws -> [[UInt8]: [UInt8]] {
 extension Node: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral,
     ExpressibleByBooleanLiteral
 {
-    public init(integerLiteral value: Int64) { self.init(.integer(value)) }
-    public init(stringLiteral value: String) { self.init(.string(value)) }
-    public init(booleanLiteral value: Bool) { self.init(.bool(value)) }
+    package init(integerLiteral value: Int64) { self.init(.integer(value)) }
+    package init(stringLiteral value: String) { self.init(.string(value)) }
+    package init(booleanLiteral value: Bool) { self.init(.bool(value)) }
 }

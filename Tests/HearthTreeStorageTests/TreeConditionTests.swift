@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 import Synchronization
 import Testing

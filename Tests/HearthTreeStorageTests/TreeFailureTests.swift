@@ -1,7 +1,7 @@
 import Glibc
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthTestDoubles
 import HearthTree
 import Synchronization

@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthTestDoubles
 import HearthTree
 import Synchronization

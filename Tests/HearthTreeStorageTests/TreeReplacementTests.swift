@@ -1,7 +1,7 @@
 import Glibc
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTestDoubles
 import HearthTree
 import Synchronization

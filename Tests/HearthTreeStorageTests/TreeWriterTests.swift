@@ -1,5 +1,6 @@
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTestDoubles
 import HearthTree
 import Synchronization

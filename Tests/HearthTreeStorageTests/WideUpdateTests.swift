@@ -1,14 +1,12 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTestDoubles
 import HearthTree
 import Synchronization
 import Testing
 
-#if canImport(Glibc)
 import Glibc
-#endif
 
 @testable import HearthTreeStorage
 

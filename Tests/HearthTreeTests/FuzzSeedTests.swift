@@ -1,3 +1,4 @@
+import HearthFuzzing
 import Glibc
 import HearthTree
 import Testing

@@ -1,3 +1,4 @@
+import HearthFuzzing
 import HearthModel
 import HearthWire
 import Testing

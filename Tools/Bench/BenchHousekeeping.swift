@@ -1,3 +1,5 @@
+import HearthToolSupport
+import HearthTree
 import Glibc
 import Synchronization
 

@@ -1,5 +1,5 @@
+import HearthHost
 import Glibc
-import HearthServer
 
 /// The comparisons of a report as a picture: a horizontal bar each, grouped by workload, on a logarithmic scale on which 1
 /// means "as good", with a mark where the bar has to reach to.

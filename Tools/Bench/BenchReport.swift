@@ -1,5 +1,6 @@
+import HearthToolSupport
 import Glibc
-import HearthServer
+import HearthHost
 import HearthWire
 
 /// All figures of one run of the bench.
@@ -174,7 +175,7 @@ struct BenchReport {
         guard let path else { return }
         let text = json()
         if path == "-" { return Output.text(text) }
-        try BenchFile.write(text, to: path)
+        try OutputFile.write(text, to: path)
     }
 
     func json() -> String {

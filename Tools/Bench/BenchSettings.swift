@@ -1,5 +1,6 @@
+import HearthHost
+import HearthToolSupport
 import Glibc
-import HearthServer
 
 /// What the bench was told.
 struct BenchSettings: Sendable {

@@ -1,4 +1,4 @@
-import HearthServer
+import HearthToolSupport
 
 /// Something that is measured.
 enum BenchTarget: Sendable {

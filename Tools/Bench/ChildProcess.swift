@@ -1,5 +1,6 @@
+import HearthToolSupport
 import Glibc
-import HearthServer
+import HearthHost
 
 /// A program that the bench has started.
 final class ChildProcess: Sendable {

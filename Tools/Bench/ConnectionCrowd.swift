@@ -1,3 +1,5 @@
+import HearthLoadClient
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthNetwork
@@ -32,7 +34,7 @@ final class ConnectionCrowd: Sendable {
         var random = SeededRandom(seed: 1)
         request = instance.requests.get(FirestoreInstance.Collection.work.name, documents: 1, &random)
         generator = instance.generator("GetDocument", connections: 1, streams: 1)
-        loop = try BenchLoop.start()
+        loop = try ToolLoop.start()
     }
 
     /// Opens more connections, and returns when each has its answer.

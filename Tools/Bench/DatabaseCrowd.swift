@@ -1,3 +1,5 @@
+import HearthToolSupport
+import HearthWire
 import Glibc
 import HearthModel
 import HearthNetwork
@@ -25,7 +27,7 @@ final class DatabaseCrowd: @unchecked Sendable {
 
     init(_ server: RunningServer) throws(ToolFailure) {
         self.server = server
-        loop = try BenchLoop.start()
+        loop = try ToolLoop.start()
     }
 
     /// Opens sockets that listen to a place each, and returns when each has its value.

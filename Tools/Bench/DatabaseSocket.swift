@@ -1,3 +1,4 @@
+import HearthLoadClient
 import HearthModel
 import HearthNetwork
 

@@ -1,7 +1,8 @@
+import HearthToolSupport
+import HearthWire
 import Glibc
 import HearthModel
 import HearthNetwork
-import HearthServer
 
 /// The workloads on the Realtime Database. Its trees are an administrator's or open, as on a server for local development.
 struct DatabaseWorkloads {
@@ -32,7 +33,7 @@ struct DatabaseWorkloads {
     private func measure(inFlight: Int, leaves: Int) throws(ToolFailure) -> [Figure] {
         let connections = min(4, inFlight)
         let run = LoadRun(.seconds(settings.seconds, warmUp: min(1, settings.seconds)), connections: connections)
-        let loop = try BenchLoop.start()
+        let loop = try ToolLoop.start()
         defer { loop.stopAndJoin() }
         let before = instance.server.process?.processorSeconds
         for _ in 0..<connections {

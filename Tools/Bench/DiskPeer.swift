@@ -1,3 +1,4 @@
+import HearthToolSupport
 import Glibc
 
 /// The bare disk: how long one page takes until it is durable.
@@ -21,19 +22,19 @@ struct DiskPeer: BenchSession {
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
         let path = folder + "/file"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        if descriptor < 0 { throw BenchFile.failure(path) }
+        if descriptor < 0 { throw OutputFile.failure(path) }
         defer {
             close(descriptor)
             unlink(path)
         }
         for number in 0..<Self.pages { try write(number, to: descriptor, path) }
-        if fsync(descriptor) != 0 { throw BenchFile.failure(path) }
+        if fsync(descriptor) != 0 { throw OutputFile.failure(path) }
         var result = LoadResult()
         let watch = Stopwatch()
         while watch.seconds < min(settings.seconds, 2) {
             let one = Stopwatch()
             try write(result.count % Self.pages, to: descriptor, path)
-            if fdatasync(descriptor) != 0 { throw BenchFile.failure(path) }
+            if fdatasync(descriptor) != 0 { throw OutputFile.failure(path) }
             result.latenciesMicroseconds.append(UInt32(one.seconds * 1e6))
             result.count += 1
         }
@@ -44,6 +45,6 @@ struct DiskPeer: BenchSession {
 
     private func write(_ number: Int, to descriptor: Int32, _ path: String) throws(ToolFailure) {
         let count = Self.page.count
-        if pwrite(descriptor, Self.page, count, off_t(number * count)) != count { throw BenchFile.failure(path) }
+        if pwrite(descriptor, Self.page, count, off_t(number * count)) != count { throw OutputFile.failure(path) }
     }
 }

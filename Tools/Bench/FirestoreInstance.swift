@@ -1,3 +1,5 @@
+import HearthLoadClient
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthNetwork
@@ -213,7 +215,7 @@ enum Probe {
     static func call(_ generator: LoadGenerator, _ message: [UInt8]) throws(ToolFailure) -> [[UInt8]] {
         guard case .grpc(let path, let metadata) = generator.wire else { return [] }
         let state = ProbeState()
-        let loop = try BenchLoop.start()
+        let loop = try ToolLoop.start()
         defer { loop.stopAndJoin() }
         let configuration = HTTP2Client.Configuration(host: generator.host, port: generator.port)
         HTTP2Client.connect(configuration, on: loop) { result in

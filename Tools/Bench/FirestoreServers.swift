@@ -1,5 +1,5 @@
+import HearthToolSupport
 import Glibc
-import HearthServer
 
 /// A server of Firestore that the bench talks to.
 protocol FirestoreServer {
@@ -64,16 +64,13 @@ struct HearthProcess: FirestoreServer {
         return try ServerStart.start(words, port: port, folder: folder)
     }
 
+    /// The server is a program of its own, beside this one.
     static func program() throws(ToolFailure) -> String {
-        guard let path = realpath("/proc/self/exe", nil) else {
-            throw ToolFailure(.software, "The program's own file can't be found.")
-        }
-        defer { free(path) }
-        return String(cString: path)
+        try ToolProcess.sibling("hearth", advice: "`make bench` builds both.")
     }
 }
 
-/// This very program as a server of one answer: see `ConstantCommand`.
+/// This very program as a server of one answer: see `ConstantServer`.
 struct ConstantProcess: FirestoreServer {
     private let message: [UInt8]
     private let housekeeping: BenchHousekeeping
@@ -86,8 +83,8 @@ struct ConstantProcess: FirestoreServer {
     func start() throws(ToolFailure) -> RunningServer {
         let folder = housekeeping.folder("constant")
         let port = try FreePort.find()
-        try BenchFile.write(message, to: folder + "/message")
-        let words = [try HearthProcess.program(), ConstantCommand.name, String(port), folder + "/message"]
+        try OutputFile.write(message, to: folder + "/message")
+        let words = [try ToolProcess.path(), ConstantServer.name, String(port), folder + "/message"]
         return try ServerStart.start(words, port: port, folder: folder)
     }
 }

@@ -1,3 +1,5 @@
+import HearthLoadClient
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthNetwork
@@ -42,7 +44,7 @@ final class ListenCrowd: @unchecked Sendable {
 
     init(_ instance: FirestoreInstance) throws(ToolFailure) {
         generator = instance.generator("Listen", connections: 1, streams: 1)
-        loop = try BenchLoop.start()
+        loop = try ToolLoop.start()
     }
 
     // MARK: Listeners

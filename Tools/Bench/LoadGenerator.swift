@@ -1,3 +1,5 @@
+import HearthLoadClient
+import HearthToolSupport
 import HearthModel
 import HearthNetwork
 
@@ -24,7 +26,7 @@ struct LoadGenerator: Sendable {
 
     func run(_ bound: LoadBound, _ message: @escaping MessageMaker) throws(ToolFailure) -> LoadResult {
         let run = LoadRun(bound, connections: connections)
-        let loop = try BenchLoop.start()
+        let loop = try ToolLoop.start()
         defer { loop.stopAndJoin() }
         for number in 0..<connections {
             connect(loop, run, SeededRandom(seed: seed &* 1000 &+ UInt64(number)), message)
@@ -63,19 +65,6 @@ struct LoadGenerator: Sendable {
             run.fail("Cannot reach \(host):\(port): \(status.message).")
             run.finished(LoadResult())
             return nil
-        }
-    }
-}
-
-enum BenchLoop {
-    /// An event loop that runs. Whoever asks for it ends it.
-    static func start() throws(ToolFailure) -> EventLoop {
-        do throws(Status) {
-            let loop = try EventLoop()
-            try loop.start()
-            return loop
-        } catch {
-            throw ToolFailure(.software, error.message)
         }
     }
 }

@@ -1,5 +1,5 @@
+import HearthToolSupport
 import Glibc
-import HearthServer
 
 /// PostgreSQL, where it is installed: the same documents as jsonb, with a row of an index table for each of five fields,
 /// each commit one statement sent by pgbench.
@@ -115,7 +115,7 @@ final class PostgresPeer: BenchSession {
     func run(_ workload: Workload) throws(ToolFailure) -> [Figure] {
         guard case .commit(let inFlight, _, _) = workload.kind else { return [] }
         let path = folder + "/script.sql"
-        try BenchFile.write(script, to: path)
+        try OutputFile.write(script, to: path)
         let log = try ChildProcess.run(
             [programs + "/pgbench", "-n", "-M", "prepared", "-c", String(inFlight), "-j", String(min(2, inFlight))]
                 + [

@@ -1,6 +1,6 @@
+import HearthToolSupport
 import Glibc
 import HearthModel
-import HearthServer
 
 /// nginx, where it is installed: a file of as many bytes as Hearth's REST answer has, for the same requests from the same
 /// client.
@@ -15,9 +15,9 @@ final class NginxPeer: BenchSession {
         let folder = housekeeping.folder("nginx")
         port = try FreePort.find()
         let file = folder + "/root" + requests.path("work", 0)
-        try BenchFile.makeFolders(of: file)
-        try BenchFile.write(try SampleDocument(settings, housekeeping).text, to: file)
-        try BenchFile.write(Self.configuration(folder, port), to: folder + "/nginx.conf")
+        try OutputFile.makeFolders(of: file)
+        try OutputFile.write(try SampleDocument(settings, housekeeping).text, to: file)
+        try OutputFile.write(Self.configuration(folder, port), to: folder + "/nginx.conf")
         server = try ServerStart.start(
             [try Self.program(), "-p", folder, "-e", folder + "/error.log", "-c", folder + "/nginx.conf"], port: port,
             folder: folder)

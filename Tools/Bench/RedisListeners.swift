@@ -1,3 +1,5 @@
+import HearthLoadClient
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthNetwork
@@ -20,7 +22,7 @@ final class RedisListeners: @unchecked Sendable {
 
     init(port: Int) throws(ToolFailure) {
         self.port = port
-        loop = try BenchLoop.start()
+        loop = try ToolLoop.start()
     }
 
     func close() {

@@ -1,3 +1,4 @@
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthRules

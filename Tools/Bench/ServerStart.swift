@@ -1,5 +1,5 @@
+import HearthToolSupport
 import Glibc
-import HearthServer
 
 enum FreePort {
     /// A port that nobody listens on. Somebody may take it before it is used; the bench then fails and says so.

@@ -1,7 +1,7 @@
 import CSQLite
 import HearthModel
 import HearthSQLite
-import HearthStorage
+import HearthEngine
 
 /// Hearth's own store, as the server uses it.
 struct HearthStore: StorageEngine {

@@ -1,6 +1,7 @@
+import HearthToolSupport
 import Glibc
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// What keeps rows in durable transactions.
 protocol StorageEngine {

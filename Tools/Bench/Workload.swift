@@ -1,4 +1,5 @@
-import HearthServer
+import HearthHost
+import HearthToolSupport
 
 /// A named load with a fixed shape, so that figures of different days can be compared.
 struct Workload: Sendable, Equatable {

@@ -1,9 +1,11 @@
+import HearthToolSupport
 import Glibc
 import HearthBundle
 import HearthModel
 import HearthSQLite
-import HearthServer
-import HearthStorage
+import HearthHost
+import HearthFirestoreServer
+import HearthEngine
 import HearthWire
 
 /// `hearth bundle build`
@@ -114,7 +116,7 @@ enum BundleBuildCommand {
     private static func write(_ builder: inout Builder, to path: String) throws(ToolFailure) {
         let isStandardOutput = path == "-"
         let descriptor = isStandardOutput ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        if descriptor < 0 { throw BenchFile.failure(path) }
+        if descriptor < 0 { throw OutputFile.failure(path) }
         defer { if !isStandardOutput { close(descriptor) } }
         var failure: ToolFailure?
         do throws(Status) {
@@ -124,7 +126,7 @@ enum BundleBuildCommand {
                     let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
                     if count < 0, errno == EINTR { continue }
                     if count <= 0 {
-                        failure = BenchFile.failure(path)
+                        failure = OutputFile.failure(path)
                         throw .unavailable("The output can't be written.")
                     }
                     rest = rest.dropFirst(count)

@@ -1,9 +1,10 @@
+import HearthToolSupport
 import HearthModel
 import HearthServer
 
 /// `hearth bundle`
 enum BundleCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "bundle", summary: "Build and inspect data bundles.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 

@@ -1,13 +1,16 @@
+import HearthConcurrency
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthSQLite
 import HearthServer
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthTreeStorage
 
 /// `hearth check`
 enum CheckCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "check", summary: "Verify a data folder.", help: { help },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 

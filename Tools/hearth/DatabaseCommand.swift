@@ -1,10 +1,12 @@
+import HearthHost
+import HearthToolSupport
 import HearthModel
 import HearthServer
 import HearthTree
 
 /// `hearth database`
 enum DatabaseCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "database", summary: "Read and write a Realtime Database.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 

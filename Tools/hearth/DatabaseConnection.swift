@@ -1,6 +1,9 @@
+import HearthLoadClient
+import HearthToolSupport
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthServer
+import HearthHost
 import HearthTree
 
 /// Requests on a Realtime Database over REST, one after another.
@@ -25,8 +28,8 @@ final class DatabaseConnection {
         let configuration = try HTTP2Client.Configuration(address, option: "address", parsed)
         headers = [HTTPHeader("authorization", "Bearer \(try Self.token(parsed))")]
         namespace = parsed.string("namespace")
-        loop = try BenchLoop.start()
-        let outcome = Outcome<HTTP2Client>()
+        loop = try ToolLoop.start()
+        let outcome = Awaited<HTTP2Client>()
         HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
         do throws(Status) {
             client = try outcome.wait()
@@ -58,7 +61,7 @@ final class DatabaseConnection {
     func request(
         _ method: String, _ path: TreePath, _ parameters: [(String, String)], _ body: [UInt8] = []
     ) throws(ToolFailure) -> [UInt8] {
-        let outcome = Outcome<HTTPClientAnswer>()
+        let outcome = Awaited<HTTPClientAnswer>()
         let target = target(path, parameters)
         loop.execute { [client, headers] in
             let fields = headers + [HTTPHeader("content-type", "application/json")]
@@ -81,7 +84,7 @@ final class DatabaseConnection {
         _ path: TreePath, _ parameters: [(String, String)],
         _ body: @escaping ([UInt8]) throws(ToolFailure) -> Void
     ) throws(ToolFailure) -> Refusal? {
-        let outcome = Outcome<Download>()
+        let outcome = Awaited<Download>()
         let target = target(path, parameters)
         let job = Job(body)
         loop.execute { [client, headers] in
@@ -124,7 +127,7 @@ final class DatabaseConnection {
         init(_ body: @escaping ([UInt8]) throws(ToolFailure) -> Void) { self.body = body }
     }
 
-    private func wait<Value>(_ outcome: Outcome<Value>) throws(ToolFailure) -> Value {
+    private func wait<Value>(_ outcome: Awaited<Value>) throws(ToolFailure) -> Value {
         do throws(Status) {
             return try outcome.wait()
         } catch {

@@ -1,3 +1,4 @@
+import HearthToolSupport
 import HearthTree
 
 /// Writes all that is at a place: in one request, or, where that is more than the server gives at once, child by child.

@@ -1,3 +1,4 @@
+import HearthToolSupport
 import Glibc
 
 /// Where the tool writes data: a file, or standard output. Gathers small pieces.

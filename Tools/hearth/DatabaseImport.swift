@@ -1,3 +1,4 @@
+import HearthToolSupport
 import HearthModel
 import HearthTree
 

@@ -1,6 +1,8 @@
+import HearthToolSupport
+
 /// `hearth help [command]`
 enum HelpCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "help", summary: "Explain a command.",
         help: { overview() },
         run: { arguments throws(ToolFailure) in

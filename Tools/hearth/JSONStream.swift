@@ -1,3 +1,4 @@
+import HearthToolSupport
 import HearthTree
 
 /// Takes a JSON text of any size apart while it is read. Values are given as their text; whether that is right JSON is for

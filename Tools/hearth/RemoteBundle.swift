@@ -1,7 +1,11 @@
+import HearthLoadClient
+import HearthToolSupport
 import HearthBundle
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthServer
+import HearthHost
+import HearthFirestoreServer
 import HearthWire
 
 /// Reads what goes into a bundle from a running server, over gRPC and in one read-only transaction, so that everything is
@@ -26,7 +30,7 @@ struct RemoteBundle {
     func collect(
         _ definition: BundleDefinition, _ builder: inout BundleBuildCommand.Builder
     ) throws(ToolFailure) {
-        let loop = try BenchLoop.start()
+        let loop = try ToolLoop.start()
         defer { loop.stopAndJoin() }
         do throws(Status) {
             let connection = try connect(on: loop)
@@ -41,7 +45,7 @@ struct RemoteBundle {
     }
 
     private func connect(on loop: EventLoop) throws(Status) -> HTTP2Client {
-        let outcome = Outcome<HTTP2Client>()
+        let outcome = Awaited<HTTP2Client>()
         HTTP2Client.connect(configuration, on: loop) { outcome.set($0) }
         do throws(Status) {
             return try outcome.wait()
@@ -163,7 +167,7 @@ private struct Calls {
     func call<Request: WireMessage, Response: WireMessage>(
         _ method: String, _ request: Request, _ body: @escaping @Sendable (Response) throws(Status) -> Void
     ) throws(Status) {
-        let outcome = Outcome<Void>()
+        let outcome = Awaited<Void>()
         let metadata = [
             HTTPHeader("authorization", "Bearer \(token)"), HTTPHeader("google-cloud-resource-prefix", database.text),
         ]

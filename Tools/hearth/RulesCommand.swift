@@ -1,11 +1,13 @@
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthRules
-import HearthServer
+import HearthHost
+import HearthFirestoreServer
 
 /// `hearth rules`
 enum RulesCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "rules", summary: "Check and test security rules.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 
@@ -109,7 +111,7 @@ enum RulesCommand {
             for message in outcome.messages { Output.line("    " + message) }
         }
         if let path {
-            try BenchFile.write(path.hasSuffix(".html") ? RulesCoveragePage.html(coverage) : coverage.text, to: path)
+            try OutputFile.write(path.hasSuffix(".html") ? RulesCoveragePage.html(coverage) : coverage.text, to: path)
         }
         Output.line("\(cases.count - failures) of \(cases.count) cases as expected.")
         if failures > 0 {

@@ -1,11 +1,13 @@
+import HearthToolSupport
 import Glibc
 import HearthModel
 import HearthNetwork
+import HearthHost
 import HearthServer
 
 /// `hearth serve`
 enum ServeCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "serve", summary: "Serve Cloud Firestore and the Realtime Database.", help: { ServeOptions.help() },
         run: { arguments throws(ToolFailure) in
             try run(try ServeResolution.settings(arguments, environment: Environment.all))

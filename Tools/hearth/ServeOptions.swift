@@ -1,3 +1,7 @@
+import HearthFirestoreServer
+import HearthHost
+import HearthDocuments
+import HearthToolSupport
 import HearthModel
 import HearthServer
 

@@ -1,5 +1,7 @@
+import HearthToolSupport
 import HearthModel
-import HearthServer
+import HearthHost
+import HearthFirestoreServer
 
 /// Puts a server's settings together from the command line, the environment and the files of the folder.
 struct ServeResolution {

@@ -1,10 +1,11 @@
+import HearthToolSupport
 import Glibc
 import HearthModel
-import HearthServer
+import HearthHost
 
 /// `hearth token`
 enum TokenCommand {
-    static let command = Tool.Command(
+    static let command = ToolCommand(
         name: "token", summary: "Make tokens that name a user.", help: { help() },
         run: { arguments throws(ToolFailure) in try run(arguments) })
 

@@ -1,5 +1,5 @@
 internal import HearthModel
-internal import HearthStorage
+internal import HearthDocuments
 internal import HearthSync
 
 /// Aggregations over documents on this device, by the server's own arithmetic.

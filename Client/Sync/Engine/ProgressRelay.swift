@@ -4,7 +4,7 @@ import Synchronization
 /// Hands each step of a bundle's loading on, many of them in one turn of the callback queue: a turn for each would cost more
 /// than the document that it tells of. Nothing comes behind the end.
 final class ProgressRelay: Sendable {
-    typealias Step = (progress: SyncClient.BundleProgress, error: Status?)
+    package typealias Step = (progress: SyncClient.BundleProgress, error: Status?)
 
     private struct State {
         var waiting: [Step] = []

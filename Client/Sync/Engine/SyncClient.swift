@@ -214,7 +214,8 @@ package final class SyncClient: Sendable {
     package func commit(_ mutations: [Mutation]) async throws(Status) { try await RemoteCalls(core).commit(mutations) }
 
     /// UNAVAILABLE while the network is disabled.
-    package func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value] {
+    package func aggregate(_ query: ClientQuery, _ aggregations: [Aggregation]) async throws(Status) -> [String: Value]
+    {
         try await RemoteCalls(core).aggregate(query, aggregations)
     }
 

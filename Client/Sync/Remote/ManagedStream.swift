@@ -7,7 +7,7 @@ typealias TokenSource = (_ completion: @escaping (Result<String?, Status>) -> Vo
 ///
 /// Everything happens on the worker queue; that makes it safe to hand to the datastore's callbacks, which only enqueue.
 final class ManagedStream<Request: Sendable, Response: Sendable>: @unchecked Sendable {
-    enum State { case initial, starting, open, healthy, error, backoff }
+    package enum State { case initial, starting, open, healthy, error, backoff }
 
     struct Timers {
         var idle: WorkerQueue.TimerName

@@ -12,7 +12,7 @@ enum WatchChange: Sendable {
     }
 
     struct Target: Sendable {
-        enum Kind: Sendable { case noChange, added, removed, current, reset }
+        package enum Kind: Sendable { case noChange, added, removed, current, reset }
         var kind: Kind
         /// Empty: all active targets.
         var targetIDs: [Int32]

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthConcurrency
 import HearthModel
 import HearthWire
@@ -53,7 +54,7 @@ extension CommitPipeline {
     }
 
     /// What became of a request of a group, answered when the group is durable.
-    enum Verdict {
+    package enum Verdict {
         /// Made with the group, or before: see `StreamAnswers`.
         case committed(CommitOutcome)
         case failed(Status)

@@ -1,3 +1,4 @@
+import HearthEngine
 import Synchronization
 
 /// What a database's writer has done so far. The writer counts, anyone may read.

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthConcurrency
 import HearthModel
 import Synchronization

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// The documents of a scope that changed between two versions, by their keys: what they held is read when it is asked for.

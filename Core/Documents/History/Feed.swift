@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// The change feed: for every commit and every document that it changed, the state before.
@@ -12,8 +13,8 @@ import HearthModel
 ///     key: "t" · document key       value: version of the deletion (8 bytes)
 ///
 /// Records and tombstones are kept for the retention window.
-enum Feed {
-    struct Record {
+package enum Feed {
+    package struct Record {
         var version: Int64
         var documentKey: [UInt8]
         var previousVersion: Int64
@@ -26,7 +27,7 @@ enum Feed {
             self.before = before
         }
 
-        init(key: [UInt8], value: [UInt8]) throws(Status) {
+        package init(key: [UInt8], value: [UInt8]) throws(Status) {
             guard key.count > 8, value.count >= 8 else { throw Status(.dataLoss, "A feed record is too short.") }
             version = Int64(bitPattern: IndexValue.readBigEndian(key[...]))
             documentKey = Array(key.dropFirst(8))

@@ -227,7 +227,7 @@ final class FeedIndex: Sendable {
 
     // MARK: Questions
 
-    struct Answer {
+    package struct Answer {
         /// Commits that changed something in the scope, ascending.
         var versions: [Int64] = []
         /// Later commits are not known here.

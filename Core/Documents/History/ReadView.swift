@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// The state of a database at one version, as one request reads it.
@@ -76,7 +77,8 @@ extension ReadView {
     /// - Parameters:
     ///   - collectionID: nil for all.
     ///   - position: a key that an earlier call gave last.
-    package func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status) -> [[UInt8]]
+    package func documentKeys(of collectionID: String?, after position: [UInt8]?, limit: Int) throws(Status)
+        -> [[UInt8]]
     {
         if let collectionID {
             return try IndexBuilder.documentKeys(of: collectionID, after: position, limit: limit, in: snapshot)

@@ -16,7 +16,7 @@ import HearthModel
 ///
 /// An entry's value is empty, except in 01 for a number that is a double: one byte 01, so that sums and averages can be
 /// taken from the index alone.
-enum IndexKey {
+package enum IndexKey {
     static let fieldKind: UInt8 = 0x01
     static let containsKind: UInt8 = 0x02
     static let collectionKind: UInt8 = 0x03
@@ -56,7 +56,7 @@ enum IndexKey {
     }
 
     /// The document that an entry stands for; nil when the key can't be read or is of no index of the catalog.
-    static func documentKey(of entry: [UInt8], catalog: IndexCatalog) -> [UInt8]? {
+    package static func documentKey(of entry: [UInt8], catalog: IndexCatalog) -> [UInt8]? {
         switch entry.first {
         case fieldKind, containsKind:
             guard let collectionEnd = collectionEnd(entry, from: 1),

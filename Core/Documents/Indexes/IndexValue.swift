@@ -52,7 +52,7 @@ package enum IndexValue {
     }
 
     /// The form that stands in an index: cut at its limit.
-    static func appendCut(_ value: Value, to bytes: inout [UInt8]) {
+    package static func appendCut(_ value: Value, to bytes: inout [UInt8]) {
         let start = bytes.count
         append(value, to: &bytes)
         let limit = sizeMax(tag: bytes[start])
@@ -204,7 +204,7 @@ package enum IndexValue {
     /// The end of the value that begins at `start`: complete, or cut at its limit.
     /// - Parameter complemented: whether the bytes stand in descending form.
     /// - Returns: nil when the bytes are no encoding.
-    static func end(of bytes: [UInt8], from start: Int, complemented: Bool) -> (end: Int, isCut: Bool)? {
+    package static func end(of bytes: [UInt8], from start: Int, complemented: Bool) -> (end: Int, isCut: Bool)? {
         guard start < bytes.count else { return nil }
         let flip: UInt8 = complemented ? 0xFF : 0
         let limit = start + sizeMax(tag: bytes[start] ^ flip)
@@ -312,7 +312,7 @@ package enum IndexValue {
 
     /// The number at the start of an ascending encoding: an integer where its payload says so, else a double.
     /// Nil when it is no number.
-    static func decodeNumber(_ bytes: [UInt8], from start: Int) -> (double: Double, rest: Int64)? {
+    package static func decodeNumber(_ bytes: [UInt8], from start: Int) -> (double: Double, rest: Int64)? {
         guard start + 9 <= bytes.count, bytes[start] == Tag.number else {
             return start < bytes.count && bytes[start] == Tag.nan ? (.nan, 0) : nil
         }

@@ -25,7 +25,7 @@ package enum DocumentKey {
     }
 
     /// The path key of a path with any number of segments.
-    static func encodePath(_ path: ResourcePath) -> [UInt8] {
+    package static func encodePath(_ path: ResourcePath) -> [UInt8] {
         encodeSegments(path) + [Tag.terminator]
     }
 
@@ -120,7 +120,7 @@ package enum DocumentKey {
     }
 
     /// A document key from a path key: the terminator of the last collection is put in.
-    static func fromPathKey(_ pathKey: [UInt8]) -> [UInt8]? {
+    package static func fromPathKey(_ pathKey: [UInt8]) -> [UInt8]? {
         var position = 0
         var lastStart = 0
         while position < pathKey.count, pathKey[position] != Tag.terminator {
@@ -134,7 +134,7 @@ package enum DocumentKey {
     }
 
     /// A path key from a document key.
-    static func toPathKey(_ key: [UInt8]) -> [UInt8]? {
+    package static func toPathKey(_ key: [UInt8]) -> [UInt8]? {
         var position = 0
         while position < key.count, key[position] != Tag.terminator {
             guard let end = segmentEnd(key, position) else { return nil }

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Bounds of order keys as bounds of the suffixes that a branch scans, so that a cursor deep in an index costs no walk to

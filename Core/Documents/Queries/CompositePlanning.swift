@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Planning with index definitions: composite indexes, and single-field indexes of collection group scope.

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// What a conjunction demands, field by field.

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Reads the documents of a query's results, in the order in which an index gives their keys.

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Walks over what lies below a place without looking at documents: collection ids, and documents that are missing but

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Chooses index scans for a query.

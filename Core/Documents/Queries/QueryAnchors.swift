@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// What a query is filed under in a `QueryIndex`: for each of its alternatives one thing that all its results have.

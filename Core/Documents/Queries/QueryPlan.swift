@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// How one query is answered: a branch for each part of its result, merged in the query's order.

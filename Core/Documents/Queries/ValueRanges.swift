@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// The values that filters on one field let through, as ascending disjoint ranges of encoded values.

@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import Synchronization
 

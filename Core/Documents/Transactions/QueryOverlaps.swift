@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Finds, among many queries, those that may share a document with one query, without looking at most of the others.

@@ -1,3 +1,4 @@
+import HearthEngine
 import HearthModel
 
 /// Whether what a transaction has read is as it was.

@@ -1,12 +1,6 @@
 import HearthModel
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Keys in ascending order, one behind the other in one piece of memory.
 ///

@@ -1,7 +1,7 @@
 import CSQLite
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 
 /// Copies pages from the WAL to the database, beside the writer.

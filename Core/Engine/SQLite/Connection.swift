@@ -1,7 +1,7 @@
 import CSQLite
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 
 /// One SQLite handle with its prepared statements, lent out for one read or write transaction at a time.

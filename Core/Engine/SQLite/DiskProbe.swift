@@ -1,12 +1,6 @@
 import HearthConcurrency
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Finds out whether a disk that refused a commit takes one again, by writing a file of its own.
 ///

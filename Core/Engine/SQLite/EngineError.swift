@@ -1,13 +1,7 @@
 import CSQLite
 import HearthModel
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// SQLite's result codes as `Status`.
 package enum EngineError {

@@ -1,5 +1,4 @@
 import HearthModel
-import HearthStorage
 
 /// The database file.
 ///

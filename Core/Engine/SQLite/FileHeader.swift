@@ -1,12 +1,6 @@
 import HearthModel
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A look at the first bytes of a database file, which tells a file of a newer hearth without opening it: so that a
 /// server refuses to start instead of failing at the first request. Source: "Database File Format" of SQLite, 1.3.

@@ -1,12 +1,6 @@
 import CSQLite
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A layer under SQLite that gathers what a commit appends to the write-ahead log.
 ///

@@ -1,6 +1,6 @@
 import CSQLite
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// A walk by one prepared SELECT; seeking binds a new bound and begins again.
 final class SQLiteCursor: KeyCursor {

@@ -1,4 +1,4 @@
-import HearthStorage
+import HearthEngine
 
 /// A lease of a pooled reader.
 final class SQLiteSnapshot: SQLiteView, Snapshot {

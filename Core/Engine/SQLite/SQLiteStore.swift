@@ -1,16 +1,10 @@
 import CSQLite
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A store in one SQLite file.
 ///

@@ -1,14 +1,8 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The stores of a data folder, one file a database; see `DatabaseFileName`.
 ///

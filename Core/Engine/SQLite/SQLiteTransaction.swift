@@ -1,6 +1,6 @@
 import CSQLite
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// A lease of the writer's connection within BEGIN and COMMIT.
 final class SQLiteTransaction: SQLiteView, StoreTransaction {

@@ -1,6 +1,6 @@
 import CSQLite
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// What snapshots and transactions share: reads under one lease of a connection.
 class SQLiteView {

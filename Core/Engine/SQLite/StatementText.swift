@@ -1,4 +1,4 @@
-import HearthStorage
+import HearthEngine
 
 extension Keyspace {
     /// The keyspace's table.

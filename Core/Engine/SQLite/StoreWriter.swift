@@ -1,6 +1,5 @@
 import CSQLite
 import HearthModel
-import HearthStorage
 import Synchronization
 
 /// The connection that writes, and its lock.

@@ -19,7 +19,7 @@ package struct CompoundHash: Hashable, Sendable {
     }
 
     /// - Parameter length: a range ends with the leaf that makes its text longer, in UTF-16 code units.
-    init(of node: Node, splittingOver length: Int) {
+    package init(of node: Node, splittingOver length: Int) {
         var paths: [TreePath] = []
         var hashes: [String] = []
         let sha1 = SHA1()

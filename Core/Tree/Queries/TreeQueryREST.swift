@@ -55,7 +55,7 @@ private struct RESTQueryReader {
         (["orderBy"] + Self.boundNames + Self.limitNames).contains { self[$0] != nil }
     }
 
-    typealias Bounds = (start: TreeQuery.Bound?, end: TreeQuery.Bound?)
+    package typealias Bounds = (start: TreeQuery.Bound?, end: TreeQuery.Bound?)
 
     func bounds(index: TreeQuery.Index) throws(TreeDataError) -> Bounds {
         if let text = self["equalTo"] {

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// Looks whether everything that is stored agrees: for tools, and after crashes. Reads everything once.

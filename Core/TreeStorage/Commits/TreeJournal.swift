@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// A change of the journal: what is to be done for a session that ends, kept so that it can be done after a crash, too.
 package struct JournalChange: Sendable {

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// Makes the changes of a write in a transaction: records, long strings, entries of priorities and of indexes.

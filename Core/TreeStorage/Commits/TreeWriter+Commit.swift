@@ -1,6 +1,5 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
 import HearthTree
 import Synchronization
 

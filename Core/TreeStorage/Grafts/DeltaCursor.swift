@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// A walk over a tree as a delta makes it: over its records and those of the tree below at once. A hidden range costs one
 /// search, whatever is in it.

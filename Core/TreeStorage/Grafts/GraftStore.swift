@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 import Synchronization
 
@@ -214,7 +214,7 @@ struct SliceBounds: Sendable {
 }
 
 /// What is done in one transaction of background work.
-struct Slice {
+package struct Slice {
     private let bounds: SliceBounds
     private let end: MonotonicTime
     private var records = 0

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// How the tree's keys are read where not all of them are in their place.
 protocol StoredTreeMap {

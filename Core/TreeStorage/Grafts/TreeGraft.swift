@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// Ranges of the tree whose present contents lie in the staging area, because they were too large to be put where they

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// A large write on its way into the tree: its records are staged in slices, and become the tree's by a graft.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// A tree that is made beside the tree, as a delta to it, and takes its place when it is complete.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// A write of very many locations on its way into the tree.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// Fills indexes and deletes old ones, a slice at a time between groups of writes.

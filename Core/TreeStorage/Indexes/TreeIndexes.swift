@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// Children of which places have entries by what: an `.indexOn` of the rules.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// Where children stand among all that an index orders, as the bytes of its entries (`IndexCode`). Of strings that an entry

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// A walk over the children of a place that doesn't look at what is below them.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTree
 
 /// A walk over the entries of one place's children in an index, within a query's bounds, in the direction of its limit.

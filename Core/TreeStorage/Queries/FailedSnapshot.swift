@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// What is there to read when the store can't be: every question is answered by the error.
 final class FailedSnapshot: Snapshot {

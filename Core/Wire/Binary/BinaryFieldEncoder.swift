@@ -65,7 +65,8 @@ package struct BinaryFieldEncoder: FieldVisitor {
     }
 
     @inline(__always)
-    package mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?)
+    {
         if let value { append(number, varint: value ? 1 : 0) }
     }
 

@@ -115,7 +115,8 @@ package struct JSONFieldEncoder: FieldVisitor {
     }
 
     @inline(never)
-    package mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?) {
+    package mutating func bool(_ number: UInt32, _ name: StaticString, oneof group: StaticString, _ value: inout Bool?)
+    {
         if let value { append(name, value) }
     }
 

@@ -65,7 +65,7 @@ extension JSONWriter {
     }
 
     /// The entries of a map as an object.
-    mutating func fields(_ map: MapValue) {
+    package mutating func fields(_ map: MapValue) {
         byte(UInt8(ascii: "{"))
         for (index, field) in map.fields.enumerated() {
             if index > 0 { byte(UInt8(ascii: ",")) }

@@ -1,16 +1,18 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
 import HearthRules
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Whether an administrator's request changes something. There is no default anywhere: a method that does not say it must
 /// not compile.
-enum AdministratorEffect: Sendable {
+package enum AdministratorEffect: Sendable {
     case reads, writes
 }
 
 /// What an administrator's request is about.
-enum AdministeredResource: Sendable {
+package enum AdministeredResource: Sendable {
     case database(DatabaseName)
     case project(String)
     /// The server as a whole: no credential of one project administers it.
@@ -29,7 +31,7 @@ enum AdministeredResource: Sendable {
 ///
 /// Administrators may do what their scope allows. Everybody else is judged by the security rules of the database; where there
 /// are none, a server for local development is open, as Google's emulator is, and any other is closed.
-final class AccessControl: Sendable {
+package final class AccessControl: Sendable {
     let rules: RulesRegistry
     /// Whether answers tell what went wrong, and a database without rules is open.
     let isEmulator: Bool
@@ -40,7 +42,7 @@ final class AccessControl: Sendable {
     private let clock: any Clock
     private let denials: DenialLog?
 
-    init(
+    package init(
         rules: RulesRegistry = RulesRegistry(), isEmulator: Bool, project: String? = nil,
         emulatesLists: Bool? = nil, clock: any Clock = SystemClock(), log: Log? = nil
     ) {
@@ -100,7 +102,7 @@ final class AccessControl: Sendable {
 
     /// Fails unless an identity administers a resource, and may do this to it.
     /// - Parameter message: the reason that somebody else gets on a server for local development.
-    func requireAdministrator(
+    package func requireAdministrator(
         _ identity: Identity, of resource: AdministeredResource, _ effect: AdministratorEffect,
         _ message: String = "Metadata operations require admin authentication."
     ) throws(Status) {

@@ -1,5 +1,7 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// Writes to the log what rules denied and why: so many lines a second, and of the others their number with the next line,

@@ -1,6 +1,8 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
 import HearthRules
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// One case of a rules test, in the shape of the public Rules test API: a request, what is stored, mocks of functions, and what is

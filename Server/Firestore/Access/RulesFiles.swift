@@ -1,3 +1,4 @@
+import HearthHost
 import Glibc
 import HearthModel
 import HearthRules
@@ -35,7 +36,7 @@ package final class RulesFiles: Sendable {
     }
 
     /// Looks for changes. To be called now and then.
-    func poll() {
+    package func poll() {
         for (database, path) in paths {
             let stamp = Self.stamp(path)
             let isNew = stamps.withLock { stamps in

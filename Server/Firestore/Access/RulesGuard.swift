@@ -1,6 +1,6 @@
 import HearthModel
 import HearthRules
-import HearthStorage
+import HearthDocuments
 
 /// Has security rules judge a commit: each write from what is stored to what the whole commit leaves behind.
 final class RulesGuard: CommitGuard {

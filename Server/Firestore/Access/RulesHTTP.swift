@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 import HearthRules
@@ -5,14 +6,14 @@ import HearthWire
 
 /// `PUT /emulator/v1/projects/P:securityRules`: replaces the rules of a project while the server runs, as the rules testing
 /// libraries do. Part of what is served for local development only.
-struct RulesHTTP: HTTPExtension {
+package struct RulesHTTP: HTTPExtension {
     private let rules: RulesRegistry
 
-    init(_ rules: RulesRegistry) {
+    package init(_ rules: RulesRegistry) {
         self.rules = rules
     }
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
         let segments = URLText.segments(head.path)
         guard segments.count == 5, segments[1] == "emulator", segments[2] == "v1", segments[3] == "projects",

@@ -1,6 +1,6 @@
 import HearthModel
 import HearthRules
-import HearthStorage
+import HearthDocuments
 
 /// Shows rules the state that a request reads.
 ///

@@ -1,6 +1,7 @@
 import HearthModel
 import HearthRules
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// What rules may make a thread read and decode of stored documents, in bytes that are decoded.

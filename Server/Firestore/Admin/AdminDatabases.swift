@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// What is kept of a database beside its data, as a note in its own store.
@@ -123,7 +123,8 @@ extension AdminService {
 
     // MARK: Methods
 
-    package func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status) {
+    package func getDatabase(_ request: GetDatabaseRequest, _ answer: @escaping Answer<DatabaseMessage>) throws(Status)
+    {
         let name = try DatabaseName(parsing: request.name)
         background({ answer(.failure($0)) }) { [self] in
             do throws(Status) {

@@ -1,15 +1,23 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 import HearthWire
 
 /// The REST routes of the admin services, beside those of the data.
-struct AdminHTTP: HTTPExtension {
+package struct AdminHTTP: HTTPExtension {
     let admin: AdminService
     let observer: RequestObserver
     let authenticator: Authenticator
     let access: AccessControl
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package init(admin: AdminService, observer: RequestObserver, authenticator: Authenticator, access: AccessControl) {
+        self.admin = admin
+        self.observer = observer
+        self.authenticator = authenticator
+        self.access = access
+    }
+
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         let path = exchange.head.path
         // The data's own routes are most requests.
         if RESTRouter.isOfDocuments(path) { return false }

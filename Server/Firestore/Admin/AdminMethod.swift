@@ -6,7 +6,7 @@ import HearthWire
 /// `effect` and `resource` have no defaults. A method that does not say whether it changes something, or whose project it
 /// concerns, does not compile; and there is no other way to a method than `AdminService.perform`, which asks for both.
 struct AdminMethod<Request: WireMessage & Sendable, Response: WireMessage & Sendable>: AnyAdminMethod {
-    typealias Body =
+    package typealias Body =
         @Sendable (AdminService) -> (Request, @escaping AdminService.Answer<Response>) throws(Status) -> Void
 
     /// The gRPC path.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Operations and locations. Source: google/longrunning/operations.proto, google/cloud/location/locations.proto.
@@ -57,7 +57,8 @@ extension AdminService {
             .success(ListLocationsResponse(locations: [Self.location(project, DatabaseSettings.locationDefault)])))
     }
 
-    package func getLocation(_ request: GetLocationRequest, _ answer: @escaping Answer<LocationMessage>) throws(Status) {
+    package func getLocation(_ request: GetLocationRequest, _ answer: @escaping Answer<LocationMessage>) throws(Status)
+    {
         let segments = request.name.split(separator: "/", omittingEmptySubsequences: false)
         guard segments.count == 4, segments[0] == "projects", segments[2] == "locations",
             segments[3] == DatabaseSettings.locationDefault

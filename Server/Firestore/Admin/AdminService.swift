@@ -1,5 +1,6 @@
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 
@@ -77,19 +78,5 @@ package struct AdminService: Sendable {
         guard rest.count > count, let last = page.last else { return (page, "") }
         let next = PageToken(readTime: Timestamp(microseconds: 0), position: Array(key(last).utf8))
         return (page, next.text(fingerprint: fingerprint))
-    }
-}
-
-/// A value that a callback leaves for a later one.
-final class Slot<Value: Sendable>: Sendable {
-    private let state: Mutex<Value?>
-
-    init(_ value: Value? = nil) {
-        state = Mutex(value)
-    }
-
-    var value: Value? {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
     }
 }

@@ -1,5 +1,6 @@
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Deletion of whole collection groups.

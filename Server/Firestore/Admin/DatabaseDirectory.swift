@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// The databases of a server, as their administration sees them.
 package protocol DatabaseDirectory: Sendable {

@@ -1,5 +1,7 @@
+import HearthRules
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 extension IndexField {

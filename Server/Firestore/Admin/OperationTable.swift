@@ -1,5 +1,6 @@
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 

@@ -1,6 +1,7 @@
+import HearthHost
 import HearthBundle
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// What goes into a bundle: under `bundles` in `hearth.json`, saved in a database, or in a file of its own.

@@ -1,6 +1,7 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Bundles over HTTP:
@@ -12,7 +13,7 @@ import HearthWire
 ///
 /// A bundle shows what its definition names, whatever security rules say: so defining one needs an administrator, and so
 /// does fetching one, unless the definition is public.
-struct BundleHTTP: HTTPExtension {
+package struct BundleHTTP: HTTPExtension {
     let service: FirestoreService
     let keeper: BundleKeeper
     /// Those of `hearth.json`.
@@ -21,7 +22,18 @@ struct BundleHTTP: HTTPExtension {
     let project: String
     let observer: RequestObserver
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package init(
+        service: FirestoreService, keeper: BundleKeeper, definitions: [String: BundleDefinition], project: String,
+        observer: RequestObserver
+    ) {
+        self.service = service
+        self.keeper = keeper
+        self.definitions = definitions
+        self.project = project
+        self.observer = observer
+    }
+
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         let path = exchange.head.path
         if path.hasPrefix("/bundles/") {
             fetch(exchange, URLText.segments(path).dropFirst(2).map { URLText.decode($0) ?? "" })

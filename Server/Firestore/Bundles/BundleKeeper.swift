@@ -1,15 +1,17 @@
 import COpenSSL
+import HearthHost
+import HearthConcurrency
 import HearthBundle
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// Makes bundles when they are asked for, and keeps them ready.
 ///
 /// A bundle that was made is served again within its maximum age whatever happens, and after that as long as nothing in
 /// its database has changed. Requests for one that is being made wait for it together.
-final class BundleKeeper: Sendable {
+package final class BundleKeeper: Sendable {
     /// A bundle, ready to be sent.
     struct Made: Sendable {
         let plain: SpillFile
@@ -24,13 +26,13 @@ final class BundleKeeper: Sendable {
     }
 
     /// A bundle for one request.
-    struct Answer: Sendable {
+    package struct Answer: Sendable {
         var made: Made
         /// Seconds since it was last known to be up to date.
         var ageSeconds: Int
     }
 
-    typealias Completion = @Sendable (Result<Answer, Status>) -> Void
+    package typealias Completion = @Sendable (Result<Answer, Status>) -> Void
 
     /// Who waits for a bundle that is made.
     private struct Waiter {
@@ -59,13 +61,13 @@ final class BundleKeeper: Sendable {
     private let requireIndexes: Bool
 
     /// - Parameter folder: for bundles that are too large for memory.
-    init(folder: String, requireIndexes: Bool, clock: any Clock = SystemClock()) {
+    package init(folder: String, requireIndexes: Bool, clock: any Clock = SystemClock()) {
         self.folder = folder
         self.requireIndexes = requireIndexes
         self.clock = clock
     }
 
-    func stop() {
+    package func stop() {
         pool.stop()
         readers.stop()
     }

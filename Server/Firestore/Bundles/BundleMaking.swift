@@ -1,6 +1,7 @@
 import HearthBundle
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// Makes bundles from databases.

@@ -1,3 +1,4 @@
+import HearthHost
 import HearthBundle
 import HearthModel
 import HearthWire

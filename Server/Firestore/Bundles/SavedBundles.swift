@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Definitions of bundles that are saved in their database, by name.

@@ -1,9 +1,12 @@
+import HearthRules
+import HearthHost
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthWire
 
 /// Takes gRPC calls to the services of this server.
-struct GRPCFrontEnd: GRPCHandler {
+package struct GRPCFrontEnd: GRPCHandler {
     /// Handles one whole request of a unary or server-streaming method.
     typealias Method = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
 
@@ -15,7 +18,7 @@ struct GRPCFrontEnd: GRPCHandler {
     private let authenticator: Authenticator
     private let large: LargeRequests
 
-    init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
+    package init(_ service: FirestoreService, admin: AdminService, observer: RequestObserver) {
         self.observer = observer
         authenticator = service.authenticator
         large = service.large
@@ -45,7 +48,7 @@ struct GRPCFrontEnd: GRPCHandler {
         }
     }
 
-    func begin(_ call: GRPCCall) {
+    package func begin(_ call: GRPCCall) {
         if let stream = streams[call.path] { return stream(call) }
         guard let method = methods[call.path] else {
             return call.finish(.unimplemented("Method \(call.path.dropFirst()) is unimplemented"))

@@ -1,10 +1,11 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Takes HTTP requests: the REST form of the service, health, and what local development asks for.
-struct RESTFrontEnd: HTTPHandler {
+package struct RESTFrontEnd: HTTPHandler {
     private let service: FirestoreService
     private let shutdown: @Sendable () -> Void
     private let extensions: [any HTTPExtension]
@@ -16,7 +17,7 @@ struct RESTFrontEnd: HTTPHandler {
     /// Which pages may use the server; nil for all.
     private let origins: OriginPolicy?
 
-    init(
+    package init(
         _ service: FirestoreService, extensions: [any HTTPExtension], observer: RequestObserver,
         servesEmulatorRoutes: Bool, origins: OriginPolicy?, health: StorageHealth,
         shutdown: @escaping @Sendable () -> Void
@@ -30,7 +31,7 @@ struct RESTFrontEnd: HTTPHandler {
         self.shutdown = shutdown
     }
 
-    func begin(_ exchange: HTTPExchange) {
+    package func begin(_ exchange: HTTPExchange) {
         let head = exchange.head
         if let reason = origins?.refusal(head) { return refuse(exchange, reason) }
         if head.method == "OPTIONS" {
@@ -237,12 +238,6 @@ struct RESTFrontEnd: HTTPHandler {
             call.finish(.unimplemented("Method google.firestore.v1.Firestore/\(method) is not served over REST."))
         }
     }
-}
-
-/// Further routes beside those of the service: metrics, administration.
-protocol HTTPExtension: Sendable {
-    /// Takes the exchange, or returns false when it isn't one of its routes.
-    func begin(_ exchange: HTTPExchange) -> Bool
 }
 
 extension RESTRouter.Route {

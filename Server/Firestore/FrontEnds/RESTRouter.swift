@@ -1,11 +1,12 @@
+import HearthHost
 import HearthModel
 import HearthWire
 
 /// The REST bindings of google.firestore.v1: which method a verb and a path mean. Source: the `http` options of
 /// google/firestore/v1/firestore.proto.
-enum RESTRouter {
+package enum RESTRouter {
     /// A request's method with what its path names.
-    enum Route {
+    package enum Route {
         case getDocument(name: String)
         case listDocuments(parent: String, collectionID: String)
         case createDocument(parent: String, collectionID: String)
@@ -15,7 +16,7 @@ enum RESTRouter {
         case custom(method: CustomMethod, database: String, parent: String)
     }
 
-    enum CustomMethod: String, CaseIterable {
+    package enum CustomMethod: String, CaseIterable {
         case batchGet, beginTransaction, commit, rollback, batchWrite, executePipeline, write, listen
         case runQuery, runAggregationQuery, partitionQuery, listCollectionIds
 
@@ -38,7 +39,7 @@ enum RESTRouter {
     /// - Parameter path: still percent-encoded.
     /// - Returns: nil when no binding fits.
     /// - Throws: INVALID_ARGUMENT when a segment can't be decoded, or the name has a wrong number of segments.
-    static func route(method: String, path: String) throws(Status) -> Route? {
+    package static func route(method: String, path: String) throws(Status) -> Route? {
         guard isOfDocuments(path) else { return nil }
         var raw = URLText.segments(path).dropFirst(2)
         var custom: CustomMethod?
@@ -107,7 +108,7 @@ enum RESTRouter {
     }
 
     /// Parameters of the transport, which no message has.
-    static func isSystemParameter(_ name: String) -> Bool {
+    package static func isSystemParameter(_ name: String) -> Bool {
         if name.hasPrefix("$") { return true }
         return [
             "alt", "prettyPrint", "key", "access_token", "oauth_token", "callback", "fields", "quotaUser", "uploadType",

@@ -1,5 +1,6 @@
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 import Synchronization
 

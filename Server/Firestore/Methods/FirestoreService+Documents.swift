@@ -1,5 +1,7 @@
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// Methods on single documents.

@@ -1,5 +1,7 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// RunQuery, RunAggregationQuery, PartitionQuery.

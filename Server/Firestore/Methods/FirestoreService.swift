@@ -1,6 +1,9 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// google.firestore.v1.Firestore: what each method does, whatever carries the call.
@@ -17,21 +20,21 @@ package final class FirestoreService: Sendable {
     }
 
     let registry: DatabaseRegistry
-    let readiness: Readiness
+    package let readiness: Readiness
     let pool: WorkerPool
     let options: Options
     let large: LargeRequests
     let memory: ServerMemory
     let longReads: LongReads
     let listeners = Listeners()
-    let streams = OpenStreams()
+    package let streams = OpenStreams()
     let resumableStreams = ResumableStreams()
     let resultCounts = ResultCounts()
 
     let authenticator: Authenticator
-    let access: AccessControl
+    package let access: AccessControl
 
-    init(
+    package init(
         registry: DatabaseRegistry, pool: WorkerPool, memory: ServerMemory = ServerMemory(),
         longReads: LongReads = LongReads(), options: Options, authenticator: Authenticator, access: AccessControl
     ) {

@@ -1,7 +1,9 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 
 /// Where the messages of a streamed answer come from. Used by one thread at a time.
 protocol MessageSource: AnyObject {

@@ -1,6 +1,8 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// The answers of a RunQuery.

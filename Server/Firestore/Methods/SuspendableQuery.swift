@@ -1,6 +1,7 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 
 /// The results of a query, which can let its snapshot go at any time and goes on later where it was, in the state that it
 /// began in.

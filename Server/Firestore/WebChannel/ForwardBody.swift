@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 
@@ -5,15 +6,15 @@ import HearthNetwork
 ///
 /// `count` says how many messages there are, `ofs` the number of the first, and `reqN___data__` carries message `ofs + N`;
 /// the form of a handshake has `headers` too, those of the call, one a line.
-struct ForwardBody: Sendable {
+package struct ForwardBody: Sendable {
     private(set) var headers: [HTTPHeader] = []
     /// In the order of their numbers.
-    private(set) var messages: [(number: Int64, bytes: [UInt8])] = []
+    package private(set) var messages: [(number: Int64, bytes: [UInt8])] = []
 
     init() {}
 
     /// - Throws: INVALID_ARGUMENT when the body isn't such a form.
-    init(_ body: [UInt8]) throws(Status) {
+    package init(_ body: [UInt8]) throws(Status) {
         var count: Int64?
         var offset: Int64 = 0
         var position = 0
@@ -51,7 +52,7 @@ struct ForwardBody: Sendable {
     }
 
     /// A number as this protocol writes it; nil when it is none, negative or beyond what a session can count.
-    static func decimal(_ text: some StringProtocol) -> Int64? {
+    package static func decimal(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.count <= 15, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return Int64(text)
     }

@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 
@@ -5,7 +6,7 @@ import HearthNetwork
 ///
 /// A POST without `SID` begins a session and carries the first messages, later ones carry more; the answer to a GET carries
 /// what the server says, as long as the two can hold it open.
-struct WebChannelHTTP: HTTPExtension {
+package struct WebChannelHTTP: HTTPExtension {
     private let service: FirestoreService
     private let observer: RequestObserver
     private let sessions = SessionTable<WebChannelCall>(sessionsMax: Limits.webChannelSessionsMax)
@@ -17,12 +18,12 @@ struct WebChannelHTTP: HTTPExtension {
         prefix + "Write/channel": (.write, { _ = WriteStream($0, $1) }),
     ]
 
-    init(_ service: FirestoreService, observer: RequestObserver) {
+    package init(_ service: FirestoreService, observer: RequestObserver) {
         self.service = service
         self.observer = observer
     }
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         guard exchange.head.path.hasPrefix(Self.prefix), let method = Self.methods[exchange.head.path] else {
             return false
         }

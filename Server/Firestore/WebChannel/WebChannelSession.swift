@@ -6,12 +6,12 @@ import HearthModel
 /// whatever order they come. What the server says is a list of arrays with ascending ids, kept until the client acknowledges
 /// them, so that a back channel which breaks loses nothing: the next one begins with the first array that the client
 /// doesn't have. Source: protocol version 8 as Closure's WebChannel speaks it.
-struct WebChannelSession {
+package struct WebChannelSession {
     /// What is written on the back channel at a time.
-    struct Output: Equatable {
-        var bytes: [UInt8]
+    package struct Output: Equatable {
+        package var bytes: [UInt8]
         /// The answer is over; the client comes again and says what it got.
-        var endsBackChannel: Bool
+        package var endsBackChannel: Bool
     }
 
     private struct QueuedArray {
@@ -39,10 +39,10 @@ struct WebChannelSession {
     // What the server says; those below `firstKept` are acknowledged.
     private var arrays: [QueuedArray] = []
     private var firstKept = 0
-    private(set) var lastID: Int64 = 0
+    package private(set) var lastID: Int64 = 0
     private(set) var acknowledgedID: Int64 = 0
     /// Bytes that are not acknowledged.
-    private(set) var queuedBytes = 0
+    package private(set) var queuedBytes = 0
     private var backChannel: BackChannel?
     /// The last array that was ever written, on any back channel.
     private var lastWrittenID: Int64 = 0
@@ -51,7 +51,7 @@ struct WebChannelSession {
     private(set) var isClosed = false
 
     /// - Parameter earlyBytesMax: of messages that came before one with a lower number.
-    init(id: String, earlyBytesMax: Int = Limits.webChannelEarlyBytesMax) {
+    package init(id: String, earlyBytesMax: Int = Limits.webChannelEarlyBytesMax) {
         self.id = id
         self.earlyBytesMax = earlyBytesMax
     }
@@ -61,7 +61,7 @@ struct WebChannelSession {
     /// Takes the messages of one request.
     /// - Returns: those whose turn it is.
     /// - Throws: RESOURCE_EXHAUSTED when too much came before what must come first.
-    mutating func receive(_ body: ForwardBody) throws(Status) -> [[UInt8]] {
+    package mutating func receive(_ body: ForwardBody) throws(Status) -> [[UInt8]] {
         for message in body.messages where message.number >= nextNumber && early[message.number] == nil {
             early[message.number] = message.bytes
             earlyBytes += message.bytes.count
@@ -82,7 +82,7 @@ struct WebChannelSession {
     var missingNumber: Int64? { early.isEmpty ? nil : nextNumber }
 
     /// Forgets the arrays that the client has. It can't have what wasn't sent, so higher ids count as the last.
-    mutating func acknowledge(_ id: Int64) {
+    package mutating func acknowledge(_ id: Int64) {
         while firstKept < arrays.count, arrays[firstKept].id <= id {
             acknowledgedID = arrays[firstKept].id
             queuedBytes -= arrays[firstKept].text.count
@@ -101,7 +101,7 @@ struct WebChannelSession {
 
     /// Queues an array. Nothing follows a `close`.
     /// - Parameter payload: JSON.
-    mutating func append(_ payload: [UInt8]) {
+    package mutating func append(_ payload: [UInt8]) {
         if isClosed { return }
         lastID += 1
         var text = Array("[\(lastID),".utf8)
@@ -115,7 +115,7 @@ struct WebChannelSession {
     mutating func appendNoop() { append(Array(#"["noop"]"#.utf8)) }
 
     /// Says that the session is over.
-    mutating func close() {
+    package mutating func close() {
         append(Array(#"["close"]"#.utf8))
         isClosed = true
     }
@@ -134,15 +134,15 @@ struct WebChannelSession {
 
     /// A new back channel takes the place of the one before. It begins with what isn't acknowledged; when that is nothing, a
     /// stream begins with a sign of life, because a client that gets no byte soon takes it that a proxy holds them back.
-    mutating func attach(polls: Bool) {
+    package mutating func attach(polls: Bool) {
         backChannel = BackChannel(polls: polls, writtenID: acknowledgedID)
         if !polls, isAcknowledged { appendNoop() }
     }
 
-    mutating func detach() { backChannel = nil }
+    package mutating func detach() { backChannel = nil }
 
     /// What is to be written now; nil when nothing is. After an output that ends the back channel there is none.
-    mutating func takeOutput() -> Output? {
+    package mutating func takeOutput() -> Output? {
         guard let backChannel, lastID > backChannel.writtenID else { return nil }
         var frame: [UInt8] = []
         var next = arrays.count - Int(lastID - backChannel.writtenID)
@@ -183,7 +183,7 @@ struct WebChannelSession {
     }
 
     /// The answer to a later request with messages: whether there is a back channel, and what is due on it.
-    var answer: [UInt8] {
+    package var answer: [UInt8] {
         Self.framed(Array("[\(isAttached ? 1 : 0),\(lastID),\(queuedBytes)]".utf8))
     }
 

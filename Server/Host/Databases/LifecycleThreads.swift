@@ -6,7 +6,7 @@ import HearthConcurrency
 /// have the thread that this needs.
 ///
 /// `@unchecked Sendable`: the monitor guards all state.
-final class LifecycleThreads: @unchecked Sendable {
+package final class LifecycleThreads: @unchecked Sendable {
     private let monitor = Monitor()
     private var jobs = Queue<@Sendable () -> Void>()
     private var threads: [NamedThread] = []
@@ -16,20 +16,20 @@ final class LifecycleThreads: @unchecked Sendable {
     private let name: String
     private let runner: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
-    init(threadsMax: Int = 4, name: String = "hearth-open") {
+    package init(threadsMax: Int = 4, name: String = "hearth-open") {
         self.threadsMax = threadsMax
         self.name = name
         runner = nil
     }
 
     /// Has jobs run by somebody else, at any time and in any order: for tests.
-    init(runner: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+    package init(runner: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
         threadsMax = 0
         name = ""
         self.runner = runner
     }
 
-    func run(_ job: @escaping @Sendable () -> Void) {
+    package func run(_ job: @escaping @Sendable () -> Void) {
         if let runner { return runner(job) }
         let isRefused = monitor.withLock {
             jobs.append(job)
@@ -50,7 +50,7 @@ final class LifecycleThreads: @unchecked Sendable {
     }
 
     /// Works off what is waiting, and ends the threads. Nothing may come afterwards.
-    func stop() {
+    package func stop() {
         let running = monitor.withLock {
             isStopping = true
             monitor.signal()

@@ -1,9 +1,9 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// What a `Registry` keeps open.
-protocol Registered: AnyObject, Sendable {
+package protocol Registered: AnyObject, Sendable {
     /// Whether there is a store: what nobody has written to has none, and may be forgotten at once.
     var exists: Bool { get }
     /// Whether something goes on for which nobody need hold a reference: an open transaction, a queued commit.
@@ -24,9 +24,9 @@ protocol Registered: AnyObject, Sendable {
 ///   after a deletion finds a value that was opened after it.
 ///
 /// `@unchecked Sendable`: the monitor guards all state, that of the slots too.
-final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked Sendable {
-    typealias Completion = @Sendable (Result<Value, Status>) -> Void
-    typealias Deletion = @Sendable (Result<Void, Status>) -> Void
+package final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked Sendable {
+    package typealias Completion = @Sendable (Result<Value, Status>) -> Void
+    package typealias Deletion = @Sendable (Result<Void, Status>) -> Void
 
     private enum Request {
         case use(Completion)
@@ -51,14 +51,14 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
     private let make: @Sendable (Name) throws(Status) -> Value
     private let remove: @Sendable (Name) throws(Status) -> Void
 
-    static var shutdown: Status { .unavailable("The server is shutting down.") }
+    package static var shutdown: Status { .unavailable("The server is shutting down.") }
     private static var idle: Status { .unavailable("The database is closed.") }
 
     /// - Parameters:
     ///   - room: of which opened stores take a part; `open` takes it, the registry gives it back.
     ///   - open: opens or prepares what has a name. On one of the threads.
     ///   - remove: deletes what is stored under a name, which is closed. On one of the threads.
-    init(
+    package init(
         threads: LifecycleThreads, room: StoreRoom, clock: any Clock,
         open: @escaping @Sendable (Name) throws(Status) -> Value,
         remove: @escaping @Sendable (Name) throws(Status) -> Void
@@ -74,7 +74,7 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
     // MARK: Use
 
     /// What is open under a name. Whoever has it may use it as long as they hold it.
-    func opened(_ name: Name) -> Value? {
+    package func opened(_ name: Name) -> Value? {
         monitor.lock()
         defer { monitor.unlock() }
         guard let slot = slots[name], let value = slot.value, slot.requests.isEmpty else { return nil }
@@ -84,13 +84,13 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
 
     /// Opens what isn't open.
     /// - Parameter completion: called once: at once and on this thread when it is open, else later and from another.
-    func use(_ name: Name, _ completion: @escaping Completion) {
+    package func use(_ name: Name, _ completion: @escaping Completion) {
         if let value = opened(name) { return completion(.success(value)) }
         add(.use(completion), to: name)
     }
 
     /// The same for threads that may wait; never on an event loop, a writer's thread or one of `threads`.
-    func wait(_ name: Name) throws(Status) -> Value {
+    package func wait(_ name: Name) throws(Status) -> Value {
         if let value = opened(name) { return value }
         let answer = Awaited<Value>()
         use(name) { answer.set($0) }
@@ -99,7 +99,7 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
 
     /// Closes what is open under a name and deletes it.
     /// - Parameter reason: what those who use it fail with.
-    func delete(_ name: Name, because reason: Status, _ completion: @escaping Deletion) {
+    package func delete(_ name: Name, because reason: Status, _ completion: @escaping Deletion) {
         add(.delete(because: reason, completion), to: name)
     }
 
@@ -126,10 +126,10 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
     }
 
     /// What is open now, whoever uses it.
-    var values: [Value] { monitor.withLock { slots.values.compactMap(\.value) } }
+    package var values: [Value] { monitor.withLock { slots.values.compactMap(\.value) } }
 
     /// The names of what exists and is open.
-    var existingNames: [Name] {
+    package var existingNames: [Name] {
         monitor.withLock { slots.filter { $0.value.value?.exists == true }.map(\.key) }
     }
 
@@ -214,7 +214,7 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
     /// - Parameters:
     ///   - existing: what has a store, or what has none.
     ///   - before: spares what was used later, in monotonic nanoseconds.
-    func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore] {
+    package func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore] {
         let found = monitor.withLock {
             slots.filter { _, slot in
                 slot.used < before && isUnused(slot) && slot.value?.exists == existing
@@ -254,7 +254,7 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
     // MARK: The end
 
     /// Refuses what comes, waits for what is under way, and closes everything, whoever uses it.
-    func close() {
+    package func close() {
         monitor.lock()
         isClosed = true
         let waiting = slots.values.flatMap { slot in
@@ -273,26 +273,3 @@ final class Registry<Name: Hashable & Sendable, Value: Registered>: @unchecked S
 }
 
 extension Registry: StoreHolder {}
-
-/// An answer that one thread waits for and another gives.
-final class Awaited<Value: Sendable>: @unchecked Sendable {
-    // Guards the result.
-    private let monitor = Monitor()
-    private var result: Result<Value, Status>?
-
-    func set(_ result: Result<Value, Status>) {
-        monitor.withLock {
-            self.result = result
-            monitor.signal()
-        }
-    }
-
-    func wait() throws(Status) -> Value {
-        monitor.lock()
-        defer { monitor.unlock() }
-        while true {
-            if let result { return try result.get() }
-            monitor.wait()
-        }
-    }
-}

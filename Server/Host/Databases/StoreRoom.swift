@@ -1,9 +1,9 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// Something open that nobody uses.
-struct UnusedStore: Sendable {
+package struct UnusedStore: Sendable {
     /// When it was used last, in monotonic nanoseconds.
     var used: UInt64
     /// Closes it, when still nobody uses it, and waits for that.
@@ -11,7 +11,7 @@ struct UnusedStore: Sendable {
 }
 
 /// What has stores open that nobody may use.
-protocol StoreHolder: AnyObject, Sendable {
+package protocol StoreHolder: AnyObject, Sendable {
     func unused(existing: Bool, before: UInt64, max: Int) -> [UnusedStore]
 }
 
@@ -21,8 +21,8 @@ protocol StoreHolder: AnyObject, Sendable {
 /// use can go beyond it, up to a bound that the process's descriptors set.
 ///
 /// `@unchecked Sendable`: the monitor guards the count and the holders.
-final class StoreRoom: @unchecked Sendable {
-    struct Bounds {
+package final class StoreRoom: @unchecked Sendable {
+    package struct Bounds {
         /// Open, used or not.
         var openMax = Limits.databasesOpenMax
         /// In use.
@@ -33,7 +33,7 @@ final class StoreRoom: @unchecked Sendable {
         init() {}
 
         /// - Parameter descriptorsMax: that the process may have.
-        init(descriptorsMax: Int) {
+        package init(descriptorsMax: Int) {
             usedMax = max(8, min(usedMax, descriptorsMax / 2 / Limits.databaseDescriptorsMax))
             openMax = min(openMax, usedMax)
         }
@@ -51,7 +51,7 @@ final class StoreRoom: @unchecked Sendable {
     private var deferredSinceClosed = 0
     private var holders: [Holder] = []
 
-    init(_ bounds: Bounds = Bounds(), threads: LifecycleThreads) {
+    package init(_ bounds: Bounds = Bounds(), threads: LifecycleThreads) {
         self.bounds = bounds
         self.threads = threads
     }
@@ -65,7 +65,7 @@ final class StoreRoom: @unchecked Sendable {
 
     /// Makes a store after room was made for it; may wait for others to be closed.
     /// - Throws: what `make` throws; RESOURCE_EXHAUSTED when too many stores are in use.
-    func enter(_ make: () throws(Status) -> any Store) throws(Status) -> any Store {
+    package func enter(_ make: () throws(Status) -> any Store) throws(Status) -> any Store {
         if openCount >= bounds.openMax { closeUnused(existing: true, max: max(1, bounds.openMax / Self.closedPart)) }
         try monitor.withLock { () throws(Status) in
             if count >= bounds.usedMax {
@@ -85,7 +85,7 @@ final class StoreRoom: @unchecked Sendable {
     private static let closedPart = 16
 
     /// A store is closed.
-    func leave() { monitor.withLock { count -= 1 } }
+    package func leave() { monitor.withLock { count -= 1 } }
 
     /// Something was opened that has no store; that costs little, but not nothing.
     func noteDeferred() {
@@ -98,7 +98,7 @@ final class StoreRoom: @unchecked Sendable {
 
     /// Closes what is unused, the longest unused first, and waits for the first of them.
     /// - Parameter before: spares what was used later, in monotonic nanoseconds.
-    func closeUnused(existing: Bool, before: UInt64 = .max, max: Int = .max) {
+    package func closeUnused(existing: Bool, before: UInt64 = .max, max: Int = .max) {
         let all = monitor.withLock {
             if !existing { deferredSinceClosed = 0 }
             return holders.compactMap(\.holder)

@@ -1,10 +1,11 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 
 /// Sends a file as fast as the client takes it: a thread reads a piece, the loop sends it. The answer has begun before.
 ///
 /// `@unchecked Sendable`: belongs to the exchange's loop, but for the file, which doesn't change.
-final class FileSender: @unchecked Sendable {
+package final class FileSender: @unchecked Sendable {
     private static let pieceBytes: Int64 = 64 << 10
 
     private let file: SpillFile
@@ -15,14 +16,14 @@ final class FileSender: @unchecked Sendable {
     private var position: Int64 = 0
     private var isReading = false
     /// What is sent behind it.
-    var tail: [UInt8] = []
+    package var tail: [UInt8] = []
     /// What is made of each piece before it is sent.
-    var form: (@Sendable ([UInt8]) -> [UInt8])?
+    package var form: (@Sendable ([UInt8]) -> [UInt8])?
 
     /// - Parameters:
     ///   - readers: threads that read files.
     ///   - ended: told how it came out, unless the client went away before.
-    init(
+    package init(
         _ file: SpillFile, _ exchange: HTTPExchange, _ readers: WorkerGroup, for requester: Requester,
         ended: @escaping (Status) -> Void
     ) {
@@ -33,7 +34,7 @@ final class FileSender: @unchecked Sendable {
         self.ended = ended
     }
 
-    func proceed() {
+    package func proceed() {
         if isReading || exchange.isFinished { return }
         let range = position..<min(position + Self.pieceBytes, file.count)
         if range.isEmpty {

@@ -18,13 +18,13 @@ package struct OriginPolicy: Sendable {
     /// - Parameters:
     ///   - origins: of pages elsewhere that may use the server, as browsers write them.
     ///   - hosts: further names of the server.
-    init(origins: [String], hosts: [String]) {
+    package init(origins: [String], hosts: [String]) {
         self.origins = Set(origins.map { $0.lowercased() })
         self.hosts = Set(hosts.map { Self.withoutBrackets($0.lowercased()) })
     }
 
     /// Why a request is refused, in a sentence; nil when it is not.
-    func refusal(_ head: HTTPRequestHead) -> String? {
+    package func refusal(_ head: HTTPRequestHead) -> String? {
         let host = Self.host(ofAuthority: head.authority.lowercased())
         if !isOurs(host) {
             return "The server for local development is not known as \"\(host)\". "

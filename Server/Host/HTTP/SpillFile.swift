@@ -21,7 +21,7 @@ package final class SpillFile: @unchecked Sendable {
     }
 
     /// - Parameter budget: of what files of its kind may take together, for nobody else; nil for no bound.
-    init(folder: String, memoryBytesMax: Int, budget: MemoryReservation?) {
+    package init(folder: String, memoryBytesMax: Int, budget: MemoryReservation?) {
         self.folder = folder
         self.memoryBytesMax = memoryBytesMax
         self.budget = budget

@@ -1,13 +1,13 @@
 /// Percent-decoding of the parts of a URL. Source: RFC 3986, and the form encoding of HTML for queries.
-enum URLText {
+package enum URLText {
     /// Decodes one part; nil when an escape is malformed or the result isn't UTF-8.
     /// - Parameter plusIsSpace: as in queries.
-    static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
+    package static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
         decode(bytes: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
     /// Decodes a name or a value of a form; nil when an escape is malformed.
-    static func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8]? { decode(bytes: bytes, plusIsSpace: true) }
+    package static func decode(_ bytes: ArraySlice<UInt8>) -> [UInt8]? { decode(bytes: bytes, plusIsSpace: true) }
 
     private static func decode(bytes text: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         var bytes: [UInt8] = []
@@ -28,7 +28,7 @@ enum URLText {
     }
 
     /// What stands between the slashes of a path: of `/a/b` nothing, `a`, `b`; still percent-encoded.
-    static func segments(_ path: String) -> [String] {
+    package static func segments(_ path: String) -> [String] {
         path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { String(Substring($0)) }
     }
 
@@ -42,7 +42,7 @@ enum URLText {
     }
 
     /// The parameters of a query in order; nil when one can't be decoded.
-    static func parameters(_ query: String?) -> [(name: String, value: String)]? {
+    package static func parameters(_ query: String?) -> [(name: String, value: String)]? {
         guard let query, !query.isEmpty else { return [] }
         var parameters: [(name: String, value: String)] = []
         for pair in query.split(separator: "&") {

@@ -1,12 +1,12 @@
 import HearthConcurrency
 import HearthNetwork
 import HearthSQLite
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// Makes what only serves speed small while clients hold much memory: the caches of pages, what is kept of the latest
 /// commits, and what the allocator keeps. For one thread, which is no loop's.
-final class CachePressure: Sendable {
+package final class CachePressure: Sendable {
     private let pool: MemoryPool
     private let wasTight = Atomic(false)
 
@@ -14,10 +14,10 @@ final class CachePressure: Sendable {
     /// From here on it is worth that threads which allocate wait for some milliseconds.
     private static let trimmedResidentBytesMin = 300 << 20
 
-    init(_ pool: MemoryPool) { self.pool = pool }
+    package init(_ pool: MemoryPool) { self.pool = pool }
 
     /// To be called every `Upkeep.tickMilliseconds`.
-    func tick(_ count: Int, _ databases: @autoclosure () -> [Database]) {
+    package func tick(_ count: Int, _ databases: @autoclosure () -> [Database]) {
         let isTight = pool.isTight
         let wasTight = wasTight.exchange(isTight, ordering: .relaxed)
         if isTight != wasTight { PageCaches.setTight(isTight) }

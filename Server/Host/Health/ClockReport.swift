@@ -1,10 +1,11 @@
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// Tells the operator what is wrong with the system's clock.
-enum ClockReport {
+package enum ClockReport {
     /// Looks at the clock. To be called some times a second.
-    static func check(_ clock: SteadyClock, _ log: Log) {
+    package static func check(_ clock: SteadyClock, _ log: Log) {
         switch clock.tick() {
         case nil: break
         case .stepped(let microseconds)?:
@@ -20,7 +21,7 @@ enum ClockReport {
     }
 
     /// Warns of a database whose commits lie ahead of the clock.
-    static func opened(_ database: Database, _ log: Log) {
+    package static func opened(_ database: Database, _ log: Log) {
         guard let seconds = database.clockSkewSeconds else { return }
         log.warning(
             "commits of the database lie ahead of the system clock", ("database", .text(database.name.text)),

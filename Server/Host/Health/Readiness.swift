@@ -6,7 +6,7 @@ import Synchronization
 /// Whether the server can do its work: what `/readyz` answers.
 ///
 /// A look at the data folder waits for the disk, so it has a thread of its own, and many who ask share one look.
-final class Readiness: Sendable {
+package final class Readiness: Sendable {
     private typealias Asker = @Sendable (Status?) -> Void
 
     private struct State {
@@ -26,12 +26,12 @@ final class Readiness: Sendable {
     private let look: @Sendable () throws(Status) -> Void
 
     /// - Parameter look: fails with what keeps the server from its work.
-    init(_ look: @escaping @Sendable () throws(Status) -> Void) {
+    package init(_ look: @escaping @Sendable () throws(Status) -> Void) {
         self.look = look
     }
 
     /// - Parameter answer: given what keeps the server from its work, or nil; on the loop, within some seconds.
-    func ask(on loop: EventLoop, _ answer: @escaping @Sendable (Status?) -> Void) {
+    package func ask(on loop: EventLoop, _ answer: @escaping @Sendable (Status?) -> Void) {
         let once = OneAnswer(answer)
         let timer = loop.schedule(afterMilliseconds: Self.answerMilliseconds) {
             once.take()?(.unavailable("The data folder does not answer."))
@@ -69,7 +69,7 @@ final class Readiness: Sendable {
         for asker in askers { asker(found) }
     }
 
-    func stop() {
+    package func stop() {
         state.withLock { $0.isStopped = true }
         thread.stop()
     }

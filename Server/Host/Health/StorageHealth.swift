@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthEngine
 import Synchronization
 
 /// Whether the disk takes what is written, as the stores of both products report it: for the log and for `/readyz`.

@@ -1,6 +1,7 @@
+import HearthConcurrency
 import COpenSSL
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthNetwork
 import Synchronization
 
@@ -9,7 +10,7 @@ import Synchronization
 /// In emulator mode `Bearer owner` is the administrator, and unsigned tokens are believed, as the SDKs send them to Google's
 /// emulator: that is for machines on which nobody else is. Otherwise a token is believed when a key of an issuer that
 /// the server trusts has signed it, and a credential when it is one of the server's own.
-final class Authenticator: Sendable {
+package final class Authenticator: Sendable {
     private struct Issuer {
         var expected: IdentityConfiguration.Issuer
         var keys: KeySet
@@ -20,7 +21,7 @@ final class Authenticator: Sendable {
         var end: TokenEnd
     }
 
-    let isEmulator: Bool
+    package let isEmulator: Bool
     private let issuers: [Issuer]
     private let keys: [IdentityConfiguration.Key]
     /// By the digest of the secret, so that comparing takes the same time whatever is sent.
@@ -39,7 +40,7 @@ final class Authenticator: Sendable {
     /// Seconds by which clocks may differ.
     private static let skewSeconds: Int64 = 60
 
-    init(
+    package init(
         isEmulator: Bool, _ configuration: IdentityConfiguration = IdentityConfiguration(),
         clock: any Clock = SystemClock()
     ) {
@@ -72,7 +73,7 @@ final class Authenticator: Sendable {
 
     /// Tells `done` on the loop for whom a request is: now, or, when an issuer's keys have to be fetched, later.
     /// - Parameter authorization: the header's value; nil without one.
-    func identify(
+    package func identify(
         _ authorization: String?, on loop: EventLoop, _ done: @escaping @Sendable (Result<Identity, Status>) -> Void
     ) {
         guard let authorization, !authorization.isEmpty else { return done(.success(.nobody)) }
@@ -168,7 +169,7 @@ final class Authenticator: Sendable {
         }
     }
 
-    static let expired = refused("it has expired")
+    package static let expired = refused("it has expired")
 
     private static func refused(_ reason: String) -> Status {
         Status(.unauthenticated, "The token is refused: \(reason).")

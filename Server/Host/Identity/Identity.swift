@@ -1,19 +1,20 @@
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// For whom a request is carried out.
-enum Identity: Sendable {
+package enum Identity: Sendable {
     /// Whoever may do everything that a scope allows; security rules aren't asked.
     case administrator(AdministratorScope)
     /// Somebody, or nobody in particular, of whom security rules decide.
     case client(ClientIdentity?)
 
-    static let owner = Identity.administrator(AdministratorScope())
-    static let nobody = Identity.client(nil)
+    package static let owner = Identity.administrator(AdministratorScope())
+    package static let nobody = Identity.client(nil)
 
     /// Equal for those about whom judgements are the same, whatever they ask for.
-    var asJudged: [UInt8] {
+    package var asJudged: [UInt8] {
         switch self {
         case .administrator(let scope):
             return [scope.project == nil ? 0 : 1, scope.isReadOnly ? 1 : 0] + Array((scope.project ?? "").utf8)
@@ -27,7 +28,7 @@ enum Identity: Sendable {
 
     /// On whose account the requests of a connection are.
     /// - Parameter address: of the peer, `address:port`.
-    func requester(at address: String, connection: UInt64) -> Requester {
+    package func requester(at address: String, connection: UInt64) -> Requester {
         switch self {
         case .administrator: .administrator(connection: connection)
         case .client(let client?): .user(client.uid, connection: connection)
@@ -37,23 +38,28 @@ enum Identity: Sendable {
 }
 
 /// What an administrator may do.
-struct AdministratorScope: Sendable, Equatable {
+package struct AdministratorScope: Sendable, Equatable {
     /// Only in this project; nil for all.
-    var project: String?
-    var isReadOnly = false
+    package var project: String?
+    package var isReadOnly = false
+
+    package init(project: String? = nil, isReadOnly: Bool = false) {
+        self.project = project
+        self.isReadOnly = isReadOnly
+    }
 }
 
 /// Who a token says that somebody is: `request.auth` of security rules.
-struct ClientIdentity: Sendable {
-    var uid: String
+package struct ClientIdentity: Sendable {
+    package var uid: String
     /// The token's claims, as Firestore shows them to rules.
-    var token: MapValue
+    package var token: MapValue
     /// Nil for never.
-    var end: TokenEnd?
+    package var end: TokenEnd?
 }
 
 /// When a token ends.
-struct TokenEnd: Sendable {
+package struct TokenEnd: Sendable {
     /// Since 1970, within the years 1 to 9999.
     var seconds: Int64
     /// What may end it before; nil for nothing.

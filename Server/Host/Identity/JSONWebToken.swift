@@ -2,20 +2,20 @@ import HearthModel
 import HearthWire
 
 /// A JSON Web Token in compact form, taken apart but not believed. Source: RFC 7515 and RFC 7519.
-struct JSONWebToken: Sendable {
+package struct JSONWebToken: Sendable {
     /// Larger ones are refused before they are looked at.
     static let sizeBytesMax = 16 << 10
 
     let algorithm: String
     let keyID: String?
-    let claims: MapValue
+    package let claims: MapValue
     /// What is signed: the first two parts with the dot between them.
     let signed: [UInt8]
     /// Empty for an unsigned token.
-    let signature: [UInt8]
+    package let signature: [UInt8]
 
     /// - Throws: UNAUTHENTICATED when the text is no token.
-    init(_ text: String) throws(Status) {
+    package init(_ text: String) throws(Status) {
         let bytes = Array(text.utf8)
         if bytes.count > Self.sizeBytesMax { throw Self.malformed("it is too long") }
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -86,17 +86,17 @@ struct JSONWebToken: Sendable {
 }
 
 /// JSON as values: whole numbers become integers, as rules see the claims of a token.
-enum PlainJSON {
+package enum PlainJSON {
     private static let depthMax = 32
 
     /// - Throws: INVALID_ARGUMENT when the text is no JSON object.
-    static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
+    package static func object(_ bytes: [UInt8]) throws(Status) -> MapValue {
         guard case .map(let map) = try any(bytes) else { throw .invalidArgument("Expected a JSON object.") }
         return map
     }
 
     /// - Throws: INVALID_ARGUMENT when the text is no JSON.
-    static func any(_ bytes: [UInt8]) throws(Status) -> Value {
+    package static func any(_ bytes: [UInt8]) throws(Status) -> Value {
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(Status) in
                 var reader = try JSONReader(bytes)

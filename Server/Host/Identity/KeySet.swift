@@ -1,6 +1,7 @@
+import HearthConcurrency
 import CCurl
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// The keys of an issuer, from a JSON Web Key Set in a file or at an address. Source: RFC 7517.

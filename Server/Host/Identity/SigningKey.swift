@@ -137,8 +137,8 @@ extension SigningKey: Equatable {
 }
 
 /// base64url without padding. Source: RFC 7515, appendix C.
-enum Base64URL {
-    static func encode(_ bytes: [UInt8]) -> String {
+package enum Base64URL {
+    package static func encode(_ bytes: [UInt8]) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {

@@ -5,7 +5,7 @@ import HearthNetwork
 /// a new one and goes on.
 ///
 /// `@unchecked Sendable`: belongs to the stream's loop.
-final class TokenExpiry: @unchecked Sendable {
+package final class TokenExpiry: @unchecked Sendable {
     /// How often the key is looked at: with the age of key sets it makes less than a minute.
     static let checkSeconds: Int64 = 15
     /// How often the clock is looked at when nobody can withdraw the key.
@@ -17,7 +17,7 @@ final class TokenExpiry: @unchecked Sendable {
     private var timer: Timer?
 
     /// - Parameter end: called on the loop.
-    init?(_ tokenEnd: TokenEnd?, on loop: EventLoop, end: @escaping @Sendable (Status) -> Void) {
+    package init?(_ tokenEnd: TokenEnd?, on loop: EventLoop, end: @escaping @Sendable (Status) -> Void) {
         guard let tokenEnd else { return nil }
         self.tokenEnd = tokenEnd
         self.loop = loop
@@ -25,7 +25,7 @@ final class TokenExpiry: @unchecked Sendable {
         schedule()
     }
 
-    convenience init?(of call: any StreamCall, end: @escaping @Sendable (Status) -> Void) {
+    package convenience init?(of call: any StreamCall, end: @escaping @Sendable (Status) -> Void) {
         guard case .client(let client?) = call.identity else { return nil }
         self.init(client.end, on: call.loop, end: end)
     }
@@ -52,7 +52,7 @@ final class TokenExpiry: @unchecked Sendable {
         end(Status(.unauthenticated, "The token has expired."))
     }
 
-    func cancel() {
+    package func cancel() {
         end = nil
         timer?.cancel()
         timer = nil

@@ -1,7 +1,7 @@
 import HearthWire
 
 /// Writes metrics in the text form that Prometheus reads. Source: "Exposition formats", text format 0.0.4.
-struct MetricsText {
+package struct MetricsText {
     enum Kind: String {
         case counter
         case gauge
@@ -12,7 +12,7 @@ struct MetricsText {
 
     private(set) var writer = JSONWriter()
 
-    static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     /// Opens a family; its samples follow.
     mutating func family(_ name: String, _ kind: Kind, _ help: String) {

@@ -12,7 +12,7 @@ package final class RequestObserver: Sendable {
         self.log = log
     }
 
-    func begin(
+    package func begin(
         _ method: RequestMetrics.Method, _ transport: RequestMetrics.Transport, remote: @autoclosure () -> String
     ) -> Observation {
         Observation(
@@ -21,7 +21,7 @@ package final class RequestObserver: Sendable {
     }
 
     /// One request that is under way. Kept by what carries the call, which ends it once.
-    struct Observation: Sendable {
+    package struct Observation: Sendable {
         fileprivate let observer: RequestObserver
         fileprivate let method: RequestMetrics.Method
         fileprivate let transport: RequestMetrics.Transport
@@ -29,7 +29,7 @@ package final class RequestObserver: Sendable {
         fileprivate let remote: String
 
         /// On the call's loop.
-        func end(_ status: Status, on loop: EventLoop) {
+        package func end(_ status: Status, on loop: EventLoop) {
             let nanoseconds = EventLoop.monotonicNanoseconds() &- start
             observer.metrics.record(
                 method, transport, code: status.code, nanoseconds: nanoseconds, loopIndex: loop.index)

@@ -1,7 +1,7 @@
 import Glibc
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthTreeStorage
 
 /// All that `/metrics` tells, gathered when it is asked for.
@@ -10,7 +10,7 @@ package struct ServerMetrics: Sendable {
     let network: @Sendable () -> NetworkStatistics
     let databases: @Sendable () -> [Database]
     let trees: @Sendable () -> [TreeDatabase]
-    var workload: WorkloadMetrics?
+    package var workload: WorkloadMetrics?
     let health: StorageHealth?
 
     /// Databases that are told apart; further ones are added up under one label, because a client can make as many as it
@@ -19,15 +19,8 @@ package struct ServerMetrics: Sendable {
 
     package init(
         requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
-        databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase] = { [] }
-    ) {
-        self.init(requests: requests, network: network, databases: databases, trees: trees, health: nil)
-    }
-
-    init(
-        requests: RequestMetrics, network: @escaping @Sendable () -> NetworkStatistics,
-        databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase],
-        health: StorageHealth?
+        databases: @escaping @Sendable () -> [Database], trees: @escaping @Sendable () -> [TreeDatabase] = { [] },
+        health: StorageHealth? = nil
     ) {
         self.requests = requests
         self.network = network

@@ -1,5 +1,6 @@
+import HearthDocuments
 import HearthModel
-import HearthStorage
+import HearthEngine
 import HearthTreeStorage
 
 /// What `/metrics` tells of the files beneath both products, all databases together: for alerts, which need no names.

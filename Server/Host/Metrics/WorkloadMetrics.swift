@@ -1,11 +1,18 @@
+import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// What waits for the server: workers' queues, long reads, and the memory that peers make the process hold.
-struct WorkloadMetrics: Sendable {
+package struct WorkloadMetrics: Sendable {
     let pool: WorkerPool
     let reads: LongReads
     let memory: ServerMemory
+
+    package init(pool: WorkerPool, reads: LongReads, memory: ServerMemory) {
+        self.pool = pool
+        self.reads = reads
+        self.memory = memory
+    }
 
     func write(to text: inout MetricsText) {
         let (brief, short, long) = pool.statistics

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// What `firestore.indexes.json` says: composite indexes, and fields whose automatic indexes are replaced.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 extension IndexConfiguration {

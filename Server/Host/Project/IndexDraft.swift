@@ -1,16 +1,22 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// An index as somebody asks for it, in a file or over the admin API, before it is checked.
-struct IndexDraft {
+package struct IndexDraft {
     var collectionID: String
     var scope: IndexDefinition.Scope
     /// `__name__` may be among them, as the last one, or before a vector field.
     var fields: [IndexField]
 
+    package init(collectionID: String, scope: IndexDefinition.Scope, fields: [IndexField]) {
+        self.collectionID = collectionID
+        self.scope = scope
+        self.fields = fields
+    }
+
     /// The definition that is asked for, with no id yet.
     /// - Throws: INVALID_ARGUMENT when Firestore would not have such an index. Source: google.firestore.admin.v1.Index.
-    func definition() throws(Status) -> IndexDefinition {
+    package func definition() throws(Status) -> IndexDefinition {
         try ResourceName.validate(collectionID: collectionID)
         var fields = fields
         let nameDirection = try takeName(from: &fields)
@@ -62,14 +68,14 @@ struct IndexDraft {
         }
     }
 
-    static func isVector(_ field: IndexField) -> Bool {
+    package static func isVector(_ field: IndexField) -> Bool {
         if case .vector = field.kind { true } else { false }
     }
 }
 
 extension IndexDefinition {
     /// All fields as they are shown: with `__name__`, which a vector field follows.
-    var shownFields: [IndexField] {
+    package var shownFields: [IndexField] {
         var shown = fields
         let name = IndexField(path: .documentName, kind: nameDescending ? .descending : .ascending)
         shown.insert(name, at: shown.last.map(IndexDraft.isVector) == true ? shown.count - 1 : shown.count)

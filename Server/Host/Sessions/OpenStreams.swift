@@ -2,7 +2,9 @@ import HearthModel
 import Synchronization
 
 /// The streams that clients hold open, so that a server which shuts down can end them: on their own they never would.
-final class OpenStreams: Sendable {
+package final class OpenStreams: Sendable {
+    package init() {}
+
     private struct State {
         var isClosed = false
         var ends: [ObjectIdentifier: @Sendable (Status) -> Void] = [:]
@@ -13,7 +15,7 @@ final class OpenStreams: Sendable {
     private static let shutdown = Status.unavailable("The server is shutting down.")
 
     /// - Parameter end: ends the stream; called once at most, from any thread.
-    func add(_ call: AnyObject, end: @escaping @Sendable (Status) -> Void) {
+    package func add(_ call: AnyObject, end: @escaping @Sendable (Status) -> Void) {
         let isClosed = state.withLock { state in
             if !state.isClosed { state.ends[ObjectIdentifier(call)] = end }
             return state.isClosed
@@ -21,12 +23,12 @@ final class OpenStreams: Sendable {
         if isClosed { end(Self.shutdown) }
     }
 
-    func remove(_ call: AnyObject) {
+    package func remove(_ call: AnyObject) {
         state.withLock { $0.ends[ObjectIdentifier(call)] = nil }
     }
 
     /// Ends all streams with UNAVAILABLE, whereupon clients go on with another server or later; and those that come yet.
-    func close() {
+    package func close() {
         let ends = state.withLock { state in
             state.isClosed = true
             defer { state.ends = [:] }

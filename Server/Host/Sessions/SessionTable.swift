@@ -2,7 +2,7 @@ import HearthModel
 import Synchronization
 
 /// What a session is doing: when there are too many, those of the lowest rank end first.
-enum SessionRank: Int, Sendable, CaseIterable {
+package enum SessionRank: Int, Sendable, CaseIterable {
     /// Its client has begun it, and has said nothing since.
     case bare
     /// No request or connection of its client is open.
@@ -17,8 +17,8 @@ enum SessionRank: Int, Sendable, CaseIterable {
 /// attended one, of the account that has most, as long as that has more than the account of the new one; within one
 /// account the same holds between its connections. Sessions of administrators make room for no client's.
 /// Every operation takes constant time.
-final class SessionTable<Session: Sendable>: Sendable {
-    enum Admission {
+package final class SessionTable<Session: Sendable>: Sendable {
+    package enum Admission {
         /// - dropped: the session that has made room; it is not in the table any more, and has to be ended.
         case admitted(dropped: Session?)
         case refused
@@ -27,16 +27,16 @@ final class SessionTable<Session: Sendable>: Sendable {
     let sessionsMax: Int
     private let state = Mutex(SessionPlaces<Session>())
 
-    init(sessionsMax: Int) { self.sessionsMax = sessionsMax }
+    package init(sessionsMax: Int) { self.sessionsMax = sessionsMax }
 
     var count: Int { state.withLock { $0.entries.count } }
 
-    subscript(id: String) -> Session? {
+    package subscript(id: String) -> Session? {
         state.withLock { state in state.numbers[id].flatMap { state.entries[$0]?.session } }
     }
 
     /// - Parameter rank: that it has from the beginning: `attended` where the session is a connection.
-    func add(
+    package func add(
         _ session: Session, id: String, for requester: Requester, rank: SessionRank = .bare
     ) -> Admission {
         state.withLock { state in
@@ -53,7 +53,7 @@ final class SessionTable<Session: Sendable>: Sendable {
     }
 
     /// Nothing happens for an id that isn't there.
-    func change(_ id: String, to rank: SessionRank) {
+    package func change(_ id: String, to rank: SessionRank) {
         state.withLock { state in
             guard let number = state.numbers[id], let old = state.entries[number], old.rank != rank else { return }
             state.change(number) { $0.rank = rank }
@@ -61,14 +61,14 @@ final class SessionTable<Session: Sendable>: Sendable {
     }
 
     /// The session is on another account from now on.
-    func change(_ id: String, to requester: Requester) {
+    package func change(_ id: String, to requester: Requester) {
         state.withLock { state in
             guard let number = state.numbers[id], state.entries[number]?.requester != requester else { return }
             state.change(number) { $0.requester = requester }
         }
     }
 
-    func remove(_ id: String) {
+    package func remove(_ id: String) {
         state.withLock { state in
             guard let number = state.numbers[id] else { return }
             _ = state.remove(number)

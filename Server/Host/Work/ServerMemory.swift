@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// What peers make the process hold, counted in one place for all protocols.
 ///
@@ -8,35 +8,35 @@ import HearthStorage
 /// besides, all draw on one pool, so that the process stays below the 400 MB of `docs/abuse.md` when all are used up at
 /// once, and no kind keeps another from working. What requests become while they are worked on never draws on it: it waits
 /// for nothing that others may hold for hours. While the pool is tight, caches are small (`CachePressure`).
-final class ServerMemory: Sendable {
-    let pool: MemoryPool
+package final class ServerMemory: Sendable {
+    package let pool: MemoryPool
     /// Bytes that were received and can't be worked on yet: unfinished bodies and messages, messages ahead of their turn,
     /// those that wait for a stream, large requests that wait for memory.
-    let received: MemoryBudget
+    package let received: MemoryBudget
     /// What large requests become when they are decoded.
-    let working: WorkingMemory
+    package let working: WorkingMemory
     /// The same of those that loops decode: none of them waits for a large one to have its turn.
     let workingOnLoops: WorkingMemory
     /// Messages of the Realtime Database that wait for clients which don't read, or don't poll.
-    let unread: MemoryBudget
+    package let unread: MemoryBudget
     /// What queries hold while they sort, and while they wait for their clients.
-    let sorting: MemoryBudget
+    package let sorting: MemoryBudget
     /// What the targets of listeners take.
-    let listening: MemoryBudget
+    package let listening: MemoryBudget
     /// Changes that wait for listeners which take nothing.
-    let listenersWaiting: MemoryBudget
+    package let listenersWaiting: MemoryBudget
     /// What is noted of the documents that clients have of targets with a limit or an offset.
-    let windows: MemoryBudget
+    package let windows: MemoryBudget
     /// What is kept of windows, for all who watch them, so that most changes need no look into an index. What finds no room
     /// is looked for again with every change.
-    let keptWindows: MemoryBudget
+    package let keptWindows: MemoryBudget
     /// What open transactions have read, and commits that wait.
-    let databases: DatabaseMemory
+    package let databases: DatabaseMemory
     /// What streams have sent to clients of WebChannel and those have not acknowledged.
-    let unacknowledged: MemoryBudget
+    package let unacknowledged: MemoryBudget
 
     /// What is given takes the place of a part.
-    init(
+    package init(
         pool: MemoryPool = MemoryPool(bytesMax: Limits.pooledBytesMax),
         received: MemoryBudget? = nil, working: WorkingMemory = WorkingMemory(bytesMax: Limits.workingBytesMax),
         unread: MemoryBudget? = nil,

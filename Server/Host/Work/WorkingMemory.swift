@@ -4,7 +4,7 @@ import Synchronization
 
 /// Memory for what requests become when they are decoded. Who wants some waits for it, in turn between accounts and
 /// connections, instead of being refused; a request that wants more than there is gets all of it, alone.
-final class WorkingMemory: Sendable {
+package final class WorkingMemory: Sendable {
     private struct Wish: Sendable {
         let bytes: Int
         let granted: @Sendable (WorkingShare) -> Void
@@ -27,7 +27,7 @@ final class WorkingMemory: Sendable {
 
     /// - Parameter granted: called when there is room: on this thread at once, or later on that of who makes room. It must
     ///   not block. The memory counts as used until the share is freed.
-    func take(_ bytes: Int, for requester: Requester, _ granted: @escaping @Sendable (WorkingShare) -> Void) {
+    package func take(_ bytes: Int, for requester: Requester, _ granted: @escaping @Sendable (WorkingShare) -> Void) {
         let wish = Wish(bytes: min(max(0, bytes), bytesMax), granted: granted)
         state.withLock { $0.waiting.append(wish, for: requester, cost: max(1, wish.bytes >> 10)) }
         grant()
@@ -35,7 +35,7 @@ final class WorkingMemory: Sendable {
 
     /// What there is at once.
     /// - Returns: nil when there isn't room, or others wait for it.
-    func takeNow(_ bytes: Int) -> WorkingShare? {
+    package func takeNow(_ bytes: Int) -> WorkingShare? {
         let bytes = min(max(0, bytes), bytesMax)
         let isGranted = state.withLock { state in
             guard state.first == nil, state.waiting.isEmpty, state.used + bytes <= bytesMax else { return false }
@@ -69,7 +69,7 @@ final class WorkingMemory: Sendable {
 }
 
 /// A part of the memory in use; given back when the object is freed, or before.
-final class WorkingShare: Sendable {
+package final class WorkingShare: Sendable {
     private let memory: WorkingMemory
     private let bytes: Atomic<Int>
 
@@ -80,7 +80,7 @@ final class WorkingShare: Sendable {
 
     deinit { end() }
 
-    func end() {
+    package func end() {
         let freed = bytes.exchange(0, ordering: .relaxed)
         if freed > 0 { memory.release(freed) }
     }

@@ -3,8 +3,8 @@ import HearthModel
 /// Cuts a stream of bytes into gRPC messages. Pure: bytes in, messages out.
 ///
 /// Source: gRPC over HTTP/2, Length-Prefixed-Message: one byte compressed flag, four bytes length, high byte first.
-struct GRPCDeframer {
-    enum Step: Equatable {
+package struct GRPCDeframer {
+    package enum Step: Equatable {
         case needsMore
         case message([UInt8], isCompressed: Bool)
         case failure(Status)
@@ -21,7 +21,7 @@ struct GRPCDeframer {
     /// A peer that announces 16 MiB gets memory as it sends them, not before.
     private static let reservedBytesMax = 64 * 1024
 
-    init(messageBytesMax: Int) { self.messageBytesMax = messageBytesMax }
+    package init(messageBytesMax: Int) { self.messageBytesMax = messageBytesMax }
 
     /// Something of a message has come, and something is missing.
     var isMidMessage: Bool { prefixCount > 0 }
@@ -30,7 +30,7 @@ struct GRPCDeframer {
     var heldBytes: Int { partial.count }
 
     /// Uses input from `position` on, up to the end of one message.
-    mutating func next(_ input: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
+    package mutating func next(_ input: UnsafeRawBufferPointer, _ position: inout Int) -> Step {
         if let failure { return .failure(failure) }
         while prefixCount < GRPCPrefix.sizeBytes {
             guard position < input.count else { return .needsMore }

@@ -64,7 +64,7 @@ enum GRPCContentType {
 }
 
 /// `grpc-timeout`: at most eight digits and a unit.
-enum GRPCTimeout {
+package enum GRPCTimeout {
     /// Nanoseconds; nil when malformed.
     static func nanoseconds(_ text: UnsafeRawBufferPointer) -> UInt64? {
         var amount: UInt64 = 0
@@ -91,7 +91,7 @@ enum GRPCTimeout {
     }
 
     /// The shortest form that loses nothing that matters.
-    static func text(milliseconds: Int) -> String {
+    package static func text(milliseconds: Int) -> String {
         milliseconds < 100_000_000 ? "\(max(0, milliseconds))m" : "\(min(99_999_999, milliseconds / 1_000))S"
     }
 }

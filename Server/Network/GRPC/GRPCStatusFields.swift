@@ -1,7 +1,7 @@
 import HearthModel
 
 /// `grpc-status` and `grpc-message`.
-enum GRPCStatusFields {
+package enum GRPCStatusFields {
     /// Bytes of a message that are sent. Clients refuse trailers of more than 8 KiB, and would report that in place of
     /// what went wrong; escapes make three bytes of one.
     static let messageBytesMax = 1024
@@ -37,7 +37,7 @@ enum GRPCStatusFields {
     }
 
     /// What isn't a valid escape stays as it is: a message must never be lost to its encoding.
-    static func percentDecoded(_ text: String) -> String {
+    package static func percentDecoded(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var decoded: [UInt8] = []
         var position = 0

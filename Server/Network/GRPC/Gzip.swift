@@ -2,15 +2,15 @@ import CZlib
 import HearthModel
 
 /// The one compression that gRPC messages use here; `GzipInflation` is the other way.
-enum Gzip {
+package enum Gzip {
     /// For whoever has a thread to itself; on a loop `InflationQueue` has it done in slices.
-    static func decompress(_ input: [UInt8], limitBytes: Int) throws(Status) -> [UInt8] {
+    package static func decompress(_ input: [UInt8], limitBytes: Int) throws(Status) -> [UInt8] {
         let inflation = try GzipInflation(input, limitBytes: limitBytes)
         while try !inflation.inflate() {}
         return inflation.output
     }
 
-    static func compress(_ input: [UInt8]) -> [UInt8]? {
+    package static func compress(_ input: [UInt8]) -> [UInt8]? {
         var stream = z_stream()
         // Level 1: the aim is less on the wire for little time, not the least.
         guard gzip_deflate_start(&stream, 1) == Z_OK else { return nil }

@@ -1,5 +1,5 @@
 /// Why a request is refused before anyone looks at its meaning.
-struct HTTP1Failure: Error, Equatable {
+package struct HTTP1Failure: Error, Equatable {
     let status: Int
     let reason: String
 
@@ -7,8 +7,8 @@ struct HTTP1Failure: Error, Equatable {
 }
 
 /// A parsed request head.
-struct HTTP1Head: Equatable {
-    enum Body: Equatable {
+package struct HTTP1Head: Equatable {
+    package enum Body: Equatable {
         case none
         case length(Int)
         case chunked
@@ -32,8 +32,8 @@ struct HTTP1Head: Equatable {
 ///
 /// The caller hands the bytes it has and the place up to which they are used, and asks for one event after the
 /// other until `.needsMore`; then all bytes are used, and the parser holds what is incomplete.
-struct HTTP1Parser {
-    enum Event: Equatable {
+package struct HTTP1Parser {
+    package enum Event: Equatable {
         case needsMore
         case head(HTTP1Head)
         /// Body bytes: this part of the input.
@@ -61,7 +61,7 @@ struct HTTP1Parser {
     private var scanner = HeadScanner()
     private var trailerBytes = 0
 
-    init(limits: NetworkLimits) { self.limits = limits }
+    package init(limits: NetworkLimits) { self.limits = limits }
 
     /// No byte of the next request has come.
     var isBetweenRequests: Bool {
@@ -74,7 +74,7 @@ struct HTTP1Parser {
         return false
     }
 
-    mutating func next(_ input: UnsafeRawBufferPointer, _ position: inout Int) -> Event {
+    package mutating func next(_ input: UnsafeRawBufferPointer, _ position: inout Int) -> Event {
         switch state {
         case .head: return nextHead(input, &position)
         case .fixedBody(let remaining):

@@ -1,16 +1,16 @@
 import CNghttp2
 
 /// Fields of an answer in the form that nghttp2 takes. The bytes live as long as this value; nghttp2 copies them.
-struct HTTP2Fields {
+package struct HTTP2Fields {
     private var bytes: [UInt8] = []
     private var spans: [(name: Int, value: Int, end: Int, isSecret: Bool)] = []
 
-    init() {}
+    package init() {}
 
     init(status: Int) { append(":status", String(status)) }
 
     /// - Parameter isSecret: never to be put in a compression table.
-    mutating func append(_ name: String, _ value: String, isSecret: Bool = false) {
+    package mutating func append(_ name: String, _ value: String, isSecret: Bool = false) {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
         let middle = bytes.count
@@ -26,7 +26,7 @@ struct HTTP2Fields {
         spans.append((start, middle, bytes.count, false))
     }
 
-    mutating func append(_ headers: [HTTPHeader]) {
+    package mutating func append(_ headers: [HTTPHeader]) {
         for header in headers where !HTTP2Fields.isConnectionSpecific(header.name) {
             append(header.name, header.value)
         }
@@ -40,7 +40,7 @@ struct HTTP2Fields {
         }
     }
 
-    func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result) -> Result {
+    package func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result) -> Result {
         bytes.withUnsafeBufferPointer { bytes in
             let base = bytes.baseAddress
             let fields = spans.map { span in

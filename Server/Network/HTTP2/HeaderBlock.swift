@@ -1,23 +1,25 @@
 /// The fields of one header block as they come, in memory that is used again and again: one a loop.
 ///
 /// A field is two 32-bit lengths, the name, the value.
-final class FieldBuffer {
+package final class FieldBuffer {
+    package init() {}
+
     private var memory = UnsafeMutableRawPointer.allocate(byteCount: 2_048, alignment: 8)
     private var capacity = 2_048
-    private(set) var sizeBytes = 0
+    package private(set) var sizeBytes = 0
     private(set) var count = 0
 
     static let lengthsBytes = 8
 
     deinit { memory.deallocate() }
 
-    func reset() {
+    package func reset() {
         sizeBytes = 0
         count = 0
     }
 
     /// The caller bounds what it appends.
-    func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+    package func append(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
         let added = FieldBuffer.lengthsBytes + name.count + value.count
         if sizeBytes + added > capacity { grow(sizeBytes + added) }
         let start = memory + sizeBytes
@@ -53,15 +55,15 @@ final class FieldBuffer {
 
 /// The fields of a request in one array. Strings are made only of what somebody asks for: a gRPC client sends ten
 /// fields with every call, and a handler looks at one or two.
-struct HeaderBlock {
+package struct HeaderBlock {
     /// In the form of `FieldBuffer`.
     private let bytes: [UInt8]
 
-    init() { bytes = [] }
+    package init() { bytes = [] }
 
-    var isEmpty: Bool { bytes.isEmpty }
+    package var isEmpty: Bool { bytes.isEmpty }
 
-    init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
+    package init(_ buffer: FieldBuffer) { bytes = [UInt8](buffer.bytes) }
 
     /// Calls `body` with each field's name and value until it returns false.
     static func forEach(
@@ -79,7 +81,7 @@ struct HeaderBlock {
         }
     }
 
-    func firstValue(_ name: String) -> String? {
+    package func firstValue(_ name: String) -> String? {
         var name = name
         var found: String?
         name.withUTF8 { wanted in
@@ -95,7 +97,7 @@ struct HeaderBlock {
     }
 
     /// Without the pseudo-fields of HTTP/2.
-    var headers: [HTTPHeader] {
+    package var headers: [HTTPHeader] {
         var headers: [HTTPHeader] = []
         bytes.withUnsafeBytes { bytes in
             HeaderBlock.forEach(bytes) { name, value in

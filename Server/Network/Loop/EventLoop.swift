@@ -139,7 +139,7 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    func register(_ source: EventSource, events: UInt32) -> Bool {
+    package func register(_ source: EventSource, events: UInt32) -> Bool {
         linux_epoll_change(
             epollDescriptor, EPOLL_CTL_ADD, source.descriptor, events, Unmanaged.passUnretained(source).toOpaque()) == 0
     }
@@ -150,13 +150,13 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// Takes the source out and leaves its descriptor open, for another source.
-    func unregister(_ source: EventSource) {
+    package func unregister(_ source: EventSource) {
         _ = linux_epoll_change(epollDescriptor, EPOLL_CTL_DEL, source.descriptor, 0, nil)
         closedSources.append(source)
     }
 
     /// Takes the source out and closes its descriptor; the object lives to the end of the turn.
-    func unregisterAndClose(_ source: EventSource) {
+    package func unregisterAndClose(_ source: EventSource) {
         unregister(source)
         close(source.descriptor)
     }
@@ -232,7 +232,7 @@ package final class EventLoop: @unchecked Sendable {
 }
 
 /// A descriptor that a loop watches. A class and not a protocol: epoll hands back one raw pointer.
-class EventSource {
+package class EventSource {
     final let descriptor: Int32
 
     init(descriptor: Int32) { self.descriptor = descriptor }

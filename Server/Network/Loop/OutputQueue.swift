@@ -1,5 +1,7 @@
 /// Bytes of an answer that wait to be sent: pieces as the handler gave them, never joined.
-struct OutputQueue {
+package struct OutputQueue {
+    package init() {}
+
     private struct Piece {
         /// The 5 bytes before a gRPC message, kept apart so that the message needs no copy.
         var prefix: GRPCPrefix?
@@ -14,11 +16,11 @@ struct OutputQueue {
     private var restStart = 0
     /// How much of `first` has left already.
     private var offset = 0
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
-    mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
+    package mutating func append(_ bytes: [UInt8], prefix: GRPCPrefix? = nil) {
         let piece = Piece(prefix: prefix, bytes: bytes)
         guard piece.count > 0 else { return }
         count += piece.count
@@ -31,7 +33,7 @@ struct OutputQueue {
     }
 
     /// Moves `length` bytes, which are there, into as much memory.
-    mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) {
+    package mutating func move(_ length: Int, to memory: UnsafeMutableRawPointer) {
         precondition(length <= count)
         var destination = memory
         var remaining = length
@@ -57,7 +59,7 @@ struct OutputQueue {
         count -= length
     }
 
-    mutating func removeAll() { self = OutputQueue() }
+    package mutating func removeAll() { self = OutputQueue() }
 
     private mutating func dropFirst() {
         offset = 0
@@ -79,12 +81,12 @@ struct OutputQueue {
 }
 
 /// The length prefix of a gRPC message. Source: gRPC over HTTP/2, Length-Prefixed-Message.
-struct GRPCPrefix {
+package struct GRPCPrefix {
     static let sizeBytes = 5
     /// Little end first: flag, then the length with its high byte first.
     private let packed: UInt64
 
-    init(isCompressed: Bool, messageBytes: Int) {
+    package init(isCompressed: Bool, messageBytes: Int) {
         packed = UInt64(isCompressed ? 1 : 0) | UInt64(UInt32(messageBytes).byteSwapped) << 8
     }
 

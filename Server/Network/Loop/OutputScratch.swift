@@ -1,6 +1,6 @@
 /// A fixed buffer in which one flush gathers its bytes: one a loop, so that frames and bodies of many answers leave
 /// with one system call and an idle connection owns no output memory.
-final class OutputScratch {
+package final class OutputScratch {
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count = 0
 
@@ -10,14 +10,14 @@ final class OutputScratch {
 
     deinit { memory.deallocate() }
 
-    var room: Int { memory.count - count }
+    package var room: Int { memory.count - count }
     var isEmpty: Bool { count == 0 }
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
     func reset() { count = 0 }
 
     /// The caller has looked at `room`.
-    func append(_ source: UnsafeRawPointer, _ length: Int) {
+    package func append(_ source: UnsafeRawPointer, _ length: Int) {
         append(length) { $0.copyMemory(from: source, byteCount: length) }
     }
 

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// What speaks a protocol over a `SocketChannel`. All calls come on the loop's thread.
-protocol ChannelDriver: AnyObject {
+package protocol ChannelDriver: AnyObject {
     /// The TLS handshake is through; the ALPN protocol, when there is one. Never called on plaintext.
     func secured(applicationProtocol: String?)
     /// Bytes arrived; they are valid during the call only.
@@ -27,19 +27,19 @@ protocol ChannelDriver: AnyObject {
 }
 
 extension ChannelDriver {
-    func secured(applicationProtocol: String?) {}
-    func outputFlushed() {}
-    func checkTimeouts(now: UInt64) {}
-    func beginShutdown() {}
-    func endShutdown() {}
-    var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
+    package func secured(applicationProtocol: String?) {}
+    package func outputFlushed() {}
+    package func checkTimeouts(now: UInt64) {}
+    package func beginShutdown() {}
+    package func endShutdown() {}
+    package var waitingAnswers: (bytes: Int, since: UInt64) { (0, 0) }
 }
 
 /// A non-blocking socket on a loop: reads, TLS, one gathered write a turn, what the kernel didn't take, orderly
 /// closing. It knows nothing of the bytes' meaning.
 ///
 /// `@unchecked Sendable`: guarded by the loop's thread.
-final class SocketChannel: EventSource, @unchecked Sendable {
+package final class SocketChannel: EventSource, @unchecked Sendable {
     private enum TLSState {
         case plain
         /// A server's connection of which not even the first byte is there.
@@ -61,7 +61,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     let number = SocketChannel.numbers.add(1, ordering: .relaxed).newValue
     let createdAt: UInt64
     let isSecure: Bool
-    var driver: (any ChannelDriver)?
+    package var driver: (any ChannelDriver)?
     weak var table: ChannelTable?
     var tableIndex = -1
     let counters: LoopCounters
@@ -82,7 +82,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     private static let readsPerTurnMax = 16
     private static let flushBytesPerTurnMax = 2 * 1024 * 1024
 
-    init(
+    package init(
         loop: EventLoop, descriptor: Int32, remoteAddress: String, limits: NetworkLimits, counters: LoopCounters,
         tls context: TLSContext?
     ) {
@@ -99,10 +99,10 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Begins to watch the socket. False when the kernel refuses.
-    func start() -> Bool { loop.register(self, events: interest) }
+    package func start() -> Bool { loop.register(self, events: interest) }
 
     /// A client's side: the handshake starts with us.
-    func startTLS(_ session: TLSSession) {
+    package func startTLS(_ session: TLSSession) {
         tls = .session(session)
         continueHandshake(session)
     }
@@ -254,7 +254,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     // MARK: Output
 
     /// Has `produceOutput` called at the end of this turn.
-    func flushLater() {
+    package func flushLater() {
         guard !isDirty, !isClosed else { return }
         isDirty = true
         loop.flushLater(self)
@@ -267,7 +267,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
     }
 
     /// Sends what the driver still has, then closes. With `lingers` the peer gets time to read it.
-    func closeWhenFlushed(lingers: Bool) {
+    package func closeWhenFlushed(lingers: Bool) {
         guard case .no = closing else { return }
         closing = .whenFlushed(lingers: lingers)
         flushLater()
@@ -380,7 +380,7 @@ final class SocketChannel: EventSource, @unchecked Sendable {
         updateInterest()
     }
 
-    func close() {
+    package func close() {
         guard !isClosed else { return }
         isClosed = true
         if case .session(let session) = tls, session.isEstablished, pending.isEmpty { session.sendClose() }

@@ -3,7 +3,7 @@ import Glibc
 import HearthModel
 
 /// A listening socket.
-final class Listener: EventSource {
+package final class Listener: EventSource {
     private let loop: EventLoop
     private let accepted: (Int32, String) -> Void
     private static let acceptsPerTurnMax = 64

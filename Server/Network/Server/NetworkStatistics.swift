@@ -37,7 +37,9 @@ struct LoopCounter: ~Copyable {
 }
 
 /// The counters of one loop. Sendable because each is written by its loop only.
-final class LoopCounters: Sendable {
+package final class LoopCounters: Sendable {
+    package init() {}
+
     let connectionsAccepted = LoopCounter()
     let connectionsOpen = LoopCounter()
     let connectionsRefused = LoopCounter()

@@ -1,6 +1,6 @@
 /// Tells by the first bytes of a connection what it speaks. Pure: the caller gathers the bytes.
-enum ProtocolDetector {
-    enum Verdict: Equatable {
+package enum ProtocolDetector {
+    package enum Verdict: Equatable {
         case needsMore
         case http1
         case http2
@@ -23,7 +23,7 @@ enum ProtocolDetector {
     /// For TLS on a plaintext port: the fatal alert handshake_failure.
     static let tlsRefusal: [UInt8] = [0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x28]
 
-    static func detect(_ bytes: UnsafeRawBufferPointer) -> Verdict {
+    package static func detect(_ bytes: UnsafeRawBufferPointer) -> Verdict {
         guard let first = bytes.first else { return .needsMore }
         if first == tlsHandshakeByte { return .tls }
         let compared = min(bytes.count, http2Preface.count)

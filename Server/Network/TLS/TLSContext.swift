@@ -6,7 +6,7 @@ import HearthModel
 ///
 /// `@unchecked Sendable`: an `SSL_CTX` that is no longer changed is used by many threads (its reference count is
 /// atomic); we configure it fully before anyone else sees it.
-final class TLSContext: @unchecked Sendable {
+package final class TLSContext: @unchecked Sendable {
     fileprivate let context: OpaquePointer
 
     private init(context: OpaquePointer) { self.context = context }
@@ -35,7 +35,7 @@ final class TLSContext: @unchecked Sendable {
     }
 
     /// A client's context. Without a file of trusted certificates the system's are used.
-    static func client(trustedCertificatesPath: String?, protocols: [String]) throws(Status) -> TLSContext {
+    package static func client(trustedCertificatesPath: String?, protocols: [String]) throws(Status) -> TLSContext {
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw lastError("cannot set up TLS") }
         let result = TLSContext(context: context)
         _ = tls_set_minimum_version_1_2(context)
@@ -97,14 +97,14 @@ private func selectProtocol(
 }
 
 /// TLS of one connection, over its non-blocking socket.
-final class TLSSession {
+package final class TLSSession {
     enum Handshake { case done, wantsRead, wantsWrite, failed }
 
     private let session: OpaquePointer
     private(set) var isEstablished = false
 
     /// As a server when `serverName` is nil, else as a client that checks that name in the certificate.
-    init?(context: TLSContext, descriptor: Int32, serverName: String? = nil) {
+    package init?(context: TLSContext, descriptor: Int32, serverName: String? = nil) {
         guard let session = SSL_new(context.context) else { return nil }
         self.session = session
         guard SSL_set_fd(session, descriptor) == 1 else { return nil }

@@ -318,7 +318,7 @@ package final class WebSocketChannel: @unchecked Sendable {
 }
 
 extension WebSocketChannel: ChannelDriver {
-    func received(_ bytes: UnsafeRawBufferPointer) {
+    package func received(_ bytes: UnsafeRawBufferPointer) {
         if case .over = state { return }
         progress.received(bytes.count, now: loop.now, limits: context.limits)
         if leftover.isEmpty { read(bytes) } else { leftover.append(contentsOf: bytes) }
@@ -326,7 +326,7 @@ extension WebSocketChannel: ChannelDriver {
         afterReading()
     }
 
-    func receivedEnd() {
+    package func receivedEnd() {
         // A client that sends its close frame and no more may still want to read ours; but it gets one flush.
         if case .over = state, !hasInputEnded {
             hasInputEnded = true
@@ -336,14 +336,14 @@ extension WebSocketChannel: ChannelDriver {
         channel.close()
     }
 
-    func produceOutput(into scratch: OutputScratch) {
+    package func produceOutput(into scratch: OutputScratch) {
         output.move(min(output.count, scratch.room), into: scratch)
         countAnswers()
     }
 
-    var waitingAnswers: (bytes: Int, since: UInt64) { (countedBytes, lastAnswerAt) }
+    package var waitingAnswers: (bytes: Int, since: UInt64) { (countedBytes, lastAnswerAt) }
 
-    func outputFlushed() {
+    package func outputFlushed() {
         guard isOpen, output.count <= context.limits.answerLowWaterBytes else { return }
         if wasAboveHighWater {
             wasAboveHighWater = false
@@ -352,14 +352,14 @@ extension WebSocketChannel: ChannelDriver {
         if !leftover.isEmpty { continueLater() } else { updateReading() }
     }
 
-    func channelClosed() {
+    package func channelClosed() {
         stop()
         output.removeAll()
         countAnswers()
         tellEnd(.connectionLost)
     }
 
-    func checkTimeouts(now: UInt64) {
+    package func checkTimeouts(now: UInt64) {
         let limits = context.limits
         func isOver(_ since: UInt64, _ milliseconds: Int) -> Bool {
             now > since && now - since > UInt64(milliseconds) * 1_000_000
@@ -393,7 +393,7 @@ extension WebSocketChannel: ChannelDriver {
         }
     }
 
-    func beginShutdown() { close(.goingAway, reason: "the server is going down") }
+    package func beginShutdown() { close(.goingAway, reason: "the server is going down") }
 
-    func endShutdown() { channel.close() }
+    package func endShutdown() { channel.close() }
 }

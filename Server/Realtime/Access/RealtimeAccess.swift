@@ -1,6 +1,6 @@
+import HearthHost
 import HearthModel
 import HearthRules
-import HearthStorage
 import HearthTree
 import HearthTreeStorage
 

@@ -1,8 +1,9 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 
 /// What a client says to show who it is.
-enum RealtimeCredential: Sendable {
+package enum RealtimeCredential: Sendable {
     case none
     /// The value of the header `Authorization`.
     case header(String)

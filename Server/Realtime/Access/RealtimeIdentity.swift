@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthTree
 
@@ -81,7 +82,7 @@ enum RealtimeIdentity: Sendable {
 }
 
 /// Whom an administrator wants rules to see in place of nobody being asked: `auth_variable_override`.
-enum RealtimeOverride: Sendable {
+package enum RealtimeOverride: Sendable {
     case nobody
     case auth(JSONValue)
 

@@ -1,3 +1,4 @@
+import HearthHost
 import Glibc
 import HearthModel
 import HearthRules
@@ -5,12 +6,17 @@ import Synchronization
 
 /// Rules of the Realtime Database that lie in files, read again when they change. A file that is broken leaves the rules
 /// before it in force.
-final class RealtimeRulesFiles: Sendable {
+package final class RealtimeRulesFiles: Sendable {
     /// Where the files are.
-    struct Paths: Sendable, Equatable {
+    package struct Paths: Sendable, Equatable {
         /// For every namespace that has none of its own.
         var common: String?
         var byName: [String: String] = [:]
+
+        package init(common: String? = nil, byName: [String: String] = [:]) {
+            self.common = common
+            self.byName = byName
+        }
 
         var isEmpty: Bool { common == nil && byName.isEmpty }
     }

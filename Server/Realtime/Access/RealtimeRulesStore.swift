@@ -1,7 +1,8 @@
+import HearthSQLite
 import COpenSSL
+import HearthHost
 import Glibc
 import HearthModel
-import HearthSQLite
 import Synchronization
 
 /// Keeps the rules that were set over HTTP, so that a restart doesn't lose them: a file a namespace beside the data.

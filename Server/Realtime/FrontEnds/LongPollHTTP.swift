@@ -1,3 +1,5 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthWebSocket
@@ -10,18 +12,18 @@ import Synchronization
 /// public SDK for the web, `BrowserPollConnection`.
 ///
 /// Sessions don't change over to a WebSocket on the way. A client that tries is told so at once, and stays.
-struct LongPollHTTP: HTTPExtension {
+package struct LongPollHTTP: HTTPExtension {
     let service: RealtimeService
     private let streams: OpenStreams
     private let sessions = SessionTable<LongPollSession>(sessionsMax: Limits.longPollSessionsMax)
 
     /// - Parameter streams: what is ended when the server is.
-    init(service: RealtimeService, streams: OpenStreams) {
+    package init(service: RealtimeService, streams: OpenStreams) {
         self.service = service
         self.streams = streams
     }
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
         guard head.path == "/.lp" else { return head.path == "/.ws" && refuseChange(exchange) }
         do throws(Status) {

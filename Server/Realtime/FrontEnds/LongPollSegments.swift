@@ -1,5 +1,6 @@
-import HearthModel
 import HearthWire
+import HearthHost
+import HearthModel
 
 /// A piece of a client's message, as it comes in the address of a request.
 struct LongPollSegment: Equatable {

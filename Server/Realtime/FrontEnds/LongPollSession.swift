@@ -1,3 +1,5 @@
+import HearthHost
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 

@@ -1,3 +1,4 @@
+import HearthHost
 import Glibc
 import HearthConcurrency
 import HearthModel
@@ -12,8 +13,8 @@ enum RealtimeData: Sendable {
 }
 
 /// JSON in a file, of which a piece is read when the client has taken the one before. Any number of clients may read it.
-final class LargeJSON: Sendable {
-    let file: SpillFile
+package final class LargeJSON: Sendable {
+    package let file: SpillFile
     /// Frames that a socket sends it in.
     let frameCount: Int
     /// Whether `__proto__` may be a name in it, which means something else to a script.
@@ -27,17 +28,17 @@ final class LargeJSON: Sendable {
 }
 
 /// A message around JSON that is in a file.
-struct LargeMessage: Sendable {
+package struct LargeMessage: Sendable {
     /// Neither is empty, nor longer than one frame.
-    let head: [UInt8]
-    let body: LargeJSON
-    let tail: [UInt8]
+    package let head: [UInt8]
+    package let body: LargeJSON
+    package let tail: [UInt8]
 
     var count: Int { head.count + Int(body.file.count) + tail.count }
 }
 
 /// Takes JSON in pieces. Used by one thread.
-final class RealtimeDataWriter {
+package final class RealtimeDataWriter {
     private static let prototype = Array("\"__proto__\"".utf8)
 
     private let folder: String

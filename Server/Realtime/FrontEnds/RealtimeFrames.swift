@@ -1,7 +1,7 @@
 import HearthModel
 
 /// Why a connection is broken off: what came over it can't be what a client of this protocol sends.
-struct RealtimeFault: Error, Equatable {
+package struct RealtimeFault: Error, Equatable {
     enum Kind {
         case malformed, tooLarge
         /// The server holds too much already: the client may come again later.

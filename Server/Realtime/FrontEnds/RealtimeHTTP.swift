@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 import HearthTree
@@ -6,11 +7,16 @@ import HearthTree
 ///
 /// Checks come in this order: the address and its parameters, for whom the request is, the namespace, the body, what the
 /// rules say, what an index is missing for. Source: the REST reference of the Realtime Database.
-struct RealtimeHTTP: HTTPExtension {
+package struct RealtimeHTTP: HTTPExtension {
     let service: RealtimeService
     let observer: RequestObserver
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package init(service: RealtimeService, observer: RequestObserver) {
+        self.service = service
+        self.observer = observer
+    }
+
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
         if !RealtimeResource.isIn(head.path) { return refuseUnmarked(exchange) }
         if isOfOthers(head) { return false }

@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 import HearthTree
@@ -136,10 +137,14 @@ extension RealtimeSocket: RealtimeOutput {
 }
 
 /// `/.ws`: where clients of the Realtime Database open their sockets.
-struct RealtimeSocketHTTP: HTTPExtension {
+package struct RealtimeSocketHTTP: HTTPExtension {
     let service: RealtimeService
 
-    func begin(_ exchange: HTTPExchange) -> Bool {
+    package init(service: RealtimeService) {
+        self.service = service
+    }
+
+    package func begin(_ exchange: HTTPExchange) -> Bool {
         let head = exchange.head
         guard head.path == "/.ws" else { return false }
         do throws(Status) {

@@ -1,3 +1,4 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthNetwork

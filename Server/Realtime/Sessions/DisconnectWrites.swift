@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthTree
 

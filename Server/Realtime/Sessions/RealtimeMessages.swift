@@ -15,7 +15,7 @@ enum RealtimeStatus: String, Sendable {
 }
 
 /// Why a request is refused: the connection goes on.
-struct RealtimeRefusal: Error, Sendable, Equatable {
+package struct RealtimeRefusal: Error, Sendable, Equatable {
     var status: RealtimeStatus
     var text: String
 

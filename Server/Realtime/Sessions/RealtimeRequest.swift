@@ -3,24 +3,24 @@ import HearthRules
 import HearthTree
 
 /// A place, or a query at a place, that a client asks for or listens to.
-struct RealtimeTarget: Hashable, Sendable {
-    var path: TreePath
+package struct RealtimeTarget: Hashable, Sendable {
+    package var path: TreePath
     /// Nil for the whole place; so are queries that only order.
-    var query: TreeQuery?
+    package var query: TreeQuery?
 }
 
 /// What a client has already of what it listens to, by hashes.
-struct KnownData: Sendable {
+package struct KnownData: Sendable {
     /// Nil or "": nothing.
-    var hash: String?
+    package var hash: String?
     /// Of ranges of it, when it is much.
-    var compound: CompoundHash?
+    package var compound: CompoundHash?
 
     static let nothing = KnownData()
 }
 
 /// One message of a client. Source: the messages of the public SDKs' persistent connection.
-enum RealtimeMessage: Sendable {
+package enum RealtimeMessage: Sendable {
     /// Wants an answer at once.
     case ping
     /// Nothing to do: what only long polling needs, and what clients of other versions may send.
@@ -29,8 +29,8 @@ enum RealtimeMessage: Sendable {
 }
 
 /// What a client wants.
-struct RealtimeRequest: Sendable {
-    enum Action: Sendable {
+package struct RealtimeRequest: Sendable {
+    package enum Action: Sendable {
         /// - tag: chosen by the client; comes back with every push.
         /// - known: what the client has.
         case listen(RealtimeTarget, tag: Int64?, known: KnownData)
@@ -48,8 +48,8 @@ struct RealtimeRequest: Sendable {
         case noted
     }
 
-    var number: Int64
-    var action: Result<Action, RealtimeRefusal>
+    package var number: Int64
+    package var action: Result<Action, RealtimeRefusal>
     /// Of the message.
     var sizeBytes: Int
 
@@ -70,11 +70,11 @@ struct RealtimeRequest: Sendable {
 
 extension RealtimeMessage {
     /// Why a write is refused whatever its data is; nil when that may be allowed.
-    typealias Foresight = (TreeWriteScope) -> RealtimeRefusal?
+    package typealias Foresight = (TreeWriteScope) -> RealtimeRefusal?
 
     /// - Parameter foresee: asked before the data of a write is decoded.
     /// - Throws: a fault when this can't be a message of this protocol; what is wrong inside a request is its refusal.
-    init(_ text: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
+    package init(_ text: [UInt8], foresee: Foresight = { _ in nil }) throws(RealtimeFault) {
         do throws(TreeDataError) {
             let envelope = Members(try TreeJSON.members(text))
             let data = try envelope.required("d")

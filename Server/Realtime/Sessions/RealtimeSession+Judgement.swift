@@ -3,7 +3,7 @@ import HearthTreeStorage
 
 /// The listens of a session of which is being asked whether they may go on, because rules or the client's identity have
 /// changed.
-struct SessionJudgement {
+package struct SessionJudgement {
     fileprivate var waiting: [SessionListen] = []
     fileprivate var isAsking = false
     /// How often nothing could be asked.

@@ -1,17 +1,18 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthTree
 import HearthTreeStorage
 
 /// A listen of a session.
-final class SessionListen: ListenReceiver, @unchecked Sendable {
+package final class SessionListen: ListenReceiver, @unchecked Sendable {
     // Belongs to the session's loop.
     /// Jobs of this may run when its session has ended: they hold it, and its end lets go of all its listens.
     private let session: RealtimeSession
     let target: RealtimeTarget
     /// Chosen by the client; comes back with every push.
-    let tag: Int64?
-    private(set) var handle: RealtimeListen! = nil
+    package let tag: Int64?
+    package private(set) var handle: RealtimeListen! = nil
     /// To be answered when the data has been sent for the first time.
     private var answer: RealtimeSession.Answer?
     /// The session's, when the listen was last judged.

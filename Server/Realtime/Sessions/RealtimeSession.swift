@@ -1,3 +1,4 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
@@ -6,7 +7,7 @@ import HearthTree
 import HearthTreeStorage
 
 /// What carries the messages of a session: a WebSocket, or requests of a client that has none. All on one loop.
-protocol RealtimeCarrier: AnyObject {
+package protocol RealtimeCarrier: AnyObject {
     var loop: EventLoop { get }
     var peer: RealtimePeer { get }
     /// Bytes that wait for the client in memory.
@@ -28,9 +29,14 @@ protocol RealtimeCarrier: AnyObject {
 }
 
 /// Where a client is: its address, and the number of its connection.
-struct RealtimePeer: Sendable {
+package struct RealtimePeer: Sendable {
     var address: String
     var connection: UInt64
+
+    package init(address: String, connection: UInt64) {
+        self.address = address
+        self.connection = connection
+    }
 }
 
 /// One client's connection: its requests, its listens, and what it wants done when it is gone.
@@ -42,7 +48,7 @@ struct RealtimePeer: Sendable {
 ///
 /// `@unchecked Sendable`: belongs to the loop. Sources: the public SDKs' persistent connection, and the documentation of
 /// `onDisconnect`.
-final class RealtimeSession: @unchecked Sendable {
+package final class RealtimeSession: @unchecked Sendable {
     /// Names the connection to the one that follows it; cannot be guessed.
     let id: String
     let service: RealtimeService
@@ -88,14 +94,14 @@ final class RealtimeSession: @unchecked Sendable {
     var isMakingLarge = false
     var postponed = Queue<() -> Void>()
     var writesInFlight = 0
-    var readsInFlight = 0 {
+    package var readsInFlight = 0 {
         didSet { if readsInFlight == 0 { takeDeferredWrite() } }
     }
     /// A write that came behind reads which have not seen their state yet; what comes after it waits with it. A client that
     /// listens and then writes must not be given data that has the write already: it would add its own write to it.
     private var deferredWrite: (request: RealtimeRequest, memory: Memory)?
 
-    var listens: [RealtimeTarget: SessionListen] = [:]
+    package var listens: [RealtimeTarget: SessionListen] = [:]
     /// Listens whose client lacks changes, or of which is being asked whether they may go on.
     var unsettled: [ObjectIdentifier: SessionListen] = [:]
     private var staleListens: [SessionListen] = []
@@ -138,7 +144,9 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     /// - Parameter host: under which the client has reached the server; it will come there again.
-    init(_ carrier: any RealtimeCarrier, host: String, _ namespace: RealtimeNamespace, _ service: RealtimeService) {
+    package init(
+        _ carrier: any RealtimeCarrier, host: String, _ namespace: RealtimeNamespace, _ service: RealtimeService
+    ) {
         self.carrier = carrier
         self.namespace = namespace
         self.service = service
@@ -165,7 +173,7 @@ final class RealtimeSession: @unchecked Sendable {
     // MARK: Messages
 
     /// A whole message of the client.
-    func receive(_ text: [UInt8]) {
+    package func receive(_ text: [UInt8]) {
         if isEnded { return }
         if !hasSpoken {
             hasSpoken = true
@@ -401,7 +409,7 @@ final class RealtimeSession: @unchecked Sendable {
     }
 
     /// The client has read some.
-    func becameWritable() {
+    package func becameWritable() {
         if isEnded { return }
         loadStaleListens()
         makeLarge()
@@ -411,7 +419,7 @@ final class RealtimeSession: @unchecked Sendable {
     // MARK: The end
 
     /// The client is gone.
-    func carrierEnded() {
+    package func carrierEnded() {
         if isEnded { return }
         isEnded = true
         cancellation.cancel()

@@ -1,3 +1,4 @@
+import HearthHost
 import HearthModel
 import HearthNetwork
 import Synchronization
@@ -30,7 +31,7 @@ final class RealtimeConnections: Sendable {
 }
 
 /// The connections of a namespace: sockets and event streams.
-final class RealtimeUsers: Sendable {
+package final class RealtimeUsers: Sendable {
     private struct State {
         var users: [ObjectIdentifier: any RealtimeUser] = [:]
         var sessions: [String: RealtimeSession] = [:]
@@ -38,7 +39,7 @@ final class RealtimeUsers: Sendable {
 
     private let state = Mutex(State())
 
-    var isEmpty: Bool { state.withLock { $0.users.isEmpty } }
+    package var isEmpty: Bool { state.withLock { $0.users.isEmpty } }
     var count: Int { state.withLock { $0.users.count } }
 
     func add(_ user: any RealtimeUser) {

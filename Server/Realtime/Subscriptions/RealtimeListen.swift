@@ -1,3 +1,4 @@
+import HearthConcurrency
 import HearthModel
 import HearthNetwork
 import HearthTree
@@ -16,7 +17,7 @@ protocol ListenReceiver: AnyObject {
 ///
 /// While it is held, changes wait, within bounds: what is read from a state of the tree goes before the changes after that
 /// state, and what that state has already is left out. `@unchecked Sendable`: belongs to the loop.
-final class RealtimeListen: @unchecked Sendable {
+package final class RealtimeListen: @unchecked Sendable {
     private enum Phase {
         case held
         case live
@@ -57,7 +58,7 @@ final class RealtimeListen: @unchecked Sendable {
     }
 
     var isCancelled: Bool { phase == .cancelled }
-    var isLive: Bool { phase == .live }
+    package var isLive: Bool { phase == .live }
 
     /// Nothing is heard of it any more.
     func cancel() {
@@ -234,9 +235,9 @@ final class RealtimeListen: @unchecked Sendable {
 }
 
 /// Carries what belongs to a loop through another thread and back.
-struct LoopBound<Value>: @unchecked Sendable {
-    let value: Value
-    init(_ value: Value) { self.value = value }
+package struct LoopBound<Value>: @unchecked Sendable {
+    package let value: Value
+    package init(_ value: Value) { self.value = value }
 }
 
 /// The listens of one loop to one place or query: what the hub knows of them. `@unchecked Sendable`: belongs to the loop.

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A change as listeners are told of it: one object for all who hear the same, so that it is encoded once for each form. What
 /// is large is written to a file by a worker.
-final class RealtimePush: Sendable {
+package final class RealtimePush: Sendable {
     enum Kind: Sendable {
         /// What is at a place now.
         case put(TreePath, Node)
@@ -71,7 +71,7 @@ final class RealtimePush: Sendable {
         }
     }
 
-    func message(tag: Int64?) -> [UInt8] {
+    package func message(tag: Int64?) -> [UInt8] {
         guard let tag else { return message }
         return message.dropLast(RealtimeMessages.pushTail(tag: nil).count) + RealtimeMessages.pushTail(tag: tag)
     }

@@ -1,3 +1,4 @@
+import HearthHost
 import HearthTree
 
 /// The positions of a query's children, in the order of the query.

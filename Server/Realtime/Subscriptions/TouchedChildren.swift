@@ -6,7 +6,7 @@ import HearthTreeStorage
 /// windows.
 final class TouchedChildren {
     /// A child at one moment.
-    struct State: Equatable {
+    package struct State: Equatable {
         var exists = false
         /// What it is ordered by, on the indexes of windows. Paths inside of it are left out where it has nothing.
         var values: [TreeQuery.Index: TreeIndexValue] = [:]

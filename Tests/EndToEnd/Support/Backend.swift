@@ -2,6 +2,8 @@ import Foundation
 import FoundationNetworking
 import HearthModel
 import HearthNetwork
+import HearthHost
+import HearthFirestoreServer
 import HearthServer
 import Synchronization
 

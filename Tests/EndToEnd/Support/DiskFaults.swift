@@ -1,3 +1,4 @@
+@testable import HearthModel
 import CSQLite
 import Foundation
 import Glibc

@@ -4,7 +4,7 @@ import HearthModel
 import HearthWire
 import Synchronization
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// Waits for a value that another thread gives.
 final class Promise<Value: Sendable>: Sendable {

@@ -1,7 +1,8 @@
 import HearthModel
 import HearthWire
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// Follows documents as listeners do: a state read at a version up to which the hub has handed everything on, then the commits
 /// behind it. What it is handed waits in its inbox, as in an event loop's queue, until it is given a turn.

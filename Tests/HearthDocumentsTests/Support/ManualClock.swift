@@ -1,5 +1,6 @@
+@testable import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// A clock that stands still until a test moves it.

@@ -1,7 +1,8 @@
 import HearthModel
 import HearthWire
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// A random database beside its naive twin: few ids, few field names and a small palette of values, so that filters meet
 /// documents.

@@ -1,6 +1,6 @@
 import HearthModel
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// Random queries over a random database. Some break rules of shape and are refused; most don't.
 extension RandomDatabase {

@@ -1,6 +1,6 @@
 import HearthModel
 
-@testable import HearthStorage
+@testable import HearthDocuments
 
 /// Makes values of all types, mostly from small sets so that they meet again, with a liking for edges.
 struct ValueMaker {

@@ -1,7 +1,8 @@
 import HearthModel
 import HearthWire
 
-@testable import HearthStorage
+@testable import HearthEngine
+@testable import HearthDocuments
 
 /// What tests of transactions share: a database with the documents c/a (n = 1) and c/b (n = 2), and short forms.
 protocol TransactionBench {

@@ -166,12 +166,12 @@ def test_what_is_wished_for_the_end_keeps_its_limits_when_the_credential_changes
 
 def test_every_action_has_a_row() -> None:
     """A new action of the socket or method of REST must be added to the tables above."""
-    sources = Path(__file__).parents[3] / "Server/Services/Realtime"
-    actions = re.findall(r'^            case ((?:"[a-z]+"(?:, )?)+): return \.', (sources / "RealtimeRequest.swift").read_text(), re.M)
+    sources = Path(__file__).parents[3] / "Server/Realtime"
+    actions = re.findall(r'^            case ((?:"[a-z]+"(?:, )?)+): return \.', (sources / "Sessions/RealtimeRequest.swift").read_text(), re.M)
     named = set(re.findall(r'"([a-z]+)"', " ".join(actions)))
     known = {action.split()[0] for action in SOCKET_READS + SOCKET_WRITES} | {"n", "oc", "auth", "gauth", "unauth"}
     same_as_others = {"l", "u"}
     change_nothing = {"s", "appcheck", "unappeck", "unappcheck"}
     assert named == known | same_as_others | change_nothing
-    methods = set(re.findall(r'\(\.data\(let path\), "([A-Z]+)"\)', (sources / "RealtimeHTTP.swift").read_text()))
+    methods = set(re.findall(r'\(\.data\(let path\), "([A-Z]+)"\)', (sources / "FrontEnds/RealtimeHTTP.swift").read_text()))
     assert methods == {"GET", "HEAD", "PUT", "PATCH", "POST", "DELETE"}

@@ -1,13 +1,7 @@
 import HearthModel
 import HearthSQLite
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The cache's file: `FOLDER/realtime.sqlite`, a SQLite 3 database with `application_id` "HRTD" and the version of its tables
 /// in `user_version`. Texts are blobs of their UTF-8 bytes. `FOLDER/realtime.lock` is locked while an engine uses it, and

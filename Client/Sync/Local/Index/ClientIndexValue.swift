@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// The order-preserving bytes of values in client-side indexes: those of `IndexValue`, with one kind more.
 ///

@@ -54,7 +54,7 @@ struct IndexMatch {
 
     // MARK: Ranges
 
-    struct Range {
+    package struct Range {
         var lower: [UInt8]
         /// Exclusive; nil: up to the end.
         var upper: [UInt8]?

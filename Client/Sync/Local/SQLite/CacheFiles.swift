@@ -1,13 +1,7 @@
 import HearthModel
 import HearthSQLite
 
-#if canImport(Glibc)
 import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Where a client's cache lies: `FOLDER/APP/PROJECT/DATABASE.sqlite`, with SQLite's log `….sqlite-wal` and the lock
 /// `….sqlite.lock` beside it. Names are made safe as those of the server's databases, whatever is in them.

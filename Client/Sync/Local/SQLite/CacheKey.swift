@@ -1,6 +1,6 @@
 import HearthModel
 import HearthSQLite
-import HearthStorage
+import HearthDocuments
 
 /// Paths of documents and collections as bytes that order as the paths do: segment by segment, a parent before what is
 /// below it.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// One change of a commit on its way to the targets that it concerns, a step at a time: a step looks at one query, or notes the
 /// change for one target. Belongs to the loop.

@@ -1,5 +1,7 @@
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// The documents that a target names, as messages of a Listen stream: as fast as the client takes them.

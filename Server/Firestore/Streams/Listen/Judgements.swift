@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// What rules have said of the state at one version: of many targets of one identity that show the same, one is judged.
 ///

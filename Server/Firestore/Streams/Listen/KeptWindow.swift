@@ -1,5 +1,6 @@
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// The results of a query with a limit or an offset, from the first one on and some behind the last, in order: what a change
 /// does to the window is worked out from it, without a look into an index.

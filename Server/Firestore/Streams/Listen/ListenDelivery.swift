@@ -1,3 +1,4 @@
+import HearthDocuments
 import HearthWire
 
 /// Which messages say what became of one document that still exists, to the targets that show it and to those that do not

@@ -1,6 +1,8 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// What a target's client doesn't know yet, as messages of a Listen stream: the documents that came, changed or went since

@@ -1,7 +1,7 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
 import HearthWire
 
 /// What commits change of what targets show.

@@ -1,6 +1,6 @@
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 
 /// Who may see what targets show.
 ///

@@ -1,6 +1,7 @@
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// What a target shows at first, or anew.

@@ -1,7 +1,8 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// What a client asks: targets that it adds and removes.

@@ -1,7 +1,9 @@
+import HearthHost
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 import HearthWire
 
 /// One Listen stream: many targets, and snapshots in which all of them show one version.
@@ -12,7 +14,7 @@ import HearthWire
 /// Source: google.firestore.v1.Firestore.Listen.
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
-final class ListenStream: @unchecked Sendable {
+package final class ListenStream: @unchecked Sendable {
     enum Job {
         /// A request as it came: decoded, when its turn comes, it may be many times as large.
         case request([UInt8])
@@ -84,7 +86,7 @@ final class ListenStream: @unchecked Sendable {
     /// What rules see of the client, the same for clients that are the same to them.
     private(set) lazy var judgedIdentity = call.identity.asJudged
 
-    init(_ call: any StreamCall, _ service: FirestoreService) {
+    package init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
         self.service = service
         waiting = service.memory.listenersWaiting.reservation(for: call.requester)
@@ -134,14 +136,14 @@ final class ListenStream: @unchecked Sendable {
     // MARK: For tests
 
     /// Nothing will be said until something happens.
-    var isIdle: Bool {
+    package var isIdle: Bool {
         joining == nil && !isDecoding && !isLoading && !isFlushing && judgementsPending == 0 && jobs.isEmpty
             && pending.isEmpty
             && windows.isEmpty
     }
 
     /// How many documents the targets should have.
-    func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {
+    package func resultCounts(_ view: ReadView) throws(Status) -> [Int32: Int] {
         var counts: [Int32: Int] = [:]
         for (id, target) in targets {
             var count = 0

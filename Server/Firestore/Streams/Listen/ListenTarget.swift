@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// What one target of a Listen stream watches. `@unchecked Sendable`: belongs to the stream's loop.

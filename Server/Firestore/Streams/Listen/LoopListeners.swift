@@ -1,7 +1,7 @@
 import HearthConcurrency
 import HearthModel
 import HearthNetwork
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// The targets of one event loop in one database. `@unchecked Sendable`: belongs to the loop, but for `receive` and the tables

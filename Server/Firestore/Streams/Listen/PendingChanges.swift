@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
 
 /// What commits did to the documents of a stream's targets since the client's last snapshot: of each document only where it
 /// stood then and where it stands now.

@@ -1,5 +1,5 @@
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import Synchronization
 
 /// How many results queries had at some version, so that they need not be counted again: from there the feed tells.

@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// A query that one or more targets of a loop watch: what a commit does to it is worked out once for all of them.
 /// `@unchecked Sendable`: belongs to the loop.

@@ -1,6 +1,6 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthDocuments
 
 /// What is known of the window of a query with a limit or an offset, for all targets of a loop that watch it.
 ///

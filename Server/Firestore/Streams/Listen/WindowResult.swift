@@ -1,6 +1,7 @@
 import HearthConcurrency
 import HearthModel
-import HearthStorage
+import HearthEngine
+import HearthDocuments
 
 /// What a query with a limit or an offset gave at a version. `@unchecked Sendable`: used by one thread at a time.
 final class WindowResult: @unchecked Sendable {

@@ -1,5 +1,6 @@
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// A Write stream that a client can resume on another connection, and its position.

@@ -1,5 +1,6 @@
+import HearthHost
 import HearthModel
-import HearthStorage
+import HearthDocuments
 import HearthWire
 
 /// Refuses every commit.
@@ -15,7 +16,7 @@ private struct RefusingGuard: CommitGuard {
 /// Source: google.firestore.v1.Firestore.Write.
 ///
 /// `@unchecked Sendable`: belongs to the call's loop.
-final class WriteStream: @unchecked Sendable {
+package final class WriteStream: @unchecked Sendable {
     private let call: any StreamCall
     private let service: FirestoreService
     private var database: Database?
@@ -34,7 +35,7 @@ final class WriteStream: @unchecked Sendable {
     private var isWaitingForStream = false
     private var expiry: TokenExpiry?
 
-    init(_ call: any StreamCall, _ service: FirestoreService) {
+    package init(_ call: any StreamCall, _ service: FirestoreService) {
         self.call = call
         self.service = service
         waiting = WaitingRequests(service.memory.received, for: call.requester)
@@ -57,7 +58,7 @@ final class WriteStream: @unchecked Sendable {
     }
 
     /// Nothing will be said until something happens.
-    var isIdle: Bool { !isBusy && waiting.isEmpty }
+    package var isIdle: Bool { !isBusy && waiting.isEmpty }
 
     private func close(_ status: Status) {
         closing = status

@@ -1,0 +1,63 @@
+import HearthModel
+import Synchronization
+
+/// Whether a call is still wanted.
+package final class Cancellation: Sendable {
+    /// What is to be ended when nobody waits for the call any more. A key is reserved before there is something to end.
+    private struct Handlers: Sendable {
+        var next = 0
+        var byKey: [Int: (@Sendable () -> Void)?] = [:]
+    }
+
+    package init() {}
+
+    private let flag = Atomic<Bool>(false)
+    private let handlers = Mutex(Handlers())
+
+    package var isCancelled: Bool { flag.load(ordering: .relaxed) }
+
+    /// For work that is queued: whether somebody still waits for it.
+    package var isWanted: @Sendable () -> Bool { { [self] in !isCancelled } }
+
+    package func cancel() {
+        flag.store(true, ordering: .relaxed)
+        let ends = handlers.withLock { handlers in
+            defer { handlers.byKey = [:] }
+            return handlers.byKey.values.compactMap { $0 }
+        }
+        for end in ends { end() }
+    }
+
+    /// - Throws: CANCELLED when nobody waits any more.
+    package func check() throws(Status) {
+        if isCancelled { throw Status(.cancelled, "The client has cancelled the call.") }
+    }
+
+    /// So many things end when the call is cancelled.
+    package var handlerCount: Int { handlers.withLock { $0.byKey.count } }
+
+    /// A key for `set`.
+    package func reserve() -> Int {
+        handlers.withLock { handlers in
+            handlers.next += 1
+            handlers.byKey[handlers.next] = .some(nil)
+            return handlers.next
+        }
+    }
+
+    package func release(_ key: Int) { handlers.withLock { _ = $0.byKey.removeValue(forKey: key) } }
+
+    /// Has `end` called when the call is cancelled: at once when it is already; never when the key was released.
+    package func set(_ key: Int, _ end: @escaping @Sendable () -> Void) {
+        let isLate = handlers.withLock { handlers in
+            // `cancel` sets the flag before it takes the handlers away.
+            if isCancelled {
+                handlers.byKey[key] = nil
+                return true
+            }
+            if handlers.byKey[key] != nil { handlers.byKey[key] = .some(end) }
+            return false
+        }
+        if isLate { end() }
+    }
+}

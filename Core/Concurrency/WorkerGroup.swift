@@ -1,0 +1,257 @@
+import HearthModel
+
+/// Some threads with one queue, which is served in turn between accounts and within an account between connections.
+///
+/// Of every job exactly one closure is called, once: the job, or `refused` with the reason for which it will never run.
+///
+/// A job that takes long gives way now and then (`WorkerTurn`): its thread waits until its turn comes again, and another
+/// thread goes on with what waits. So at most `threadsMax` jobs run at a time, and more may have begun.
+///
+/// `@unchecked Sendable`: the monitor guards everything that changes.
+package final class WorkerGroup: @unchecked Sendable {
+    private struct Job {
+        let requester: Requester
+        let cancellation: Cancellation?
+        let queuedAt: MonotonicTime
+        let body: @Sendable (WorkerTurn) -> Void
+        let refused: @Sendable (Status) -> Void
+    }
+
+    /// A job that has begun and gave way.
+    private final class Parked {
+        var goesOn = false
+    }
+
+    private enum Entry {
+        case job(Job)
+        case parked(Parked)
+    }
+
+    private let monitor = Monitor()
+    private var queue = FairQueue<Entry>()
+    private var threads: [NamedThread] = []
+    private var idleCount = 0
+    /// Jobs that have begun, without those that gave way.
+    private var activeCount = 0
+    private var parkedCount = 0
+    private var isStopping = false
+    private var figures = WorkerStatistics()
+    private let name: String
+    private let threadsMax: Int
+    private let parkedMax: Int
+    private let jobsMax: Int
+    private let sliceNanoseconds: Int64
+
+    /// - Parameters:
+    ///   - name: of the threads, which are numbered, at most 12 bytes.
+    ///   - threadsMax: jobs that run at a time.
+    ///   - parkedMax: jobs that may have given way at a time; each keeps a thread and what it holds.
+    ///   - jobsMax: that wait.
+    ///   - sliceNanoseconds: for which a job runs before it gives way.
+    package init(
+        name: String, threadsMax: Int, parkedMax: Int = Limits.workerJobsParkedMax,
+        jobsMax: Int = Limits.workerJobsWaitingMax, sliceNanoseconds: Int64 = Limits.workerSliceNanoseconds
+    ) {
+        self.name = name
+        self.threadsMax = max(1, threadsMax)
+        self.parkedMax = parkedMax
+        self.jobsMax = max(1, jobsMax)
+        self.sliceNanoseconds = sliceNanoseconds
+    }
+
+    /// Whether `stop` was called.
+    var isStopped: Bool { monitor.withLock { isStopping } }
+
+    var statistics: WorkerStatistics {
+        monitor.withLock {
+            var now = figures
+            now.waiting = queue.count - parkedCount
+            now.running = activeCount + parkedCount
+            return now
+        }
+    }
+
+    /// Runs `body` on one of the threads when it is the requester's turn.
+    /// - Parameters:
+    ///   - cancellation: when it is set before the job begins, the job is refused with CANCELLED.
+    ///   - cost: what the job takes, in any unit that all jobs of the group share.
+    ///   - refused: called instead of `body`, from any thread. RESOURCE_EXHAUSTED: too many jobs wait, and most of them are
+    ///     this requester's; UNAVAILABLE: the threads have ended.
+    package func run(
+        for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
+        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable () -> Void
+    ) {
+        runInTurns(for: requester, cancellation: cancellation, cost: cost, refused: refused) { _ in body() }
+    }
+
+    /// The same for a job that gives way to others.
+    /// - Parameter body: given what it gives way by, which is of no use after it.
+    package func runInTurns(
+        for requester: Requester, cancellation: Cancellation? = nil, cost: Int = 1,
+        refused: @escaping @Sendable (Status) -> Void, _ body: @escaping @Sendable (WorkerTurn) -> Void
+    ) {
+        let job = Job(
+            requester: requester, cancellation: cancellation, queuedAt: .now, body: body, refused: refused)
+        var victim: (job: Job, status: Status)?
+        monitor.withLock {
+            if isStopping || threads.isEmpty && !startThread() {
+                victim = (job, Self.stopped)
+                return
+            }
+            queue.append(.job(job), for: requester, cost: cost)
+            if queue.count - parkedCount > jobsMax { victim = popVictim() }
+            wakeThread()
+        }
+        if let victim { victim.job.refused(victim.status) }
+    }
+
+    /// The newest job of whoever has most. With the lock held.
+    private func popVictim() -> (job: Job, status: Status)? {
+        while let last = queue.popLastOfLongest() {
+            switch last {
+            case .job(let job):
+                figures.refused += 1
+                return (job, Self.full)
+            // It has begun, so it can't be refused: it goes on at once.
+            case .parked(let parked): goOn(parked)
+            }
+        }
+        return nil
+    }
+
+    /// Lets a thread take what waits, if one may. With the lock held.
+    private func wakeThread() {
+        // A thread that was woken for the job before still counts as idle.
+        if idleCount >= queue.count || threads.count - parkedCount >= threadsMax || !startThread() {
+            monitor.signal()
+        }
+    }
+
+    /// With the lock held.
+    private func goOn(_ parked: Parked) {
+        parked.goesOn = true
+        activeCount += 1
+        parkedCount -= 1
+        monitor.signal()
+    }
+
+    /// Lets those whose turn it is go on, and waits for its own.
+    fileprivate func park(for requester: Requester) {
+        monitor.lock()
+        defer { monitor.unlock() }
+        if queue.isEmpty || parkedCount >= parkedMax || isStopping { return }
+        // Somebody has to be there who takes what waits.
+        if idleCount == 0, !startThread() { return }
+        let parked = Parked()
+        queue.append(.parked(parked), for: requester)
+        activeCount -= 1
+        parkedCount += 1
+        monitor.signal()
+        while !parked.goesOn { monitor.wait() }
+    }
+
+    private static let full = Status(.resourceExhausted, "Too many of your requests wait for the server's workers.")
+    private static let stopped = Status(.unavailable, "The server is shutting down.")
+    private static let cancelled = Status(.cancelled, "The client has cancelled the call.")
+
+    /// Refuses what is waiting, and ends the threads when they have finished what they are at. Not from a job.
+    package func stop() {
+        monitor.lock()
+        isStopping = true
+        let rest = queue.removeAll()
+        let running = threads
+        threads = []
+        var waiting: [Job] = []
+        for entry in rest {
+            switch entry {
+            case .job(let job): waiting.append(job)
+            case .parked(let parked): goOn(parked)
+            }
+        }
+        monitor.signal()
+        monitor.unlock()
+        for job in waiting { job.refused(Self.stopped) }
+        for thread in running { thread.join() }
+    }
+
+    /// With the lock held.
+    private func startThread() -> Bool {
+        guard let thread = NamedThread.start("\(name)-\(threads.count)", { [self] in work() }) else { return false }
+        threads.append(thread)
+        return true
+    }
+
+    private func work() {
+        while let job = next() {
+            if job.cancellation?.isCancelled ?? false {
+                job.refused(Self.cancelled)
+            } else {
+                job.body(WorkerTurn(self, job.requester, sliceNanoseconds))
+            }
+            monitor.withLock { activeCount -= 1 }
+        }
+    }
+
+    private func next() -> Job? {
+        monitor.lock()
+        defer { monitor.unlock() }
+        while true {
+            while !isStopping, queue.isEmpty || activeCount >= threadsMax {
+                idleCount += 1
+                monitor.wait()
+                idleCount -= 1
+            }
+            guard !isStopping, let entry = queue.popFirst() else { return nil }
+            switch entry {
+            // Its thread goes on instead of this one.
+            case .parked(let parked): goOn(parked)
+            case .job(let job):
+                figures.began(waited: MonotonicTime.now.nanoseconds - job.queuedAt.nanoseconds)
+                activeCount += 1
+                return job
+            }
+        }
+    }
+}
+
+/// What a job gives way by; of that job and its thread.
+package final class WorkerTurn {
+    private let group: WorkerGroup
+    private let requester: Requester
+    private let sliceNanoseconds: Int64
+    private var end: Int64
+
+    fileprivate init(_ group: WorkerGroup, _ requester: Requester, _ sliceNanoseconds: Int64) {
+        self.group = group
+        self.requester = requester
+        self.sliceNanoseconds = sliceNanoseconds
+        end = MonotonicTime.now.nanoseconds + sliceNanoseconds
+    }
+
+    /// Lets others go on, when any wait and the job has run for its slice. Not with a lock that others need.
+    package func giveWay() {
+        if MonotonicTime.now.nanoseconds < end { return }
+        group.park(for: requester)
+        end = MonotonicTime.now.nanoseconds + sliceNanoseconds
+    }
+}
+
+/// What a group of workers has done and has to do.
+package struct WorkerStatistics: Sendable, Equatable {
+    /// Upper bounds of the waiting times that are told apart, in nanoseconds.
+    package static let waitBounds: [Int64] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000]
+
+    /// Jobs that wait for a thread, and those that have one.
+    package var waiting = 0
+    package var running = 0
+    /// Jobs that were not run because too many waited.
+    package var refused = 0
+    /// Jobs that had their turn, by how long they had waited; the last place counts those beyond all bounds.
+    package var waits = [Int](repeating: 0, count: waitBounds.count + 1)
+    package var waitNanoseconds: Int64 = 0
+
+    mutating func began(waited nanoseconds: Int64) {
+        waits[Self.waitBounds.firstIndex { nanoseconds <= $0 } ?? Self.waitBounds.count] += 1
+        waitNanoseconds += nanoseconds
+    }
+}

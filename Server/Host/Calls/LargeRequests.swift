@@ -1,0 +1,261 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// Large requests are decoded by a worker: ten megabytes of tiny values take long, and a loop has others to serve.
+///
+/// Each waits, in turn, until there is memory for what it will become. Meanwhile its bytes count as received ones. So do
+/// smaller ones, which a loop decodes: thousands of them may wait for a writer or a long read.
+package struct LargeRequests: Sendable {
+    /// Above this a request costs more than the hop to another thread.
+    package static let sizeBytesMin = 32 << 10
+    /// Below this a request isn't counted while it is carried out.
+    static let countedBytesMin = 2 << 10
+
+    package static let tooMany = Status.resourceExhausted("The server holds too many large requests of yours.")
+
+    package let memory: ServerMemory
+    private let pool: WorkerPool
+
+    package init(pool: WorkerPool, memory: ServerMemory) {
+        self.pool = pool
+        self.memory = memory
+    }
+
+    /// Runs `body`, which answers through the call that it is given: a large request's on a worker, another's on the loop.
+    /// - Throws: RESOURCE_EXHAUSTED, or what `body` does when it is run at once.
+    package func run(_ message: [UInt8], _ call: any ServiceCall, _ body: @escaping Body) throws(Status) {
+        if message.count < Self.countedBytesMin { return try body(message, call) }
+        if message.count >= Self.sizeBytesMin { return runOnWorker(message, call, body) }
+        let parsed = Self.parsedSize(of: message, isJSON: call.format.isJSON)
+        if let share = memory.workingOnLoops.takeNow(parsed) {
+            return try body(message, CountedCall(call, share, message.count, memory.received))
+        }
+        let held = memory.received.reservation(for: call.requester)
+        guard held.grow(by: message.count) else { throw Self.tooMany }
+        memory.workingOnLoops.take(parsed, for: call.requester) { [memory] share in
+            call.loop.execute {
+                held.resize(to: 0)
+                if call.isFinished { return }
+                let counted = CountedCall(call, share, message.count, memory.received)
+                do throws(Status) { try body(message, counted) } catch { counted.finish(error) }
+            }
+        }
+    }
+
+    private func runOnWorker(_ message: [UInt8], _ call: any ServiceCall, _ body: @escaping Body) {
+        run(message, isJSON: call.format.isJSON, for: call.requester, cancellation: call.cancellation) { status in
+            call.onLoop { call.finish(status) }
+        } body: { share in
+            let distant = CountedCall(call, share, message.count, memory.received)
+            do throws(Status) { try body(message, distant) } catch { distant.finish(error) }
+        }
+    }
+
+    package typealias Body = @Sendable (_ message: [UInt8], _ call: any ServiceCall) throws(Status) -> Void
+
+    /// Runs `body` on a worker when there is memory for what the message becomes.
+    /// - Parameters:
+    ///   - refused: called instead of `body`, from any thread.
+    ///   - body: given the memory, which counts as used until nobody holds it.
+    package func run(
+        _ message: [UInt8], isJSON: Bool, for requester: Requester, cancellation: Cancellation?,
+        refused: @escaping @Sendable (Status) -> Void, body: @escaping @Sendable (WorkingShare) -> Void
+    ) {
+        let held = memory.received.reservation(for: requester)
+        guard held.grow(by: message.count) else {
+            return refused(Self.tooMany)
+        }
+        // Counting takes long, too.
+        pool.run(.short, for: requester, cancellation: cancellation, cost: Self.cost(message), refused: refused) {
+            let parsed = Self.parsedSize(of: message, isJSON: isJSON)
+            memory.working.take(parsed, for: requester) { share in
+                pool.run(.short, for: requester, cancellation: cancellation, cost: Self.cost(message), refused: refused)
+                {
+                    body(share)
+                    held.resize(to: 0)
+                    ProcessMemory.giveBackSoon()
+                }
+            }
+        }
+    }
+
+    /// Runs `body` on a loop when there is memory for what is decoded there: at once if there is room.
+    package func take(
+        _ bytes: Int, for requester: Requester, on loop: EventLoop,
+        _ body: @escaping @Sendable (WorkingShare) -> Void
+    ) {
+        if loop.isCurrent, let share = memory.working.takeNow(bytes) { return body(share) }
+        memory.working.take(bytes, for: requester) { share in loop.execute { body(share) } }
+    }
+
+    private static func parsedSize(of message: [UInt8], isJSON: Bool) -> Int {
+        isJSON ? ParsedSize.ofJSON(message) : ParsedSize.ofProtobuf(message)
+    }
+
+    /// In units of what is just too small for a worker.
+    private static func cost(_ message: [UInt8]) -> Int { 1 + message.count / sizeBytesMin }
+}
+
+/// What a request becomes when it is decoded, estimated by counting its elements without keeping any.
+package enum ParsedSize {
+    /// Arrays grow by doubling, and for a moment there are two of them.
+    private static let elementBytes = 96
+    /// A write of a commit, a filter of a query: messages are larger than values.
+    private static let messageBytes = 512
+
+    package static func ofJSON(_ text: [UInt8]) -> Int {
+        var elements = 1
+        text.withUnsafeBufferPointer { bytes in
+            for byte in bytes {
+                elements &+= byte == UInt8(ascii: ",") || byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") ? 1 : 0
+            }
+        }
+        return text.count + elements * elementBytes
+    }
+
+    /// Strings are taken for messages as far as they can be read as such, which is seldom far.
+    static func ofProtobuf(_ message: [UInt8]) -> Int {
+        message.withUnsafeBufferPointer { bytes in
+            var walk = ProtobufWalk(bytes)
+            walk.run()
+            return bytes.count + walk.messages * messageBytes + walk.fields * elementBytes
+        }
+    }
+}
+
+/// Goes through a message of unknown type, and counts.
+private struct ProtobufWalk {
+    private static let depthMax = 100
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private var position = 0
+    /// Where the messages end that the position is in.
+    private var ends: [Int] = []
+    /// Fields of the request itself that are messages or strings.
+    private(set) var messages = 0
+    private(set) var fields = 0
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+        ends = [bytes.count]
+    }
+
+    mutating func run() {
+        while let end = ends.last {
+            if position >= end {
+                position = end
+                ends.removeLast()
+            } else if !takeField(before: end) {
+                // No message after all.
+                position = end
+                ends.removeLast()
+            }
+        }
+    }
+
+    private mutating func takeField(before end: Int) -> Bool {
+        guard let tag = varint(before: end), tag >> 3 > 0 else { return false }
+        fields += 1
+        switch tag & 7 {
+        case 0: return varint(before: end) != nil
+        case 1: position += 8
+        case 5: position += 4
+        case 2:
+            guard let length = varint(before: end), length <= UInt64(end - position) else { return false }
+            if ends.count == 1 { messages += 1 }
+            if ends.count < Self.depthMax, length > 0 {
+                ends.append(position + Int(length))
+            } else {
+                position += Int(length)
+            }
+        default: return false
+        }
+        return position <= end
+    }
+
+    private mutating func varint(before end: Int) -> UInt64? {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while position < end, shift < 64 {
+            let byte = bytes[position]
+            position += 1
+            value |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+        return nil
+    }
+}
+
+/// A call that holds the memory of its request, for any thread: what is said on another goes over to the call's loop. There it is
+/// the call itself, so that what a worker has begun goes on as usual.
+///
+/// All of the memory is held until the answer begins, and while a streamed answer goes on, as long as
+/// its client takes, what the text had, as a part of what the client has sent.
+private final class CountedCall: ServiceCall {
+    private let call: any ServiceCall
+    private let share: WorkingShare
+    private let kept: MemoryReservation
+    private let sizeBytes: Int
+    let loop: EventLoop
+    let format: MessageFormat
+    let identity: Identity
+    let requester: Requester
+    let cancellation: Cancellation
+
+    init(_ call: any ServiceCall, _ share: WorkingShare, _ sizeBytes: Int, _ received: MemoryBudget) {
+        self.call = call
+        self.share = share
+        self.sizeBytes = sizeBytes
+        kept = received.reservation(for: call.requester)
+        loop = call.loop
+        format = call.format
+        identity = call.identity
+        requester = call.requester
+        cancellation = call.cancellation
+    }
+
+    var isFinished: Bool { loop.isCurrent ? call.isFinished : cancellation.isCancelled }
+
+    var onWritable: (() -> Void)? {
+        get { call.onWritable }
+        set {
+            precondition(loop.isCurrent, "a stream belongs to its loop")
+            call.onWritable = newValue
+        }
+    }
+
+    func send(_ message: [UInt8]) -> Bool {
+        if loop.isCurrent { return sendHere(message) }
+        loop.execute { [self] in _ = sendHere(message) }
+        return true
+    }
+
+    private func sendHere(_ message: [UInt8]) -> Bool {
+        if kept.bytes == 0 {
+            guard kept.grow(by: sizeBytes) else {
+                finish(LargeRequests.tooMany)
+                return false
+            }
+            share.end()
+        }
+        return call.send(message)
+    }
+
+    /// The memory is free as soon as it is said, so nothing of it has to be counted any more.
+    func respond(_ message: [UInt8]) {
+        call.onLoop { [self] in
+            call.respond(message)
+            share.end()
+        }
+    }
+
+    func finish(_ status: Status) {
+        call.onLoop { [self] in
+            call.finish(status)
+            kept.resize(to: 0)
+            share.end()
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import HearthConcurrency
+import HearthModel
+import HearthNetwork
+import HearthWire
+
+/// A REST request as the service sees it. `@unchecked Sendable`: belongs to the exchange's loop.
+///
+/// A unary answer is one JSON object. A streamed one is a JSON array, written as its messages come; an error before the
+/// first message sets the HTTP status and stands alone in the array, a later one is the array's last element.
+package final class RESTCall: ServiceCall, @unchecked Sendable {
+    private let exchange: HTTPExchange
+    private let isStreaming: Bool
+    private let headers: [HTTPHeader]
+    private var body: [UInt8]?
+    private var hasStarted = false
+    package let cancellation = Cancellation()
+    package let format: MessageFormat
+    package let identity: Identity
+    package let requester: Requester
+    /// Nil when the request has ended.
+    private var observation: RequestObserver.Observation?
+
+    package init(
+        _ exchange: HTTPExchange, isStreaming: Bool, options: JSONOptions, identity: Identity = .nobody,
+        observation: RequestObserver.Observation? = nil
+    ) {
+        self.exchange = exchange
+        self.isStreaming = isStreaming
+        self.identity = identity
+        requester = identity.requester(
+            at: exchange.head.remoteAddress, connection: exchange.head.connectionNumber)
+        self.observation = observation
+        format = .json(options)
+        headers = [HTTPHeader("content-type", "application/json; charset=UTF-8")] + CORS.headers(for: exchange.head)
+        let cancellation = cancellation
+        exchange.onCancel = { [weak self] in
+            cancellation.cancel()
+            self?.observed(Status(.cancelled, "The client has gone."))
+        }
+    }
+
+    private func observed(_ status: Status) {
+        observation?.end(status, on: loop)
+        observation = nil
+    }
+
+    package var loop: EventLoop { exchange.loop }
+    package var isFinished: Bool { exchange.isFinished || cancellation.isCancelled }
+
+    package var onWritable: (() -> Void)? {
+        get { exchange.onWritable }
+        set { exchange.onWritable = newValue }
+    }
+
+    package func send(_ message: [UInt8]) -> Bool {
+        guard isStreaming else {
+            body = message
+            return true
+        }
+        if hasStarted { return exchange.write([UInt8(ascii: ","), UInt8(ascii: "\n")] + message) }
+        hasStarted = true
+        exchange.start(status: 200, headers: headers)
+        return exchange.write([UInt8(ascii: "[")] + message)
+    }
+
+    /// Says how the call ended whose answer somebody else gives.
+    package func end(_ status: Status) { observed(status) }
+
+    package func finish(_ status: Status) {
+        if isFinished { return }
+        observed(status)
+        if isStreaming { return finishStream(status) }
+        if status.code == .ok {
+            exchange.respond(status: 200, headers: headers, body: body ?? Array("{}".utf8))
+        } else {
+            exchange.respond(status: httpStatus(status), headers: headers, body: errorBody(status))
+        }
+    }
+
+    private func httpStatus(_ status: Status) -> Int { exchange.isBodyTooLarge ? 413 : status.code.httpStatus }
+
+    private func errorBody(_ status: Status) -> [UInt8] { ErrorBody.json(status, http: httpStatus(status)) }
+
+    private func finishStream(_ status: Status) {
+        guard hasStarted else {
+            let elements = status.code == .ok ? [] : errorBody(status)
+            return exchange.respond(
+                status: httpStatus(status), headers: headers,
+                body: [UInt8(ascii: "[")] + elements + [UInt8(ascii: "]")])
+        }
+        if status.code != .ok { exchange.write([UInt8(ascii: ","), UInt8(ascii: "\n")] + ErrorBody.json(status)) }
+        exchange.write([UInt8(ascii: "]")])
+        exchange.end()
+    }
+}
+
+/// Google's error object.
+package enum ErrorBody {
+    /// - Parameter http: the answer's status; nil for that of the code.
+    package static func json(_ status: Status, http: Int? = nil) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.raw("{\"error\":{\"code\":")
+        writer.integer(Int64(http ?? status.code.httpStatus))
+        writer.raw(",\"message\":")
+        writer.string(status.message)
+        writer.raw(",\"status\":\"")
+        writer.raw(status.code.name)
+        writer.raw("\"")
+        if status.message.hasPrefix("Invalid JSON payload received.") {
+            // What is wrong with the request's form is told once more, by field.
+            writer.raw(",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.BadRequest\",\"fieldViolations\":[{")
+            if let field = field(status.message) {
+                writer.raw("\"field\":")
+                writer.string(field)
+                writer.raw(",")
+            }
+            writer.raw("\"description\":")
+            writer.string(status.message)
+            writer.raw("}]}]")
+        }
+        writer.raw("}}")
+        return writer.bytes
+    }
+
+    /// The path in `… at 'structured_query.where': …`.
+    private static func field(_ message: String) -> String? {
+        let parts = message.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        return parts.count == 3 && parts[0].hasSuffix(" at ") ? String(parts[1]) : nil
+    }
+}
+
+/// Cross-origin answers: browsers of any origin may call, as they may call the service.
+package enum CORS {
+    package static func headers(for head: HTTPRequestHead) -> [HTTPHeader] {
+        guard let origin = head.firstValue("origin") else { return [] }
+        return [
+            HTTPHeader("access-control-allow-origin", origin), HTTPHeader("vary", "origin"),
+            HTTPHeader("access-control-allow-credentials", "true"),
+            HTTPHeader("access-control-expose-headers", "date,etag,vary,content-length,x-http-status-code-override"),
+        ]
+    }
+
+    package static func preflight(for head: HTTPRequestHead) -> [HTTPHeader] {
+        var headers = headers(for: head)
+        headers.append(HTTPHeader("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS"))
+        if let wanted = head.firstValue("access-control-request-headers") {
+            headers.append(HTTPHeader("access-control-allow-headers", wanted))
+        }
+        headers.append(HTTPHeader("access-control-max-age", "3600"))
+        return headers
+    }
+}

@@ -1,0 +1,78 @@
+import HearthHost
+import HearthToolSupport
+import Glibc
+
+/// The program `hearth-bench`.
+enum Bench {
+    static func run(_ arguments: [String]) throws(ToolFailure) {
+        switch arguments.first {
+        case ConstantServer.name?: return try ConstantServer.run(Array(arguments.dropFirst()))
+        case "--version"?: return Output.line("hearth-bench \(HearthVersion.text)")
+        default: break
+        }
+        if arguments.contains("--help") || arguments.contains("-h") { return Output.line(help()) }
+        try run(try BenchSettings(arguments))
+    }
+
+    private static func help() -> String {
+        let width = (Workload.all.map(\.name.count).max() ?? 0) + 4
+        let list = Workload.all.map { workload in
+            "  " + workload.name + String(repeating: " ", count: width - workload.name.count - 2) + workload.summary
+        }
+        return """
+            Usage: hearth-bench [workload …] [options]
+
+            Drives named workloads against a server and prints a table. Without names, all of them. A workload that is
+            compared with another, as commit-32-many is with commit-32, brings that one with it.
+
+            \(list.joined(separator: "\n"))
+
+            \(OptionHelp.text(BenchSettings.options))
+
+            Load comes from this process, on the same machine, over gRPC, HTTP/1.1 or Redis' protocol. A figure is the median of
+            the runs, with the least and the greatest of them. Its ratio compares it with Hearth's own in the same run of the
+            bench; above 1 Hearth is better. A second table has what Hearth has to reach.
+            """
+    }
+
+    private static func run(_ settings: BenchSettings) throws(ToolFailure) {
+        let housekeeping = BenchHousekeeping(folder: settings.folder)
+        defer { housekeeping.end() }
+        // Servers read the configuration of the folder that they are started in; this one has none.
+        chdir(housekeeping.path)
+        // Servers have the bench's limit.
+        FileLimit.raise()
+        var report = BenchReport(settings)
+        for target in try BenchTarget.all(settings) { try measure(target, settings, housekeeping, &report) }
+        if settings.jsonPath != "-" { Output.text(report.table()) }
+        try report.writeJSON(settings.jsonPath)
+        if let path = settings.plotPath { try OutputFile.write(BenchPlot(report).svg(), to: path) }
+    }
+
+    private static func measure(
+        _ target: BenchTarget, _ settings: BenchSettings, _ housekeeping: BenchHousekeeping, _ report: inout BenchReport
+    ) throws(ToolFailure) {
+        let workloads = settings.workloads.filter { target.serves($0) }
+        var session: (any BenchSession)?
+        defer { session?.stop() }
+        for workload in workloads {
+            do throws(ToolFailure) {
+                for run in 1...settings.runs {
+                    Output.error("bench: \(target.name): \(workload.name), run \(run) of \(settings.runs)")
+                    if session == nil { session = try target.start(settings, housekeeping) }
+                    report.add(try session?.run(workload) ?? [], to: target.name)
+                }
+            } catch {
+                // A peer that fails is a gap in the table; what is measured must not fail.
+                if !target.isPeer { throw error }
+                Output.error("bench: \(target.name): \(workload.name): \(error.message)")
+                report.addGap(workload.name, target.name, error.message)
+                // One that isn't there won't be there for the next workload either.
+                if session == nil { return }
+                // What is left of it, out of memory perhaps, is no measure for the next.
+                session?.stop()
+                session = nil
+            }
+        }
+    }
+}

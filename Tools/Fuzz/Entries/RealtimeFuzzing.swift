@@ -1,0 +1,282 @@
+import HearthRealtimeServer
+import HearthHost
+import HearthFirestoreServer
+import HearthConcurrency
+import Glibc
+import HearthModel
+import HearthNetwork
+import HearthRules
+import HearthEngine
+import HearthTree
+import HearthTreeStorage
+
+/// Entry point for fuzzing connections of the Realtime Database, with a client that holds the server to what it promises. A
+/// broken promise traps.
+package enum RealtimeFuzzing {
+    private static let pool = WorkerPool(shortThreadsMax: 1, longThreadsMax: 1)
+
+    /// Lines: a message of the client; `=PATH JSON`, somebody else's write; `r` and rules; `!` and `~` for a client that takes
+    /// no more and more again; `x`, its end, after which it comes again; `.`, it waits for all answers.
+    package static func fuzz(_ bytes: [UInt8]) {
+        let service: RealtimeService
+        let namespace: RealtimeNamespace
+        do throws(Status) {
+            service = try RealtimeService(
+                RealtimeService.Configuration(), provider: MemoryStoreProvider(),
+                authenticator: Authenticator(isEmulator: true, IdentityConfiguration()), pool: pool)
+            namespace = try service.namespace("n")
+        } catch { preconditionFailure("no service: \(error)") }
+        var client = RealtimeFuzzClient(StreamFuzzing.loop, service, namespace)
+        for line in bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 60) {
+            switch line[line.startIndex] {
+            case UInt8(ascii: "="): write(line.dropFirst(), namespace)
+            case UInt8(ascii: "r"):
+                if let rules = try? TreeRuleset.compile(Array(line.dropFirst())) { namespace.setRules(rules) }
+            case UInt8(ascii: "!"): client.onLoop { $0.fill() }
+            case UInt8(ascii: "~"): client.onLoop { $0.drain() }
+            case UInt8(ascii: "."): client.settle()
+            case UInt8(ascii: "x"):
+                client.leave()
+                client = RealtimeFuzzClient(StreamFuzzing.loop, service, namespace)
+            default:
+                let message = Array(line)
+                client.onLoop { $0.say(message) }
+            }
+        }
+        client.settle()
+        client.check()
+        client.leave()
+        service.close()
+    }
+
+    private static func write(_ line: ArraySlice<UInt8>, _ namespace: RealtimeNamespace) {
+        let space = line.firstIndex(of: UInt8(ascii: " ")) ?? line.endIndex
+        let path = TreePath(String(decoding: line[..<space], as: UTF8.self))
+        guard let node = try? TreeJSON.node(Array(line[space...].dropFirst())) else { return }
+        namespace.database.submit(
+            TreeWrite(changes: [TreeChange(path: path, node: node)], nowMilliseconds: 0)
+        ) { _ in }
+    }
+}
+
+/// A client that believes nothing but what it is sent. `@unchecked Sendable`: belongs to the loop.
+private final class RealtimeFuzzClient: RealtimeCarrier, @unchecked Sendable {
+    let loop: EventLoop
+    let peer = RealtimePeer(address: "127.0.0.1:1", connection: 1)
+    private(set) var queuedBytes = 0
+    private let namespace: RealtimeNamespace
+    private var session: RealtimeSession! = nil
+    private var isEnded = false
+    /// Requests without an answer, by number.
+    private var open: [Int64: Int] = [:]
+    /// What listens without a query have shown, in its places.
+    private var tree = Node.empty
+    private var windows: [Int64: (target: RealtimeTarget, node: Node)] = [:]
+    /// Nothing can be said of these: the client claimed to have something, or told the server of one tag twice.
+    private var unclear: Set<RealtimeTarget> = []
+    private var tags: Set<Int64> = []
+    private var isTreeUnclear = false
+
+    init(_ loop: EventLoop, _ service: RealtimeService, _ namespace: RealtimeNamespace) {
+        self.loop = loop
+        self.namespace = namespace
+        onLoop { $0.session = RealtimeSession($0, host: "localhost", namespace, service) }
+    }
+
+    func onLoop(_ body: @escaping @Sendable (RealtimeFuzzClient) -> Void) {
+        let done = FuzzLatch()
+        loop.execute {
+            body(self)
+            done.open()
+        }
+        done.wait()
+    }
+
+    // MARK: The client's side
+
+    func say(_ text: [UInt8]) {
+        if isEnded { return }
+        if let message = try? RealtimeMessage(text), case .request(let request) = message {
+            open[request.number, default: 0] += 1
+            if case .success(.listen(let target, let tag, let known)) = request.action { note(target, tag, known) }
+        }
+        session.receive(text)
+    }
+
+    private func note(_ target: RealtimeTarget, _ tag: Int64?, _ known: KnownData) {
+        if known.hash?.isEmpty == false || known.compound != nil { unclear.insert(target) }
+        // SDKs give tags to queries and to nothing else.
+        if (target.query == nil) != (tag == nil) { isTreeUnclear = true }
+        guard let tag else { return }
+        if target.query == nil {
+            tags.insert(tag)
+            windows[tag] = nil
+            return
+        }
+        if tags.insert(tag).inserted { return windows[tag] = (target, .empty) }
+        unclear.insert(target)
+        if let other = windows[tag]?.target { unclear.insert(other) }
+    }
+
+    func fill() { queuedBytes = Limits.realtimeQueueBytesMax + 1 }
+
+    func drain() {
+        queuedBytes = 0
+        if !isEnded { session.becameWritable() }
+    }
+
+    func belongs(to requester: Requester) {}
+    func pauseReading() {}
+    func resumeReading() {}
+
+    func end(_ fault: RealtimeFault) {
+        isEnded = true
+        loop.execute { [self] in session.carrierEnded() }
+    }
+
+    func leave() {
+        onLoop {
+            $0.isEnded = true
+            $0.session.carrierEnded()
+        }
+        wait { [self] in namespace.users.isEmpty }
+        let view = try? namespace.database.view()
+        precondition(try! view?.journal().isEmpty == true, "the journal keeps something of a session that is over")
+        view?.close()
+    }
+
+    /// Waits for all answers and all listens.
+    func settle() {
+        onLoop { $0.drain() }
+        wait { [self] in
+            isEnded || open.isEmpty && session.readsInFlight == 0 && session.listens.values.allSatisfy(\.handle.isLive)
+        }
+    }
+
+    /// - Parameter condition: looked at on the loop, after whatever the writer had to do before.
+    private func wait(_ condition: @escaping () -> Bool) {
+        let condition = LoopBound(condition)
+        let holds = LoopBound(Box())
+        var inARow = 0
+        for _ in 0..<200_000 {
+            let done = FuzzLatch()
+            namespace.database.perform { [loop] _ in
+                loop.execute {
+                    holds.value.holds = condition.value()
+                    done.open()
+                }
+            }
+            done.wait()
+            inARow = holds.value.holds ? inARow + 1 : 0
+            if inARow >= 3 { return }
+            if inARow == 0 { usleep(20) }
+        }
+        preconditionFailure("the connection doesn't come to rest: \(open)")
+    }
+
+    private final class Box { var holds = false }
+
+    // MARK: The server's side
+
+    func send(_ message: LargeMessage) {
+        guard let body = try? message.body.file.read(0..<message.body.file.count) else {
+            preconditionFailure("a file can't be read")
+        }
+        send(message.head + body + message.tail)
+    }
+
+    func send(_ push: RealtimePush, tag: Int64?) -> Bool {
+        if queuedBytes > Limits.realtimeQueueBytesMax { return false }
+        send(push.message(tag: tag))
+        return true
+    }
+
+    var hasLarge: Bool { false }
+
+    func send(_ message: [UInt8]) {
+        precondition(loop.isCurrent, "a session talks on its loop")
+        if isEnded { return }
+        do throws(TreeDataError) {
+            guard let data = try member("d", in: message), let kind = try member("t", in: message),
+                try TreeJSON.value(message, in: kind).string == "d"
+            else { return }
+            if let number = try member("r", in: message, data), let of = try TreeJSON.value(message, in: number).integer
+            {
+                let left = (open[of] ?? 0) - 1
+                precondition(left >= 0, "request \(of) is answered too often")
+                open[of] = left == 0 ? nil : left
+                return
+            }
+            guard let action = try member("a", in: message, data), let body = try member("b", in: message, data),
+                let name = try TreeJSON.value(message, in: action).string
+            else { preconditionFailure("neither answer nor push: \(String(decoding: message, as: UTF8.self))") }
+            try take(name, message, body)
+        } catch {
+            preconditionFailure("\(error.message): \(String(decoding: message, as: UTF8.self))")
+        }
+    }
+
+    private func member(_ name: String, in text: [UInt8], _ range: Range<Int>? = nil) throws(TreeDataError) -> Range<
+        Int
+    >? {
+        try TreeJSON.members(text, in: range).first { $0.name == name }?.value
+    }
+
+    private func take(_ action: String, _ text: [UInt8], _ body: Range<Int>) throws(TreeDataError) {
+        guard ["d", "m"].contains(action) else {
+            if action == "rm" { isTreeUnclear = true }
+            return
+        }
+        guard let place = try member("p", in: text, body), let data = try member("d", in: text, body),
+            let path = try TreeJSON.value(text, in: place).string
+        else { throw TreeDataError("a push without place or data") }
+        let tag = try member("t", in: text, body).flatMap { range throws(TreeDataError) in
+            try TreeJSON.value(text, in: range).integer
+        }
+        var changes: [TreeChange] = []
+        if action == "m" {
+            for (name, range) in try TreeJSON.members(text, in: data) {
+                changes.append(
+                    TreeChange(path: TreePath(path) + TreePath(name), node: try TreeJSON.node(text, in: range)))
+            }
+        } else {
+            changes.append(TreeChange(path: TreePath(path), node: try TreeJSON.node(text, in: data)))
+        }
+        for change in changes { take(change, tag) }
+    }
+
+    private func take(_ change: TreeChange, _ tag: Int64?) {
+        guard let tag else { return tree = tree.applying(change) }
+        guard let (target, node) = windows[tag] else {
+            return precondition(tags.contains(tag), "nobody gave tag \(tag)")
+        }
+        if unclear.contains(target) { return }
+        precondition(target.path.contains(change.place), "\(change.path) is told to a listener at \(target.path)")
+        let relative = TreeChange(path: change.path.relative(to: target.path), node: change.node)
+        windows[tag]?.node = node.applying(relative).with(priority: nil)
+    }
+
+    // MARK: What it knows
+
+    /// Compares what listens have shown with what there is. Only when all has settled.
+    func check() {
+        onLoop { $0.compare() }
+    }
+
+    private func compare() {
+        if isEnded { return }
+        guard let view = try? namespace.database.view() else { preconditionFailure("no view") }
+        defer { view.close() }
+        for (target, listen) in session.listens where !unclear.contains(target) {
+            guard let node = try? view.node(at: target.path) else { preconditionFailure("\(target) can't be read") }
+            if let query = target.query {
+                guard let tag = listen.tag, let known = windows[tag], known.target == target else { continue }
+                let wanted = query.result(of: node)
+                precondition(known.node == wanted, "\(target): \(known.node) in place of \(wanted)")
+            } else if !isTreeUnclear {
+                let known = tree.node(at: target.path)
+                precondition(known == node, "\(target): \(known) in place of \(node)")
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import HearthRules
+import HearthModel
+import HearthTree
+
+/// Entry points for fuzzing: whatever the bytes are, they compile or are refused with a reason and a place, and judging ends. A
+/// broken promise traps, which is what a fuzzer looks for.
+package enum TreeRulesFuzzing {
+    /// Takes the bytes for a document, for an expression, for a pattern, and for the path of a child.
+    package static func fuzz(_ bytes: [UInt8]) {
+        compile(bytes)
+        var text: [UInt8] = []
+        TreeJSON.appendString(String(decoding: bytes, as: UTF8.self), to: &text)
+        compile(Array(#"{"rules":{"items":{"$id":{".read":"#.utf8) + text + Array("}}}}".utf8))
+        compile(
+            Array(#"{"rules":{".write":true,"items":{"$id":{".validate":"#.utf8) + text + Array("}}}}".utf8))
+        fuzzPattern(String(decoding: bytes, as: UTF8.self))
+        fuzzPaths(String(decoding: bytes, as: UTF8.self))
+    }
+
+    private static func compile(_ text: [UInt8]) {
+        let ruleset: TreeRuleset
+        do throws(TreeRulesError) {
+            ruleset = try TreeRuleset.compile(text)
+        } catch {
+            precondition(!error.message.isEmpty, "rules are refused without a reason")
+            let lines = text.count { $0 == UInt8(ascii: "\n") } + 1
+            precondition(
+                (1...lines).contains(error.line) && (1...text.count + 1).contains(error.column),
+                "an error stands outside of the rules: \(error)")
+            return
+        }
+        _ = ruleset.indexDefinitions
+        for auth in auths {
+            for path in paths {
+                precondition(judge(ruleset, path, auth) == judge(ruleset, path, auth), "a verdict isn't the same again")
+            }
+        }
+    }
+
+    /// What is said of a read and of writes of a place.
+    private static func judge(_ ruleset: TreeRuleset, _ path: TreePath, _ auth: TreeAuth?) -> [Bool] {
+        do throws(Status) {
+            var verdicts = [
+                try ruleset.mayRead(path, query: nil, auth: auth, data: data, now: 1),
+                try ruleset.mayRead(path, query: query, auth: auth, data: data, now: 1),
+            ]
+            let priority = TreeChange(path: path.child(.priority), node: Node(3))
+            for changes in [
+                [TreeChange(path: path, node: value)], [TreeChange(path: path, node: .empty)],
+                [priority, TreeChange(path: "other", node: Node(true))],
+            ] {
+                let after = TreeOverlay(base: data, changes: changes)
+                let verdict = try ruleset.mayWrite(changes, auth: auth, before: data, after: after, now: 1)
+                if case .denied(let denial) = verdict { precondition(!denial.description.isEmpty) }
+                verdicts.append(verdict.isAllowed)
+            }
+            return verdicts
+        } catch {
+            preconditionFailure("a tree in memory can't be read: \(error)")
+        }
+    }
+
+    private static func fuzzPattern(_ text: String) {
+        for flags in ["", "i"] {
+            guard let pattern = try? TreePattern(text, flags: flags, at: 0) else { continue }
+            _ = pattern.isFound(in: "aab\u{e9}\u{1F600} 12@example.org/")
+        }
+        let search = TextSearch(text)
+        precondition(search.isFound(in: "x" + text + "y"), "a text isn't found in one that has it")
+        precondition(
+            text.isEmpty || search.replacing(in: text + text, with: "", sizeMax: 1 << 20) == "",
+            "a text isn't replaced")
+    }
+
+    private static func fuzzPaths(_ text: String) {
+        let place = TreeSnapshot(isNew: false, keys: ["a"]).child(text)
+        precondition(place.keys.count <= TreeLimits.standard.depthMax && place.keys.first == "a")
+        precondition(place.keys.allSatisfy(TreeLimits.standard.isValid), "a place that can't be passes for one")
+        precondition(place.parent != nil, "a place below another is the root")
+    }
+
+    private static let data = inner(["items": inner(["a": value, "b": Node("text", priority: 1)]), "x": Node(1.5)])
+    private static let value = inner(
+        ["n": Node(5), "s": Node("some text"), "t": Node(true), "o": inner(["x": Node(1), "0": Node("zero")])],
+        priority: "p")
+
+    private static func inner(_ children: KeyValuePairs<TreeKey, Node>, priority: Scalar? = nil) -> Node {
+        Node(children: children.map { ($0.key, $0.value) }, priority: priority)
+    }
+
+    private static let auths: [TreeAuth?] = [
+        nil, ["uid": "a", "provider": "custom", "token": ["sub": "a", "list": ["x", 1], "admin": true, "n": 1.5]],
+    ]
+    private static let paths: [TreePath] = [.root, "items/a", "items/a/o/x", "elsewhere"]
+    private static let query: TreeQuery = {
+        var query = TreeQuery()
+        query.index = .child("owner/id")
+        query.start = TreeQuery.Bound(value: "a", key: .min)
+        query.end = TreeQuery.Bound(value: "a", key: .max)
+        query.limit = 10
+        return query
+    }()
+}

@@ -1,0 +1,302 @@
+import HearthNetwork
+import CNghttp2
+import HearthModel
+
+/// A client's HTTP/2 connection: many requests at once over one socket. For tests, for the load generator, and for
+/// whatever of the server has to call out.
+///
+/// All methods but `connect` are called on `loop`'s thread, and callbacks come on it.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread.
+package final class HTTP2Client: @unchecked Sendable {
+    package struct Configuration: Sendable {
+        package var host: String
+        package var port: Int
+        /// TLS with a certificate that is checked against `host`.
+        package var isSecure = false
+        /// A PEM file of trusted certificates; nil: the system's.
+        package var trustedCertificatesPath: String?
+        package var connectTimeoutMilliseconds = 10_000
+        /// What the server may send of one answer before we have consumed it.
+        package var streamWindowBytes = 1024 * 1024
+        package var connectionWindowBytes = 16 * 1024 * 1024
+        package var limits = NetworkLimits()
+
+        package init(host: String, port: Int) {
+            self.host = host
+            self.port = port
+        }
+    }
+
+    package let loop: EventLoop
+    package let configuration: Configuration
+    /// The connection is gone. Open requests have failed before.
+    package var onClose: (() -> Void)?
+    /// The server takes no new requests; the open ones go on.
+    package var onGoAway: ((_ code: UInt32) -> Void)?
+    /// A PING was answered.
+    package var onPong: (() -> Void)?
+    package private(set) var isClosed = false
+    package private(set) var hasReceivedGoAway = false
+
+    private var channel: SocketChannel?
+    private(set) var session: OpaquePointer?
+    private var streams: [Int32: HTTP2ClientStream] = [:]
+    private var headerStream: HTTP2ClientStream?
+    private let fields = FieldBuffer()
+    private var waitingStreams: [HTTP2ClientStream] = []
+    private var ready: ((Result<HTTP2Client, Status>) -> Void)?
+
+    private static let frameRoomBytes = 17 * 1024
+
+    private init(configuration: Configuration, loop: EventLoop) {
+        self.configuration = configuration
+        self.loop = loop
+    }
+
+    deinit { nghttp2_session_del(session) }
+
+    // MARK: Connecting
+
+    /// Resolves the host on the calling thread, connects on the loop, and calls `done` there.
+    package static func connect(
+        _ configuration: Configuration, on loop: EventLoop,
+        _ done: @escaping @Sendable (Result<HTTP2Client, Status>) -> Void
+    ) {
+        Connector.open(
+            host: configuration.host, port: configuration.port,
+            timeoutMilliseconds: configuration.connectTimeoutMilliseconds, on: loop
+        ) { result in
+            let client = HTTP2Client(configuration: configuration, loop: loop)
+            client.ready = done
+            switch result {
+            case .success(let socket): client.adopt(socket.descriptor, socket.address)
+            case .failure(let status): client.fail(status)
+            }
+        }
+    }
+
+    private func adopt(_ descriptor: Int32, _ address: String) {
+        let channel = SocketChannel(
+            loop: loop, descriptor: descriptor, remoteAddress: address, limits: configuration.limits,
+            counters: LoopCounters(), tls: nil)
+        channel.driver = self
+        self.channel = channel
+        guard channel.start() else { return fail(.unavailable("cannot watch the socket")) }
+        guard configuration.isSecure else { return begin() }
+        do {
+            let context = try TLSContext.client(
+                trustedCertificatesPath: configuration.trustedCertificatesPath, protocols: ["h2"])
+            guard
+                let tls = TLSSession(
+                    context: context, descriptor: descriptor, serverName: configuration.host)
+            else { return fail(.unavailable("cannot set up TLS")) }
+            channel.startTLS(tls)
+        } catch { fail(error) }
+    }
+
+    private func begin() {
+        var options: OpaquePointer?
+        guard nghttp2_option_new(&options) == 0 else { return fail(.unavailable("no memory")) }
+        defer { nghttp2_option_del(options) }
+        nghttp2_option_set_no_auto_window_update(options, 1)
+        // A server that allows more is believed at once; its SETTINGS follow soon.
+        nghttp2_option_set_peer_max_concurrent_streams(options, 100)
+        let settings = [
+            http2_setting(Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), 0),
+            http2_setting(
+                Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), UInt32(configuration.streamWindowBytes)),
+        ]
+        guard
+            nghttp2_session_client_new2(
+                &session, HTTP2ClientCallbacks.shared.table, Unmanaged.passUnretained(self).toOpaque(), options) == 0,
+            nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count) == 0,
+            nghttp2_session_set_local_window_size(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(configuration.connectionWindowBytes)) == 0
+        else { return fail(.unavailable("cannot set up HTTP/2")) }
+        channel?.flushLater()
+        let ready = ready
+        self.ready = nil
+        ready?(.success(self))
+    }
+
+    private func fail(_ status: Status) {
+        let ready = ready
+        self.ready = nil
+        close()
+        ready?(.failure(status))
+    }
+
+    // MARK: Requests
+
+    /// Sends a request's head; the body, when there is one, follows by `write` and `end`.
+    package func open(
+        method: String, path: String, headers: [HTTPHeader] = [], hasBody: Bool
+    ) -> HTTP2ClientStream {
+        var fields = HTTP2Fields()
+        fields.append(":method", method)
+        fields.append(":scheme", configuration.isSecure ? "https" : "http")
+        fields.append(":authority", "\(configuration.host):\(configuration.port)")
+        fields.append(":path", path)
+        fields.append(headers)
+        return open(fields, hasBody: hasBody)
+    }
+
+    func open(_ fields: HTTP2Fields, hasBody: Bool) -> HTTP2ClientStream {
+        let stream = HTTP2ClientStream(client: self)
+        let id = fields.withFields { pointer, count -> Int32 in
+            guard hasBody else { return nghttp2_submit_request(session, nil, pointer, count, nil, nil) }
+            var provider = http2_data_provider(Unmanaged.passUnretained(stream).toOpaque(), readClientOutput)
+            return nghttp2_submit_request(session, nil, pointer, count, &provider, nil)
+        }
+        guard id > 0, !isClosed else {
+            loop.execute { stream.failed(.unavailable("the connection takes no more requests")) }
+            return stream
+        }
+        stream.id = id
+        streams[id] = stream
+        channel?.flushLater()
+        return stream
+    }
+
+    /// A whole request and its whole answer.
+    package func request(
+        method: String, path: String, headers: [HTTPHeader] = [], body: [UInt8] = [],
+        _ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void
+    ) {
+        let stream = open(method: method, path: path, headers: headers, hasBody: !body.isEmpty)
+        if !body.isEmpty {
+            stream.write(body)
+            stream.end()
+        }
+        stream.collect(done)
+    }
+
+    /// Open requests.
+    package var openStreams: Int { streams.count }
+
+    package func ping() {
+        nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
+        channel?.flushLater()
+    }
+
+    /// Closes at once; open requests fail with UNAVAILABLE.
+    package func close() {
+        if let channel { channel.close() } else { channelClosed() }
+    }
+
+    // MARK: Called by streams
+
+    func flushLater() { channel?.flushLater() }
+    func waitsForRoom(_ stream: HTTP2ClientStream) { waitingStreams.append(stream) }
+
+    // MARK: Called by nghttp2
+
+    func beganHeaders(_ id: Int32) {
+        headerStream = streams[id]
+        fields.reset()
+    }
+
+    func receivedField(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
+        // A server that sends more than this gets no further; the stream then fails for want of a status.
+        guard fields.sizeBytes <= configuration.limits.headBytesMax else { return }
+        fields.append(name: name, value: value)
+    }
+
+    func receivedFrame(_ frame: UnsafePointer<nghttp2_frame>) {
+        let flags = UInt32(http2_frame_flags(frame))
+        switch UInt32(http2_frame_type(frame)) {
+        case NGHTTP2_HEADERS.rawValue:
+            headerStream?.receivedHead(HeaderBlock(fields))
+            headerStream = nil
+            if flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0 { streams[http2_frame_stream(frame)]?.receivedEnd() }
+        case NGHTTP2_DATA.rawValue where flags & NGHTTP2_FLAG_END_STREAM.rawValue != 0:
+            streams[http2_frame_stream(frame)]?.receivedEnd()
+        case NGHTTP2_PING.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue != 0: onPong?()
+        case NGHTTP2_GOAWAY.rawValue:
+            hasReceivedGoAway = true
+            onGoAway?(http2_goaway_code(frame))
+        default: break
+        }
+    }
+
+    func receivedData(_ id: Int32, _ bytes: UnsafeRawBufferPointer) {
+        guard let stream = streams[id] else {
+            nghttp2_session_consume_connection(session, bytes.count)
+            return
+        }
+        stream.received(bytes)
+    }
+
+    func closedStream(_ id: Int32, code: UInt32) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        stream.closed(code: code)
+    }
+}
+
+extension HTTP2Client: ChannelDriver {
+    package func secured(applicationProtocol: String?) {
+        guard applicationProtocol == "h2" else { return fail(.unavailable("the server doesn't speak HTTP/2")) }
+        begin()
+    }
+
+    package func received(_ bytes: UnsafeRawBufferPointer) {
+        let result = nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
+        guard result >= 0 else { return close() }
+        channel?.flushLater()
+    }
+
+    package func receivedEnd() { close() }
+
+    package func produceOutput(into scratch: OutputScratch) {
+        guard session != nil else { return }
+        while scratch.room >= HTTP2Client.frameRoomBytes {
+            var data: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &data)
+            guard count > 0, let data else { break }
+            scratch.append(data, count)
+        }
+        if nghttp2_session_want_read(session) == 0, nghttp2_session_want_write(session) == 0 {
+            channel?.closeWhenFlushed(lingers: false)
+        }
+    }
+
+    package func outputFlushed() {
+        guard !waitingStreams.isEmpty else { return }
+        let waiting = waitingStreams
+        waitingStreams = []
+        for stream in waiting where !stream.hasRoomAgain() { waitingStreams.append(stream) }
+    }
+
+    package func channelClosed() {
+        guard !isClosed else { return }
+        isClosed = true
+        let streams = streams
+        self.streams = [:]
+        headerStream = nil
+        waitingStreams = []
+        for stream in streams.values { stream.failed(.unavailable("the connection was closed")) }
+        let onClose = onClose
+        self.onClose = nil
+        onGoAway = nil
+        onPong = nil
+        channel = nil
+        onClose?()
+        if let ready {
+            self.ready = nil
+            ready(.failure(.unavailable("the connection was closed before it was ready")))
+        }
+    }
+}
+
+/// nghttp2 asks for the next bytes of a request.
+private func readClientOutput(
+    _ session: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ length: Int,
+    _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let flags, let buffer, let pointer = source?.pointee.ptr else {
+        return Int(NGHTTP2_ERR_CALLBACK_FAILURE)
+    }
+    return Unmanaged<HTTP2ClientStream>.fromOpaque(pointer).takeUnretainedValue().read(buffer, length, flags)
+}

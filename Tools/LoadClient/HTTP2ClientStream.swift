@@ -1,0 +1,210 @@
+import HearthNetwork
+import CNghttp2
+import HearthModel
+
+/// An answer that was gathered whole.
+package struct HTTPClientAnswer: Sendable {
+    package var status: Int
+    package var headers: [HTTPHeader]
+    package var body: [UInt8]
+    package var trailers: [HTTPHeader]
+}
+
+/// One request of an `HTTP2Client` and its answer. On the loop's thread, like its client.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread.
+package final class HTTP2ClientStream: @unchecked Sendable {
+    package var onHead: ((_ status: Int, _ headers: [HTTPHeader]) -> Void)?
+    /// Bytes of the answer's body, valid during the call.
+    package var onBody: ((UnsafeRawBufferPointer) -> Void)?
+    /// The answer is complete.
+    package var onEnd: ((_ trailers: [HTTPHeader]) -> Void)?
+    /// Reset by the server, or the connection broke. Either this or `onEnd`, once.
+    package var onFailure: ((Status) -> Void)?
+    /// After a `write` that returned false: there is room again.
+    package var onWritable: (() -> Void)?
+
+    /// As `onHead` and `onEnd`, without a string being made. For `GRPCClientCall`.
+    var onRawHead: ((_ status: Int, HeaderBlock) -> Void)?
+    var onRawEnd: ((_ trailers: HeaderBlock) -> Void)?
+
+    var id: Int32 = -1
+    /// HTTP/2's code of the reset that ended the stream, when one did.
+    package private(set) var resetCode: UInt32?
+    private var client: HTTP2Client?
+    private var trailers = HeaderBlock()
+    private var hasHead = false
+    private var isComplete = false
+    private var output = OutputQueue()
+    private var isOutputEnded = false
+    private var isDeferred = false
+    private var isAwaitingRoom = false
+    private var isReadingPaused = false
+    private var unconsumedBytes = 0
+
+    init(client: HTTP2Client) { self.client = client }
+
+    /// Over, one way or the other.
+    package var isFinished: Bool { client == nil }
+
+    // MARK: Request
+
+    /// False: wait for `onWritable`; the bytes are taken in any case.
+    @discardableResult
+    package func write(_ bytes: [UInt8]) -> Bool { queue(bytes, prefix: nil) }
+
+    func queue(_ bytes: [UInt8], prefix: GRPCPrefix?) -> Bool {
+        guard let client, !isOutputEnded else { return false }
+        output.append(bytes, prefix: prefix)
+        wake(client)
+        guard output.count >= client.configuration.limits.answerHighWaterBytes else { return true }
+        if !isAwaitingRoom {
+            isAwaitingRoom = true
+            client.waitsForRoom(self)
+        }
+        return false
+    }
+
+    /// The request's body is complete.
+    package func end() {
+        guard let client, !isOutputEnded else { return }
+        isOutputEnded = true
+        wake(client)
+    }
+
+    /// RST_STREAM CANCEL. No callback comes afterwards.
+    package func cancel() {
+        guard let client else { return }
+        forget()
+        nghttp2_submit_rst_stream(
+            client.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, UInt32(NGHTTP2_CANCEL.rawValue))
+        client.flushLater()
+    }
+
+    /// Bytes that come are still delivered, but the server gets no more window for them.
+    package func pauseReading() { isReadingPaused = true }
+
+    package func resumeReading() {
+        isReadingPaused = false
+        guard let client, unconsumedBytes > 0 else { return }
+        nghttp2_session_consume(client.session, id, unconsumedBytes)
+        unconsumedBytes = 0
+        client.flushLater()
+    }
+
+    /// Gathers the whole answer.
+    package func collect(_ done: @escaping (Result<HTTPClientAnswer, Status>) -> Void) {
+        var answer = HTTPClientAnswer(status: 0, headers: [], body: [], trailers: [])
+        onHead = { status, headers in
+            answer.status = status
+            answer.headers = headers
+        }
+        onBody = { answer.body.append(contentsOf: $0) }
+        onEnd = { trailers in
+            answer.trailers = trailers
+            done(.success(answer))
+        }
+        onFailure = { done(.failure($0)) }
+    }
+
+    private func wake(_ client: HTTP2Client) {
+        if isDeferred {
+            isDeferred = false
+            nghttp2_session_resume_data(client.session, id)
+        }
+        client.flushLater()
+    }
+
+    func read(_ buffer: UnsafeMutablePointer<UInt8>, _ length: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
+        let count = min(length, output.count)
+        guard count > 0 || isOutputEnded else {
+            isDeferred = true
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+        output.move(count, to: buffer)
+        if isOutputEnded, output.isEmpty { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return count
+    }
+
+    /// True when nobody has to wait any more.
+    func hasRoomAgain() -> Bool {
+        guard let client else { return true }
+        guard output.count <= client.configuration.limits.answerLowWaterBytes else { return false }
+        isAwaitingRoom = false
+        onWritable?()
+        return true
+    }
+
+    // MARK: Answer
+
+    func receivedHead(_ block: HeaderBlock) {
+        if hasHead {
+            trailers = block
+            return
+        }
+        // 1xx: the real head is still to come.
+        guard let status = block.firstValue(":status").flatMap({ Int($0) }), status >= 200 else { return }
+        hasHead = true
+        onRawHead?(status, block)
+        if let onHead { onHead(status, block.headers) }
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer) {
+        guard let client else { return }
+        onBody?(bytes)
+        if isReadingPaused {
+            unconsumedBytes += bytes.count
+        } else {
+            nghttp2_session_consume(client.session, id, bytes.count)
+        }
+    }
+
+    func receivedEnd() {
+        isComplete = true
+        let onEnd = onEnd
+        let onRawEnd = onRawEnd
+        onFailure = nil
+        self.onEnd = nil
+        self.onRawEnd = nil
+        onRawEnd?(trailers)
+        if let onEnd { onEnd(trailers.headers) }
+    }
+
+    func closed(code: UInt32) {
+        if let client, unconsumedBytes > 0 { nghttp2_session_consume_connection(client.session, unconsumedBytes) }
+        if isComplete { return forget() }
+        resetCode = code
+        failed(HTTP2ClientStream.status(of: code))
+    }
+
+    func failed(_ status: Status) {
+        guard client != nil else { return }
+        let onFailure = onFailure
+        forget()
+        onFailure?(status)
+    }
+
+    private func forget() {
+        client = nil
+        onHead = nil
+        onRawHead = nil
+        onRawEnd = nil
+        onBody = nil
+        onEnd = nil
+        onFailure = nil
+        onWritable = nil
+        output.removeAll()
+    }
+
+    /// Source: gRPC over HTTP/2, Errors.
+    private static func status(of code: UInt32) -> Status {
+        let text = nghttp2_http2_strerror(code).map { String(cString: $0) } ?? "\(code)"
+        let message = "the stream was reset: \(text)"
+        switch nghttp2_error_code(rawValue: nghttp2_error_code.RawValue(code)) {
+        case NGHTTP2_REFUSED_STREAM: return .unavailable(message)
+        case NGHTTP2_CANCEL: return Status(.cancelled, message)
+        case NGHTTP2_ENHANCE_YOUR_CALM: return .resourceExhausted(message)
+        default: return .internalError(message)
+        }
+    }
+}

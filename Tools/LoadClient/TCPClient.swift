@@ -1,0 +1,91 @@
+import HearthNetwork
+import HearthModel
+
+/// A client's connection that knows no protocol: bytes out, bytes in. For the load generator, which speaks HTTP/1.1 and
+/// Redis' protocol over it.
+///
+/// All methods but `connect` are called on `loop`'s thread, and callbacks come on it.
+///
+/// `@unchecked Sendable`: guarded by the loop's thread.
+package final class TCPClient: @unchecked Sendable {
+    package let loop: EventLoop
+    /// Bytes that came; they are valid during the call only.
+    package var onBytes: ((UnsafeRawBufferPointer) -> Void)?
+    /// The connection is gone, whoever closed it.
+    package var onClose: (() -> Void)?
+    package private(set) var isClosed = false
+
+    private var channel: SocketChannel?
+    private var output: [UInt8] = []
+    private var outputStart = 0
+
+    private static let connectTimeoutMilliseconds = 10_000
+
+    private init(loop: EventLoop) { self.loop = loop }
+
+    /// Resolves the host on the calling thread, connects on the loop, and calls `done` there.
+    package static func connect(
+        host: String, port: Int, on loop: EventLoop, _ done: @escaping @Sendable (Result<TCPClient, Status>) -> Void
+    ) {
+        Connector.open(host: host, port: port, timeoutMilliseconds: connectTimeoutMilliseconds, on: loop) { result in
+            switch result {
+            case .failure(let status): done(.failure(status))
+            case .success(let socket):
+                let client = TCPClient(loop: loop)
+                guard client.adopt(socket.descriptor, socket.address) else {
+                    return done(.failure(.unavailable("cannot watch the socket")))
+                }
+                done(.success(client))
+            }
+        }
+    }
+
+    private func adopt(_ descriptor: Int32, _ address: String) -> Bool {
+        let channel = SocketChannel(
+            loop: loop, descriptor: descriptor, remoteAddress: address, limits: NetworkLimits(),
+            counters: LoopCounters(), tls: nil)
+        channel.driver = self
+        self.channel = channel
+        if channel.start() { return true }
+        channel.close()
+        return false
+    }
+
+    /// All that is sent in one turn of the loop leaves with one system call.
+    package func send(_ bytes: [UInt8]) {
+        guard let channel else { return }
+        output += bytes
+        channel.flushLater()
+    }
+
+    package func close() { channel?.close() }
+}
+
+extension TCPClient: ChannelDriver {
+    package func received(_ bytes: UnsafeRawBufferPointer) { onBytes?(bytes) }
+
+    package func receivedEnd() { close() }
+
+    package func produceOutput(into scratch: OutputScratch) {
+        let count = min(scratch.room, output.count - outputStart)
+        guard count > 0 else { return }
+        output.withUnsafeBytes { bytes in
+            if let base = bytes.baseAddress { scratch.append(base + outputStart, count) }
+        }
+        outputStart += count
+        if outputStart == output.count {
+            output.removeAll(keepingCapacity: true)
+            outputStart = 0
+        }
+    }
+
+    package func channelClosed() {
+        guard !isClosed else { return }
+        isClosed = true
+        channel = nil
+        let onClose = onClose
+        self.onClose = nil
+        onBytes = nil
+        onClose?()
+    }
+}

@@ -1,0 +1,159 @@
+import HearthHost
+
+/// One option of a command.
+package struct Option: Sendable {
+    /// As it is written after the two hyphens.
+    package let name: String
+    /// What stands for its value in the help text; nil for an option without one.
+    let value: String?
+    let help: String
+    /// Other spellings, those of Google's emulator among them.
+    var aliases: [String] = []
+    /// Whether it may be given several times: then hearth.json may have a list.
+    package var isRepeated = false
+
+    package init(
+        _ name: String, _ value: String? = nil, aliases: [String] = [], isRepeated: Bool = false, _ help: String
+    ) {
+        self.isRepeated = isRepeated
+        self.name = name
+        self.value = value
+        self.aliases = aliases
+        self.help = help
+    }
+
+    /// `HEARTH_TLS_CERT`
+    package var environmentName: String {
+        "HEARTH_"
+            + String(decoding: name.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "_") : $0 & 0xDF }, as: UTF8.self)
+    }
+
+    /// Whether its value is the path of a file.
+    package var isFile: Bool { value == "FILE" }
+
+    /// `tlsCert`
+    package var memberName: String {
+        let words = name.split(separator: "-")
+        return words.dropFirst().reduce(String(words[0])) { $0 + $1.prefix(1).uppercased() + $1.dropFirst() }
+    }
+}
+
+/// What was given on a command line.
+package struct ParsedOptions: Sendable {
+    /// By the option's proper name. An option without a value has an empty one; `--no-x` has "false".
+    package var values: [String: String] = [:]
+    /// All values of options that may be repeated, in order; `values` has the last one.
+    private var repeated: [(name: String, value: String)] = []
+    /// What is no option, in order.
+    package var arguments: [String] = []
+
+    /// Reads `--name value`, `--name=value`, `--flag`, `--no-flag`; after `--` nothing is an option.
+    /// - Parameter argumentsMax: how many arguments the command takes that are no options.
+    package init(_ words: [String], options: [Option], argumentsMax: Int = 0) throws(ToolFailure) {
+        var index = 0
+        var isOver = false
+        while index < words.count {
+            let word = words[index]
+            index += 1
+            if isOver || !word.hasPrefix("-") || word == "-" {
+                if arguments.count >= argumentsMax { throw .usage("Unexpected argument \"\(word)\".") }
+                arguments.append(word)
+                continue
+            }
+            if word == "--" {
+                isOver = true
+                continue
+            }
+            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let (option, isNegated) = try Self.find(parts[0], options)
+            if isNegated {
+                values[option.name] = "false"
+            } else if option.value == nil {
+                values[option.name] = parts.count > 1 ? parts[1] : ""
+            } else if parts.count > 1 {
+                values[option.name] = parts[1]
+                repeated.append((option.name, parts[1]))
+            } else if index < words.count {
+                values[option.name] = words[index]
+                repeated.append((option.name, words[index]))
+                index += 1
+            } else {
+                throw .usage("The option --\(option.name) needs a value: --\(option.name) \(option.value ?? "").")
+            }
+        }
+    }
+
+    private static func find(_ word: String, _ options: [Option]) throws(ToolFailure) -> (Option, isNegated: Bool) {
+        // Underscores are those of Google's emulator.
+        let name = word.drop { $0 == "-" }.split(separator: "_", omittingEmptySubsequences: false).joined(
+            separator: "-")
+        // A single letter after a single hyphen is an option where it is an alias.
+        if word.hasPrefix("--") || name.utf8.count == 1 {
+            if let option = options.first(where: { $0.name == name || $0.aliases.contains(name) }) {
+                return (option, false)
+            }
+            if name.hasPrefix("no-"),
+                let option = options.first(where: { $0.name == name.dropFirst(3) && $0.value == nil })
+            {
+                return (option, true)
+            }
+        }
+        let known = options.flatMap { [$0.name] + $0.aliases }
+        let nearest = Spelling.nearest(to: name, among: known)
+        throw .usage("Unknown option \(word)\(nearest.map { "; did you mean --\($0)?" } ?? ".")")
+    }
+
+    // MARK: Typed values
+
+    package func integer(_ name: String, _ range: ClosedRange<Int>, default fallback: Int) throws(ToolFailure) -> Int {
+        guard let text = values[name] else { return fallback }
+        guard let number = Int(text), range.contains(number) else {
+            throw .usage(
+                "--\(name) expects a whole number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\".")
+        }
+        return number
+    }
+
+    package func number(_ name: String, _ range: ClosedRange<Double>, default fallback: Double) throws(ToolFailure)
+        -> Double
+    {
+        guard let text = values[name] else { return fallback }
+        guard let number = Double(text), range.contains(number) else {
+            throw .usage("--\(name) expects a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\".")
+        }
+        return number
+    }
+
+    package func string(_ name: String) -> String? { values[name] }
+
+    /// All values of an option that may be given several times.
+    package func strings(_ name: String) -> [String] { repeated.filter { $0.name == name }.map(\.value) }
+
+    package func flag(_ name: String) -> Bool { values[name].map { $0 != "false" } ?? false }
+}
+
+/// Lays out options for help texts.
+package enum OptionHelp {
+    package static func text(_ options: [Option]) -> String {
+        let heads = options.map { "--\($0.name)" + ($0.value.map { " \($0)" } ?? "") }
+        let width = (heads.map(\.count).max() ?? 0) + 4
+        return zip(heads, options).map { head, option in
+            let lines = wrap(option.help, width: 100 - width)
+            let indent = String(repeating: " ", count: width)
+            let first =
+                "  " + head + String(repeating: " ", count: max(1, width - 2 - head.count)) + (lines.first ?? "")
+            return ([first] + lines.dropFirst().map { indent + $0 }).joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
+
+    private static func wrap(_ text: String, width: Int) -> [String] {
+        var lines: [String] = [""]
+        for word in text.split(separator: " ") {
+            if !lines[lines.count - 1].isEmpty, lines[lines.count - 1].count + 1 + word.count > width {
+                lines.append("")
+            }
+            lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
+        }
+        return lines
+    }
+}

@@ -1,0 +1,38 @@
+import Glibc
+
+/// Waits for the signals that end a program, on the thread that asks, instead of in a handler, where hardly anything is
+/// allowed.
+package struct SignalWaiter {
+    private var signals = sigset_t()
+
+    /// Holds the signals back on this thread and on all that it starts from now on.
+    /// - Parameter more: signals beside SIGTERM and SIGINT. One that is ignored stays so, as nohup wants it.
+    package init(andFor more: [Int32] = []) {
+        sigemptyset(&signals)
+        for signal in [SIGTERM, SIGINT] + more.filter({ !Self.isIgnored($0) }) { sigaddset(&signals, signal) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    private static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(signal, nil, &action)
+        // SIG_IGN, a cast that Swift doesn't import.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+    }
+
+    /// Returns when one of the signals comes.
+    package func wait() {
+        var signals = signals
+        var signal: Int32 = 0
+        while sigwait(&signals, &signal) != 0 {}
+    }
+
+    /// From now on a signal ends the process at once, as if nobody had ever waited.
+    package func exitOnNext() {
+        var signals = signals
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
+    /// Ends the wait from within the process.
+    package static func request() { kill(getpid(), SIGTERM) }
+}
